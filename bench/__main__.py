@@ -1,0 +1,62 @@
+"""`python -m bench`: measure the server and print a table."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from bench.report import previous_figures, table, write
+from bench.works import Bench, Row, run, works
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Measure the server: rate, latency and server CPU time per request.",
+        epilog="Works: " + ", ".join(works([100, 1000])) + ".",
+    )
+    add = parser.add_argument
+    add("-k", nargs="+", default=[], metavar="WORD", help="only works whose name has one of these")
+    add("--seconds", type=float, default=3.0, help="measured per work (default 3)")
+    add("--connections", type=int, default=16, help="keep-alive connections (default 16)")
+    add("--watchers", type=int, nargs="+", default=[100, 1000], help="default: 100 1000")
+    add("--server-args", default="", help="more flags for the server, in one string")
+    add("--server-command", default="", help="instead of `python -m fairlead serve`")
+    add("--profile", type=Path, help="py-spy of the measured window (.svg, .json, else raw)")
+    add("--json", type=Path, default=Path("bench/results.json"), help="where results go")
+    add("--compare", type=Path, help="an earlier JSON file to print beside")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the chosen works; 1 when one failed."""
+    options = _arguments()
+    previous = previous_figures(options.compare) if options.compare else None
+    chosen = {
+        name: work
+        for name, work in works(options.watchers).items()
+        if not options.k or any(word in name for word in options.k)
+    }
+    if not chosen:
+        print("bench: no work has such a name", file=sys.stderr)
+        return 2
+    command = shlex.split(options.server_command) or [sys.executable, "-m", "fairlead", "serve"]
+    command += shlex.split(options.server_args)
+    bench = Bench(command, options.seconds, options.connections, options.profile, len(chosen) > 1)
+    rows: list[Row] = []
+    try:
+        for name, work in chosen.items():
+            print(f"bench: {name}", file=sys.stderr, flush=True)
+            rows += run(bench, name, work)
+    finally:
+        bench.close()
+    settings = {"seconds": options.seconds, "connections": options.connections, "command": command}
+    write(options.json, rows, settings)
+    print(table(rows, previous))
+    return 1 if any(row.error for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

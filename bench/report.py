@@ -1,0 +1,81 @@
+"""The table and the JSON file."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from bench.targets import TARGETS, Target
+from bench.works import Row
+
+HEAD = ["work", "per s", "p50 ms", "p99 ms", "figure", "best", "previous", "wanted"]
+HEAD += ["", "reference", "client", "others"]
+PREVIOUS = HEAD.index("previous")
+
+
+def _number(value: float | None, unit: str = "") -> str:
+    if value is None:
+        return ""
+    return f"{value:,.{0 if value >= 100 else 1 if value >= 1 else 2}f} {unit}".strip()
+
+
+def _wanted(row: Row, target: Target) -> tuple[str, str]:
+    """The limit as text, and whether it is kept."""
+    limit = row.limit or target.limit
+    if limit and row.figure is not None:
+        return f"≤ {_number(limit, row.unit)}", "ok" if row.figure <= limit else "OVER"
+    if target.least_rate and row.rate is not None:
+        kept = row.rate >= target.least_rate
+        return f"≥ {_number(target.least_rate)}/s", "ok" if kept else "UNDER"
+    return "", ""
+
+
+def _cells(row: Row, before: float | None) -> list[str]:
+    target = TARGETS.get(row.name, Target(row.name))
+    rate = f", {_number(target.reference_rate)}/s" if target.reference_rate else ""
+    reference = _number(target.reference, row.unit) + rate
+    change = f" ({row.figure / before - 1:+.0%})" if before and row.figure else ""
+    shares = [f"{share:.0%}" if share is not None else "" for share in (row.client, row.others)]
+    speed = [_number(value) for value in (row.rate, row.p50, row.p99)]
+    figures = [_number(row.figure, row.unit), _number(row.best, row.unit)]
+    previous = _number(before, row.unit) + change
+    return [row.name, *speed, *figures, previous, *_wanted(row, target), reference, *shares]
+
+
+def previous_figures(file: Path) -> dict[str, float]:
+    """The figures of an earlier run by row name."""
+    rows = json.loads(file.read_text())["rows"]
+    return {row["name"]: row["figure"] for row in rows if row["figure"] is not None}
+
+
+def table(rows: list[Row], previous: dict[str, float] | None) -> str:
+    """An aligned table; failures below it."""
+    before = previous or {}
+    lines = [HEAD, *(_cells(row, before.get(row.name)) for row in rows if not row.error)]
+    if previous is None:
+        lines = [line[:PREVIOUS] + line[PREVIOUS + 1 :] for line in lines]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    out = []
+    for first, *rest in lines:
+        cells = [text.rjust(width) for text, width in zip(rest, widths[1:], strict=True)]
+        out.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+    out += [f"FAILED {row.name}: {row.error}" for row in rows if row.error]
+    return "\n".join(out)
+
+
+def write(file: Path, rows: list[Row], settings: dict[str, object]) -> None:
+    """The rows with their targets, and where they were measured."""
+    document = {
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "python": platform.python_version(),
+        "machine": platform.platform(),
+        **settings,
+        "rows": [
+            {**asdict(row), "target": asdict(TARGETS.get(row.name, Target(row.name)))}
+            for row in rows
+        ],
+    }
+    file.write_text(json.dumps(document, indent=1) + "\n")

@@ -1,0 +1,160 @@
+"""Starting, stopping and weighing the server under test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bench.client import Address, Connection, WorkFailedError
+
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+TOKEN = "bench-token"
+TICK = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+READY_SECONDS = 60.0
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _stat(pid: str) -> list[str]:
+    """The fields of /proc/PID/stat after the command's name."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def machine_seconds() -> float:
+    """CPU time that everything on this machine used, and what other machines took from it."""
+    fields = Path("/proc/stat").read_text().split(maxsplit=9)[1:9]
+    return sum(int(fields[n]) for n in (0, 1, 2, 5, 6, 7)) / TICK
+
+
+class Server:
+    """A running server; its directory goes at the end when it was made here."""
+
+    def __init__(self, command: Sequence[str], directory: Path | None = None) -> None:
+        self._temporary = directory is None
+        self.directory = directory or Path(tempfile.mkdtemp(prefix="fairlead-bench-"))
+        tokens = self.directory / "tokens.csv"
+        tokens.write_text(f'{TOKEN},bench,bench-uid,"system:masters"\n')
+        self.address = Address("127.0.0.1", _free_port(), TOKEN)
+        self._log = self.directory / "server.log"
+        flags = {
+            "--dialect": "kubernetes",
+            "--data-dir": self.directory / "data",
+            "--bind-address": self.address.host,
+            "--secure-port": self.address.port,
+            "--token-auth-file": tokens,
+        }
+        paths = filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")])
+        with self._log.open("ab") as log:
+            began = time.perf_counter()
+            self.process = subprocess.Popen(
+                [*command, *(str(word) for flag in flags.items() for word in flag)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            )
+        try:
+            self._wait(began + READY_SECONDS)
+        except BaseException:
+            self.close()
+            raise
+        self.start_seconds = time.perf_counter() - began
+
+    def _wait(self, deadline: float) -> None:
+        """Until /readyz answers 200."""
+        while time.perf_counter() < deadline and self.alive:
+            try:
+                connection = Connection(self.address, 5.0)
+                status, _ = connection.call(self.address.request("GET", "/readyz"))
+                connection.sock.close()
+                if status == 200:
+                    return
+            except (OSError, WorkFailedError):
+                pass
+            time.sleep(0.003)
+        log = self._log.read_text(errors="replace").strip()[-800:]
+        raise WorkFailedError(f"the server did not become ready: {log}")
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def close(self) -> None:
+        """SIGTERM, and a word when that is not a clean end."""
+        code = self.process.poll()
+        if code is None:
+            self.process.terminate()
+            try:
+                code = self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                code = self.process.wait()
+        if code:
+            print(f"bench: the server ended with {code}", file=sys.stderr)
+        if self._temporary:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _family(self) -> dict[str, list[str]]:
+        """The stat fields of the server's process and its descendants, by process id."""
+        stats = {pid: stat for pid in os.listdir("/proc") if pid.isdigit() and (stat := _stat(pid))}
+        family: set[str] = set()
+        more = {str(self.process.pid)} & stats.keys()
+        while more:
+            family |= more
+            more = {pid for pid, stat in stats.items() if stat[1] in family} - family
+        return {pid: stats[pid] for pid in family}
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all threads and children, ended children too.
+
+        A process's CPU clock is its utime + stime in nanoseconds instead of ticks.
+        """
+        total = 0.0
+        for pid, stat in self._family().items():
+            with suppress(OSError):  # it ended meanwhile
+                total += time.clock_gettime((~int(pid) << 3) | 2)
+            total += (int(stat[13]) + int(stat[14])) / TICK
+        return total
+
+    def resident_mb(self) -> float:
+        """Resident memory, children included."""
+        return sum(int(stat[21]) for stat in self._family().values()) * PAGE / 2**20
+
+
+@contextmanager
+def profiled(server: Server, file: Path | None) -> Iterator[None]:
+    """py-spy on the server while the block runs, when there is a file to write."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), str(Path(sys.executable).parent)])
+    tool = shutil.which("py-spy", path=path)
+    if file is None or tool is None:
+        if file is not None:
+            print("bench: no py-spy on PATH, so no profile", file=sys.stderr)
+        yield
+        return
+    form = {".svg": "flamegraph", ".json": "speedscope"}.get(file.suffix, "raw")
+    flags = ["-r", "200", "-d", "unlimited", "-f", form, "-o", str(file)]
+    with subprocess.Popen(
+        [tool, "record", "-p", str(server.process.pid), *flags], stdout=subprocess.DEVNULL
+    ) as spy:
+        time.sleep(1.5)  # to attach
+        try:
+            yield
+        finally:
+            spy.send_signal(signal.SIGINT)

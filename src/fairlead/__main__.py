@@ -1,0 +1,3 @@
+from fairlead.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,57 @@
+"""The admission chain: plugins that change a write, then plugins that only judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from fairlead.authentication.user import User
+from fairlead.kinds.context import Context
+from fairlead.kinds.resources import Resource
+
+CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
+
+
+@dataclass(slots=True)
+class Attributes:
+    """One write as plugins see it. Objects are in the stored version; `value` is None for a
+    delete, `old` for a create. Plugins change `value` in place."""
+
+    operation: str
+    resource: Resource
+    namespace: str
+    name: str
+    value: dict[str, Any] | None
+    old: dict[str, Any] | None
+    user: User
+    context: Context
+
+    @property
+    def subresource(self) -> str:
+        return self.resource.subresource
+
+
+class Plugin(Protocol):
+    """Either step may raise a StatusError to refuse the write."""
+
+    name: str
+
+    async def admit(self, attributes: Attributes) -> None:
+        """May change `attributes.value`."""
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Sees the final object and changes nothing."""
+
+
+class Chain:
+    def __init__(self, plugins: Sequence[Plugin]) -> None:
+        self.plugins = tuple(plugins)
+
+    async def admit(self, attributes: Attributes) -> None:
+        for plugin in self.plugins:
+            await plugin.admit(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        for plugin in self.plugins:
+            await plugin.validate(attributes)

@@ -1,0 +1,50 @@
+"""NamespaceLifecycle: nothing new in a namespace that is missing or going away, and the system's
+own namespaces stay."""
+
+from __future__ import annotations
+
+from fairlead.admission.chain import CREATE, DELETE, Attributes
+from fairlead.dialect import Dialect
+from fairlead.errors import Cause, ResourceRef, forbidden, not_found
+
+
+class NamespaceLifecycle:
+    name = "NamespaceLifecycle"
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._immortal = ("default", dialect.system_namespace, dialect.public_namespace)
+
+    async def admit(self, attributes: Attributes) -> None:
+        resource = attributes.resource
+        if attributes.operation == DELETE and resource.key == "core/v1/namespaces":
+            if attributes.name in self._immortal:
+                raise forbidden(
+                    resource.ref(attributes.name), "this namespace may not be deleted"
+                )
+            return
+        if attributes.operation != CREATE or not resource.namespaced:
+            return
+        if resource.key == "authorization/v1/localsubjectaccessreviews":
+            return
+        self._check_alive(attributes)
+
+    def _check_alive(self, attributes: Attributes) -> None:
+        namespace = attributes.namespace
+        found = attributes.context.lookup("core/v1/namespaces", "", namespace)
+        if found is None:
+            raise not_found(ResourceRef("", "namespaces", namespace))
+        if (found.get("status") or {}).get("phase") == "Terminating":
+            cause = Cause(
+                "NamespaceTerminating",
+                f"namespace {namespace} is being terminated",
+                "metadata.namespace",
+            )
+            raise forbidden(
+                attributes.resource.ref(attributes.name),
+                f"unable to create new content in namespace {namespace} because it is being"
+                " terminated",
+                [cause],
+            )
+
+    async def validate(self, attributes: Attributes) -> None:
+        pass

@@ -1,0 +1,1 @@
+"""Who is asking: one module a method, and the chain."""

@@ -1,0 +1,1 @@
+"""HTTP to verbs and back: routing, parameters, negotiation, one module a verb."""

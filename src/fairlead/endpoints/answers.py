@@ -1,0 +1,157 @@
+"""Writing answers: one place where values become bytes on the connection."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from fairlead.endpoints.negotiation import YAML, Representation
+from fairlead.endpoints.request import Request, Send
+from fairlead.errors import StatusError
+
+_CACHE = (b"cache-control", b"no-cache, private")
+_TYPES = {
+    "application/json": (b"content-type", b"application/json"),
+    YAML: (b"content-type", b"application/yaml"),
+    "text/plain": (b"content-type", b"text/plain; charset=utf-8"),
+}
+_SMALLEST_COMPRESSED = 128 * 1024
+_PIECE = 512 * 1024
+_LONGEST_WARNING, _MOST_WARNING_BYTES = 256, 4096
+
+Header = tuple[bytes, bytes]
+
+
+def encode(value: Any, representation: Representation) -> bytes:
+    """A value in the media type and layout that was negotiated."""
+    if representation.media_type == YAML:
+        from fairlead.serialization.yaml import dump
+
+        return dump(value)
+    if representation.pretty:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+
+
+class Answer:
+    """A whole answer. `body` may be given in pieces that are sent one after the other."""
+
+    __slots__ = ("body", "code", "headers", "media_type")
+
+    def __init__(
+        self,
+        code: int,
+        body: bytes | Sequence[bytes],
+        media_type: str = "application/json",
+        headers: tuple[Header, ...] = (),
+    ) -> None:
+        self.code = code
+        self.body = body
+        self.media_type = media_type
+        self.headers = headers
+
+    async def send(self, request: Request, send: Send) -> None:
+        body = self.body
+        headers = [_CACHE, _TYPES.get(self.media_type) or _content_type(self.media_type)]
+        if self.headers:
+            headers += self.headers
+        if request.warnings:
+            headers += warning_headers(request.warnings)
+        if not isinstance(body, bytes):
+            await self._send_pieces(request, send, headers, body)
+            return
+        if len(body) >= _SMALLEST_COMPRESSED and accepts_gzip(request):
+            headers += _COMPRESSED
+            body = await _compress(body)
+        headers.append((b"content-length", b"%d" % len(body)))
+        await send({"type": "http.response.start", "status": self.code, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _send_pieces(
+        self, request: Request, send: Send, headers: list[Header], pieces: Sequence[bytes]
+    ) -> None:
+        size = sum(map(len, pieces))
+        if size >= _SMALLEST_COMPRESSED and accepts_gzip(request):
+            headers += _COMPRESSED
+            pieces = [await _compress(b"".join(pieces))]
+            size = len(pieces[0])
+        headers.append((b"content-length", b"%d" % size))
+        await send({"type": "http.response.start", "status": self.code, "headers": headers})
+        for start, end in _groups(pieces):
+            piece = b"".join(pieces[start:end])
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+_COMPRESSED: list[Header] = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
+
+
+def _groups(pieces: Sequence[bytes]) -> list[tuple[int, int]]:
+    """Cut a long answer into parts of a bounded size, so that none blocks the loop for long."""
+    found, start, size = [], 0, 0
+    for index, piece in enumerate(pieces):
+        size += len(piece)
+        if size >= _PIECE:
+            found.append((start, index + 1))
+            start, size = index + 1, 0
+    if start < len(pieces):
+        found.append((start, len(pieces)))
+    return found
+
+
+async def _compress(body: bytes) -> bytes:
+    return await asyncio.to_thread(gzip.compress, body, 1)
+
+
+def accepts_gzip(request: Request) -> bool:
+    return any(
+        part.partition(";")[0].strip() == "gzip"
+        for part in request.header(b"accept-encoding").split(",")
+    )
+
+
+def _content_type(media_type: str) -> Header:
+    return (b"content-type", media_type.encode())
+
+
+def value_answer(request: Request, code: int, value: Any) -> Answer:
+    representation = request.representation
+    return Answer(code, encode(value, representation), representation.media_type)
+
+
+def text_answer(code: int, text: str, headers: tuple[Header, ...] = ()) -> Answer:
+    return Answer(code, text.encode(), "text/plain", headers)
+
+
+def error_answer(error: StatusError, representation: Representation) -> Answer:
+    headers: tuple[Header, ...] = ()
+    if error.retry_after is not None:
+        headers = ((b"retry-after", b"%d" % error.retry_after),)
+    return Answer(
+        error.code, encode(error.status(), representation), representation.media_type, headers
+    )
+
+
+def warning_headers(warnings: list[str]) -> list[Header]:
+    """`299 - "text"` for each, long ones cut and all of them within the limit."""
+    found: list[Header] = []
+    left = _MOST_WARNING_BYTES
+    cut = sum(map(len, warnings)) > left
+    for text in warnings:
+        if cut and len(text) > _LONGEST_WARNING:
+            text = text[:_LONGEST_WARNING]
+        left -= len(text)
+        if left < 0:
+            break
+        found.append((b"warning", _warning(text)))
+    return found
+
+
+def _warning(text: str) -> bytes:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    printable = "".join(letter if letter.isprintable() else " " for letter in escaped)
+    return f'299 - "{printable}"'.encode()

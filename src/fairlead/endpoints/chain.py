@@ -1,0 +1,163 @@
+"""The way of a request, top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from fairlead import errors
+from fairlead.authentication.chain import Authenticator
+from fairlead.endpoints import discovery
+from fairlead.endpoints.answers import Answer, text_answer, value_answer
+from fairlead.endpoints.api import Api
+from fairlead.endpoints.create import create
+from fairlead.endpoints.delete import delete, delete_collection
+from fairlead.endpoints.get import get
+from fairlead.endpoints.list import list_objects
+from fairlead.endpoints.negotiation import ITEM, LIST, NOTHING, negotiate
+from fairlead.endpoints.parameters import flag
+from fairlead.endpoints.request import Request
+from fairlead.endpoints.routing import Target, route
+from fairlead.endpoints.update import update
+from fairlead.endpoints.watch import watch
+from fairlead.errors import StatusError
+from fairlead.kinds.resources import Resource
+
+Verb = Callable[[Api, Request], Awaitable[Answer]]
+Page = Callable[[Request], Awaitable[Answer]]
+
+VERBS: dict[str, Verb] = {
+    "get": get,
+    "list": list_objects,
+    "watch": watch,
+    "create": create,
+    "update": update,
+    "delete": delete,
+    "deletecollection": delete_collection,
+}
+
+
+class Handler:
+    """Answers requests. `pages` are the paths beside the API, by path."""
+
+    def __init__(self, api: Api, authenticator: Authenticator, address: str) -> None:
+        self.api = api
+        self.authenticator = authenticator
+        self.pages: dict[str, Page] = {}
+        self.prefixes: dict[str, Page] = {}
+        self._address = address
+
+    async def answer(self, request: Request) -> Answer:
+        """The answer to a request; raises StatusError."""
+        target = route(self.api.resources, request.method, request.scope["path"])
+        request.target = target
+        if request.query:
+            self._refine(request, target)
+        request.user = await self.authenticator.authenticate(request)
+        if not target.is_resource:
+            return await self._page(request)
+        resource = target.resource
+        if resource is None:
+            return self._unknown(target)
+        check_method(request, resource)
+        self._negotiate(request)
+        if resource.deprecation:
+            request.warn(resource.deprecation)
+        return await VERBS[target.verb](self.api, request)
+
+    def _refine(self, request: Request, target: Target) -> None:
+        """A `watch` parameter makes a watch of a list, and of an item where the dialect has it."""
+        watchable = target.verb == "list" or (
+            target.verb == "get"
+            and self.api.dialect.item_watch
+            and target.is_resource
+            and not target.subresource
+        )
+        if watchable and request.method == "GET" and flag(request, "watch"):
+            target.verb = "watch"
+
+    def _negotiate(self, request: Request) -> None:
+        verb = request.target.verb
+        partial = LIST if verb == "list" else ITEM
+        values = request.query.get("pretty")
+        request.representation = negotiate(
+            self.api.dialect,
+            request.header(b"accept"),
+            values[0] if values else None,
+            request.user_agent,
+            partial,
+        )
+
+    def _unknown(self, target: Target) -> Answer:
+        if target.group not in self.api.resources.groups:
+            return text_answer(404, "404 page not found\n")
+        raise errors.no_such_path()
+
+    async def _page(self, request: Request) -> Answer:
+        path = request.target.path
+        page = self.pages.get(path) or self.pages.get(path.rstrip("/"))
+        if page is None:
+            prefix = "/" + path.strip("/").partition("/")[0]
+            page = self.prefixes.get(prefix)
+        if page is not None:
+            return await page(request)
+        return self._discovery(request, path.strip("/").split("/"))
+
+    def _discovery(self, request: Request, parts: list[str]) -> Answer:
+        resources = self.api.resources
+        match parts:
+            case ["api"]:
+                value = discovery.api_versions(resources, self._address)
+            case ["api", name]:
+                found = resources.groups[""].get(name)
+                if found is None:
+                    raise errors.no_such_path()
+                value = discovery.resource_list(self.api.dialect, resources, found)
+            case ["apis"]:
+                value = discovery.group_list(resources)
+            case ["apis", group] if resources.groups.get(group):
+                value = discovery.one_group(resources.groups[group])
+            case ["apis", group, name] if group in resources.groups:
+                found = resources.groups[group].get(name)
+                if found is None:
+                    raise errors.no_such_path()
+                value = discovery.resource_list(self.api.dialect, resources, found)
+            case _:
+                return text_answer(404, "404 page not found\n")
+        return self.document(request, value)
+
+    def document(self, request: Request, value: object) -> Answer:
+        """A document that can only be read."""
+        if request.method not in ("GET", "HEAD"):
+            raise errors.method_not_allowed()
+        values = request.query.get("pretty")
+        request.representation = negotiate(
+            self.api.dialect,
+            request.header(b"accept"),
+            values[0] if values else None,
+            request.user_agent,
+            NOTHING,
+        )
+        return value_answer(request, 200, value)
+
+
+_NEEDS_NAME = ("get", "update", "patch", "delete")
+
+
+def check_method(request: Request, resource: Resource) -> None:
+    """405 for what the resource, the path shape or the method do not allow."""
+    target = request.target
+    verb = target.verb
+    if request.method in ("HEAD", "OPTIONS") or target.rest:
+        raise errors.method_not_allowed() if not target.rest else errors.no_such_path()
+    if verb not in resource.verbs:
+        if verb == "watch" and "list" in resource.verbs:
+            raise errors.verb_not_supported(resource.ref(), verb)
+        raise errors.method_not_allowed()
+    if (verb in _NEEDS_NAME and not target.name) or (
+        verb == "create" and bool(target.name) != bool(resource.parent)
+    ):
+        raise errors.method_not_allowed()
+    if verb in ("create", "deletecollection") and resource.namespaced and not target.namespace:
+        raise errors.method_not_allowed()
+    if verb not in VERBS:
+        raise StatusError(501, "NotImplemented", f"{verb} is not served yet")

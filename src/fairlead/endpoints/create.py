@@ -1,0 +1,85 @@
+"""POST to a collection."""
+
+from __future__ import annotations
+
+from fairlead.admission.chain import CREATE
+from fairlead.endpoints import writing
+from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.api import Api, Object
+from fairlead.endpoints.decoding import body_format, check_kind, decode_object, parse_body
+from fairlead.endpoints.parameters import WriteOptions, write_options
+from fairlead.endpoints.representing import item_answer
+from fairlead.endpoints.request import Request
+from fairlead.errors import StatusError, already_exists, bad_request
+from fairlead.kinds.conversion import to_stored
+from fairlead.kinds.resources import Resource
+from fairlead.storage.entry import Entry
+from fairlead.storage.store import Conflict
+
+
+async def create(api: Api, request: Request) -> Answer:
+    resource = request.target.resource
+    assert resource is not None
+    options = write_options(api.dialect, request, "CreateOptions")
+    media_type = body_format(request, api.resources)
+    raw = await request.body()
+    parsed = parse_body(raw, media_type, resource.kind)
+    check_kind(api.resources, resource, parsed)
+    value = decode_object(request, resource, parsed, raw, options.validation)
+    value = to_stored(resource, value)
+    writing.set_namespace(request, resource, value["metadata"])
+    entry = await store_new(api, request, resource, value, options)
+    return item_answer(api.dialect, request, resource, entry, 201)
+
+
+async def store_new(
+    api: Api, request: Request, resource: Resource, value: Object, options: WriteOptions
+) -> Entry:
+    """Take a new object through defaulting, admission and its rules into the store."""
+    metadata = value["metadata"]
+    if metadata.get("resourceVersion"):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+    context = api.context(request, options.dry_run)
+    writing.default(api, resource, value, context)
+    generated = not metadata.get("name") and bool(metadata.get("generateName"))
+    if generated:
+        metadata["name"] = writing.generate_name(metadata["generateName"])
+    writing.set_system_fields(metadata)
+    attributes = writing.attributes(
+        api, request, CREATE, value, None, context, metadata.get("name", "")
+    )
+    await api.admission.admit(attributes)
+    api.behaviour(resource).prepare_create(value, context)
+    value = writing.ordered(value)
+    writing.check_new(api, resource, value, context)
+    attributes.value = value
+    await api.admission.validate(attributes)
+    return await _put_new(api, resource, value, options.dry_run, generated)
+
+
+async def _put_new(
+    api: Api, resource: Resource, value: Object, dry_run: bool, generated: bool
+) -> Entry:
+    collection = api.collection(resource)
+    metadata = value["metadata"]
+    for attempt in range(writing.GENERATE_TRIES if generated else 1):
+        if attempt:
+            metadata["name"] = writing.generate_name(metadata["generateName"])
+        key = resource.storage_key(metadata.get("namespace", ""), metadata["name"])
+        existing = api.store.latest(collection, key)
+        if existing is not None:
+            continue
+        if dry_run:
+            return writing.unstored(collection, key, value, 0)
+        try:
+            return await api.store.put(collection, key, value, 0)
+        except Conflict:
+            existing = api.store.latest(collection, key)
+    raise _exists(resource, metadata["name"], existing)
+
+
+def _exists(resource: Resource, name: str, existing: Entry | None) -> StatusError:
+    error = already_exists(resource.ref(name))
+    if existing is not None and existing.object()["metadata"].get("deletionTimestamp"):
+        error.message = f"object is being deleted: {error.message}"
+    return error

@@ -1,0 +1,104 @@
+"""What is served: the documents under /api, /apis, /version and /."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.dialect import Dialect
+from fairlead.kinds.resources import GroupVersion, Resource, Resources
+
+RELEASE = {"major": "1", "minor": "25"}
+
+
+def resource_list(dialect: Dialect, resources: Resources, found: GroupVersion) -> dict[str, Any]:
+    entries = []
+    for resource in found.resources.values():
+        entries.append(_entry(resources, resource))
+        entries += [_entry(resources, sub) for sub in resource.subresources.values()]
+    entries.sort(key=lambda entry: str(entry["name"]))
+    value: dict[str, Any] = {"kind": "APIResourceList"}
+    if found.group:
+        value["apiVersion"] = "v1"
+    return {**value, "groupVersion": found.api_version, "resources": entries}
+
+
+def _entry(resources: Resources, resource: Resource) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": resource.name,
+        "singularName": "",
+        "namespaced": resource.namespaced,
+    }
+    if resource.body_version != resource.group_version.table_name:
+        group, _, version = resources.api_version_of(resource.body_version).rpartition("/")
+        entry["group"], entry["version"] = group, version
+    entry["kind"] = resource.kind
+    entry["verbs"] = list(resource.verbs)
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    if resource.parent is None and "list" in resource.verbs:
+        entry["storageVersionHash"] = _storage_hash(resource)
+    return entry
+
+
+def _storage_hash(resource: Resource) -> str:
+    """Changes when the stored version changes, and says nothing else."""
+    from base64 import b64encode
+    from hashlib import sha256
+
+    identity = f"{resource.group}/{resource.stored_version}/{resource.kind}"
+    return b64encode(sha256(identity.encode()).digest()[:8]).decode()
+
+
+def group(versions: dict[str, GroupVersion]) -> dict[str, Any]:
+    listed = [_version(found) for found in versions.values()]
+    name = next(iter(versions.values())).group
+    return {"name": name, "versions": listed, "preferredVersion": listed[0]}
+
+
+def _version(found: GroupVersion) -> dict[str, str]:
+    return {"groupVersion": found.api_version, "version": found.version}
+
+
+def group_list(resources: Resources) -> dict[str, Any]:
+    groups = [group(versions) for name, versions in resources.groups.items() if name and versions]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def one_group(versions: dict[str, GroupVersion]) -> dict[str, Any]:
+    return {"kind": "APIGroup", "apiVersion": "v1", **group(versions)}
+
+
+def api_versions(resources: Resources, address: str) -> dict[str, Any]:
+    return {
+        "kind": "APIVersions",
+        "versions": list(resources.groups.get("", {})),
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+    }
+
+
+def version(fairlead_version: str) -> dict[str, str]:
+    import platform
+    import sys
+
+    return {
+        **RELEASE,
+        "gitVersion": f"v1.25.0-fairlead.{fairlead_version}",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "",
+        "goVersion": f"python{sys.version_info.major}.{sys.version_info.minor}",
+        "compiler": platform.python_implementation().lower(),
+        "platform": f"{sys.platform}/{platform.machine()}",
+    }
+
+
+def paths(resources: Resources, others: list[str]) -> dict[str, Any]:
+    found = ["/api", "/apis", *others]
+    for found_group, versions in resources.groups.items():
+        base = f"/apis/{found_group}" if found_group else "/api"
+        if found_group and versions:
+            found.append(base)
+        found += [f"{base}/{name}" for name in versions]
+    return {"paths": sorted(found)}

@@ -1,0 +1,117 @@
+"""From Accept headers to representations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from fairlead.dialect import Dialect
+from fairlead.errors import StatusError, not_acceptable
+
+JSON, YAML = "application/json", "application/yaml"
+_TABLE_VERSIONS = ("v1", "v1beta1")
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """How an answer is written: media type, layout, and what it is turned into."""
+
+    media_type: str = JSON
+    pretty: bool = False
+    transform: str = ""  # "", Table, PartialObjectMetadata or PartialObjectMetadataList
+    version: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        return self is PLAIN_JSON or self == PLAIN_JSON
+
+
+PLAIN_JSON = Representation()
+PRETTY_JSON = Representation(pretty=True)
+
+ITEM, LIST, NOTHING = "PartialObjectMetadata", "PartialObjectMetadataList", ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    media_type: str
+    parameters: dict[str, str]
+    quality: float
+
+
+@lru_cache(maxsize=512)
+def _clauses(accept: str) -> tuple[_Clause, ...]:
+    found = []
+    for part in accept.split(","):
+        media_type, *rest = (piece.strip() for piece in part.split(";"))
+        parameters = dict((p.partition("=")[0].strip(), p.partition("=")[2].strip()) for p in rest)
+        try:
+            quality = float(parameters.pop("q", "1"))
+        except ValueError:
+            quality = 1.0
+        if media_type:
+            found.append(_Clause(media_type, parameters, quality))
+    return tuple(sorted(found, key=lambda clause: -clause.quality))
+
+
+def media_types(dialect: Dialect) -> tuple[str, ...]:
+    return (JSON, YAML, dialect.protobuf_media_type)
+
+
+@lru_cache(maxsize=1024)
+def _negotiate(dialect: Dialect, accept: str, partial: str, transforms: bool) -> Representation:
+    for clause in _clauses(accept):
+        media_type = JSON if clause.media_type in ("*/*", "") else clause.media_type
+        if media_type not in (JSON, YAML):
+            continue
+        pretty = clause.parameters.get("pretty", "0") not in ("0", "false", "")
+        plain = Representation(media_type, pretty)
+        wanted = clause.parameters.get("as", "")
+        if not wanted:
+            return PLAIN_JSON if plain == PLAIN_JSON else plain
+        version = clause.parameters.get("v", "")
+        if not transforms or clause.parameters.get("g") != dialect.meta_group:
+            continue
+        if wanted == "Table" and version in _TABLE_VERSIONS:
+            return replace(plain, transform=wanted, version=version)
+        if wanted == partial and partial and version in _TABLE_VERSIONS:
+            return replace(plain, transform=wanted, version=version)
+    raise not_acceptable(media_types(dialect))
+
+
+def negotiate(
+    dialect: Dialect, accept: str, pretty: str | None, user_agent: str, partial: str = NOTHING
+) -> Representation:
+    """The representation to answer in; 406 if none is possible. `partial` is the name of the
+    metadata-only form that this answer can take, which also allows Tables."""
+    found = PLAIN_JSON
+    if accept and accept not in (JSON, "*/*"):
+        found = _negotiate(dialect, accept, partial, bool(partial))
+    if pretty is None and user_agent[:4] not in ("curl", "Wget", "Mozi"):
+        return found
+    if pretty is None or pretty not in ("0", "false"):
+        return PRETTY_JSON if found is PLAIN_JSON else replace(found, pretty=True)
+    return found
+
+
+def for_errors(dialect: Dialect, accept: str, pretty: str | None, agent: str) -> Representation:
+    """The representation of an error: whatever plain form the client takes, else JSON."""
+    try:
+        found = negotiate(dialect, accept, pretty, agent, ITEM)
+    except StatusError:
+        try:
+            found = negotiate(dialect, accept, pretty, agent, LIST)
+        except StatusError:
+            return PLAIN_JSON
+    return replace(found, transform="", version="") if found.transform else found
+
+
+def check_watch(dialect: Dialect, representation: Representation) -> None:
+    """Watch streams are JSON documents; 406 for anything else."""
+    if representation.media_type != JSON:
+        raise StatusError(
+            406,
+            "NotAcceptable",
+            "only the following media types are accepted: application/json;stream=watch,"
+            f" {dialect.protobuf_media_type};stream=watch",
+        )

@@ -1,0 +1,277 @@
+"""Query parameters and option bodies, checked as the reference checks them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.dialect import Dialect
+from fairlead.endpoints.request import Query, Request
+from fairlead.errors import Cause, ResourceRef, StatusError, bad_request, invalid
+from fairlead.kinds.causes import Causes, GoValue
+from fairlead.kinds.metadata import go_strings
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.schema.decode import DecodeError, decoder
+from fairlead.serialization.bodies import BodyError, parse_json
+
+MOST_MANAGER_BYTES = 128
+_PROPAGATION = ("Foreground", "Background", "Orphan", "nil")
+_VALIDATION = ("Ignore", "Warn", "Strict")
+
+
+def integer(request: Request, name: str) -> int | None:
+    text = request.parameter(name)
+    if not text:
+        return None
+    try:
+        return _strict_int(text)
+    except ValueError as error:
+        raise bad_request(f"strconv.ParseInt: parsing {text!r}: {error}".replace("'", '"')) from None
+
+
+def _strict_int(text: str) -> int:
+    body = text[1:] if text[:1] in "+-" else text
+    if not body.isascii() or not body.isdigit():
+        raise ValueError("invalid syntax")
+    value = int(text)
+    if not -(2**63) <= value < 2**63:
+        raise ValueError("value out of range")
+    return value
+
+
+def flag(request: Request, name: str) -> bool:
+    """Anything but an explicit no counts as yes."""
+    values = request.query.get(name)
+    return bool(values) and values[0].lower() not in ("0", "false")
+
+
+def revision_of(text: str, what: str = "resourceVersion") -> int:
+    """A resourceVersion that a client sent; nothing counts as 0."""
+    if not text:
+        return 0
+    if not text.isascii() or not text.isdigit() or int(text) >= 2**64:
+        raise bad_request(
+            f'{what}: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
+    return int(text)
+
+
+@dataclass(slots=True)
+class WriteOptions:
+    """What create, update and patch take. `manager` is never empty."""
+
+    dry_run: bool
+    manager: str
+    validation: str
+    force: bool = False
+
+
+def write_options(dialect: Dialect, request: Request, kind: str, *, apply: bool = False) -> WriteOptions:
+    """Read the options of a write; `kind` is CreateOptions, UpdateOptions or PatchOptions."""
+    query = request.query
+    if not query and not apply:
+        return WriteOptions(False, default_manager(request), "Warn")
+    causes = Causes()
+    manager = request.parameter("fieldManager")
+    if kind == "PatchOptions":
+        _check_patch(request, manager, apply, causes)
+    _check_manager(manager, causes)
+    dry_run = _dry_run(dialect, query, causes)
+    validation = request.parameter("fieldValidation") or "Warn"
+    if validation not in _VALIDATION:
+        causes.unsupported("fieldValidation", validation, ("", *_VALIDATION))
+    _raise_options(dialect, kind, causes)
+    return WriteOptions(
+        dry_run, manager or default_manager(request), validation, flag(request, "force")
+    )
+
+
+def default_manager(request: Request) -> str:
+    """The first part of the user agent, without what cannot be printed."""
+    agent = request.user_agent.partition("/")[0] or "unknown"
+    return "".join(letter for letter in agent if letter.isprintable())[:MOST_MANAGER_BYTES]
+
+
+def _check_patch(request: Request, manager: str, apply: bool, causes: Causes) -> None:
+    if apply and not manager:
+        causes.required("fieldManager", "is required for apply patch")
+    if not apply and "force" in request.query:
+        causes.forbidden("force", "may not be specified for non-apply patch")
+
+
+def _check_manager(manager: str, causes: Causes) -> None:
+    if len(manager.encode()) > MOST_MANAGER_BYTES:
+        causes.too_long("fieldManager", MOST_MANAGER_BYTES)
+    for position, letter in enumerate(manager):
+        if not letter.isprintable():
+            detail = f"invalid character U+{ord(letter):04X} (at position {position})"
+            causes.invalid("fieldManager", manager, detail)
+
+
+def _dry_run(dialect: Dialect, query: Query, causes: Causes) -> bool:
+    values = query.get("dryRun")
+    if not values:
+        return False
+    if dialect.bare_dry_run_writes and values == [""]:
+        return False
+    check_dry_run(values, causes)
+    return True
+
+
+def check_dry_run(values: list[str], causes: Causes) -> None:
+    if any(value != "All" for value in values):
+        causes.unsupported("dryRun", GoValue(go_strings(values)), ("All",))
+
+
+def _raise_options(dialect: Dialect, kind: str, causes: list[Cause]) -> None:
+    if causes:
+        raise invalid(ResourceRef(dialect.meta_group, kind), causes)
+
+
+@dataclass(slots=True)
+class DeleteOptions:
+    dry_run: bool = False
+    grace_period: int | None = None
+    propagation: str = ""
+    uid: str = ""
+    revision: str = ""
+
+
+def delete_options(
+    dialect: Dialect, types: BuiltinTypes, request: Request, raw: bytes
+) -> DeleteOptions:
+    """Options from the body if there is one, else from the query; never from both."""
+    causes = Causes()
+    if raw:
+        value = _delete_body(types, raw)
+        dry = value.get("dryRun") or []
+        check_dry_run(dry, causes)
+        dry_run = bool(dry)
+    else:
+        dry_run = _dry_run(dialect, request.query, causes)
+        value = _delete_query(request)
+    propagation = value.get("propagationPolicy")
+    orphan = value.get("orphanDependents")
+    if propagation is not None and orphan is not None:
+        causes.invalid(
+            "propagationPolicy",
+            propagation,
+            "orphanDependents and deletionPropagation cannot be both set",
+        )
+    elif propagation is not None and propagation not in _PROPAGATION[:3]:
+        causes.unsupported("propagationPolicy", propagation, _PROPAGATION)
+    _raise_options(dialect, "DeleteOptions", causes)
+    if orphan is not None:
+        propagation = "Orphan" if orphan else "Background"
+    conditions = value.get("preconditions") or {}
+    return DeleteOptions(
+        dry_run,
+        value.get("gracePeriodSeconds"),
+        propagation or "",
+        conditions.get("uid", ""),
+        conditions.get("resourceVersion", ""),
+    )
+
+
+def _delete_query(request: Request) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    grace = integer(request, "gracePeriodSeconds")
+    if grace is not None:
+        value["gracePeriodSeconds"] = grace
+    if "propagationPolicy" in request.query:
+        value["propagationPolicy"] = request.parameter("propagationPolicy")
+    if "orphanDependents" in request.query:
+        value["orphanDependents"] = flag(request, "orphanDependents")
+    return value
+
+
+def _delete_body(types: BuiltinTypes, raw: bytes) -> dict[str, Any]:
+    try:
+        value = parse_json(raw)
+    except BodyError as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    if not isinstance(value, dict):
+        raise bad_request("couldn't get version/kind; json parse error: not an object")
+    kind = value.get("kind") or "DeleteOptions"
+    if kind != "DeleteOptions":
+        version = value.get("apiVersion") or "v1"
+        raise bad_request(f'no kind "{kind}" is registered for version "{version}"')
+    try:
+        decoded: dict[str, Any] = decoder(types.struct("meta/v1.DeleteOptions"))(value, [])
+    except DecodeError as error:
+        raise bad_request(str(error)) from None
+    return decoded
+
+
+@dataclass(slots=True)
+class ListOptions:
+    """What list, watch and deletecollection take."""
+
+    limit: int
+    token: str
+    revision: str
+    match: str
+    timeout: int | None
+    watch: bool
+    bookmarks: bool
+
+
+def list_options(dialect: Dialect, request: Request, chunking: bool) -> ListOptions:
+    limit = integer(request, "limit") or 0
+    watch = request.target.verb == "watch"
+    options = ListOptions(
+        limit=limit if limit > 0 and chunking else 0,
+        token=request.parameter("continue") if chunking else "",
+        revision=request.parameter("resourceVersion"),
+        match=request.parameter("resourceVersionMatch"),
+        timeout=integer(request, "timeoutSeconds"),
+        watch=watch,
+        bookmarks=flag(request, "allowWatchBookmarks"),
+    )
+    if options.match:
+        _check_match(dialect, options)
+    return options
+
+
+def _check_match(dialect: Dialect, options: ListOptions) -> None:
+    causes = Causes()
+    field = "resourceVersionMatch"
+    if options.watch:
+        causes.forbidden(field, "resourceVersionMatch is forbidden for watch")
+    if not options.revision:
+        causes.forbidden(
+            field, "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        )
+    if options.token:
+        causes.forbidden(field, "resourceVersionMatch is forbidden when continue is provided")
+    if options.match not in ("Exact", "NotOlderThan"):
+        causes.unsupported(field, options.match, ("Exact", "NotOlderThan", ""))
+    elif options.match == "Exact" and options.revision == "0":
+        causes.forbidden(
+            field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        )
+    _raise_options(dialect, "ListOptions", causes)
+
+
+def check_preconditions(
+    options: DeleteOptions, ref: ResourceRef, kind: str, metadata: dict[str, Any]
+) -> StatusError | None:
+    """What stands against a delete that was meant for another object or version."""
+    for name, label, wanted in (
+        ("uid", "UID", options.uid),
+        ("resourceVersion", "ResourceVersion", options.revision),
+    ):
+        found = metadata.get(name, "")
+        if wanted and wanted != found:
+            why = (
+                f"Precondition failed: {label} in precondition: {wanted},"
+                f" {label} in object meta: {found}"
+            )
+            named = ResourceRef(ref.group, kind, ref.name)
+            return StatusError(
+                409,
+                "Conflict",
+                f'Operation cannot be fulfilled on {named.qualified} "{ref.name}": {why}',
+                details=named.details(),
+            )
+    return None

@@ -1,0 +1,113 @@
+"""Turning stored entries into what a client asked to see: the object, its metadata, a Table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from fairlead.dialect import Dialect
+from fairlead.endpoints.answers import Answer, encode
+from fairlead.endpoints.negotiation import Representation
+from fairlead.endpoints.request import Request
+from fairlead.errors import bad_request
+from fairlead.kinds.conversion import from_stored
+from fairlead.kinds.printing import printer_for
+from fairlead.kinds.resources import Resource
+from fairlead.storage.entry import Entry
+
+Object = dict[str, Any]
+
+INCLUDES = ("", "Metadata", "Object", "None")
+
+
+def read(resource: Resource, entry: Entry) -> Object:
+    """The entry's object in the version of the resource, with kind and apiVersion."""
+    return typed(resource, from_stored(resource, entry.object()))
+
+
+def typed(resource: Resource, value: Object) -> Object:
+    return {"kind": resource.kind, "apiVersion": resource.api_version, **value}
+
+
+def metadata_only(dialect: Dialect, value: Object, version: str) -> Object:
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": f"{dialect.meta_group}/{version}",
+        "metadata": value["metadata"],
+    }
+
+
+def include_object(request: Request) -> str:
+    """The `includeObject` parameter of a Table request."""
+    wanted = request.parameter("includeObject")
+    if wanted not in INCLUDES:
+        raise bad_request(
+            "Unable to convert to Table as requested: includeObject: Invalid value:"
+            f" \"{wanted}\": must be 'Metadata', 'Object', 'None', or empty"
+        )
+    return wanted or "Metadata"
+
+
+def table(
+    dialect: Dialect,
+    resource: Resource,
+    values: Iterable[Object],
+    representation: Representation,
+    include: str,
+    metadata: Object,
+    with_columns: bool = True,
+) -> Object:
+    """A Table of objects that carry kind and apiVersion."""
+    printer = printer_for(resource.key, dialect)
+    now = datetime.now(UTC)
+    rows = []
+    if printer.order is not None:
+        values = sorted(values, key=printer.order)
+    for value in values:
+        row: Object = {"cells": printer.cells(value, now)}
+        conditions = printer.conditions(value) if printer.conditions else []
+        if conditions:
+            row["conditions"] = conditions
+        row["object"] = _row_object(dialect, value, representation.version, include)
+        rows.append(row)
+    columns = [column.as_dict() for column in printer.columns] if with_columns else []
+    return {
+        "kind": "Table",
+        "apiVersion": f"{dialect.meta_group}/{representation.version}",
+        "metadata": metadata,
+        "columnDefinitions": columns,
+        "rows": rows,
+    }
+
+
+def _row_object(dialect: Dialect, value: Object, version: str, include: str) -> Object | None:
+    if include == "Object":
+        return value
+    return metadata_only(dialect, value, version) if include == "Metadata" else None
+
+
+def item_answer(
+    dialect: Dialect, request: Request, resource: Resource, entry: Entry, code: int = 200
+) -> Answer:
+    """One stored object, sent as its bytes unless the client asks for another form."""
+    representation = request.representation
+    if representation.is_plain and resource.is_stored_here:
+        assert entry.body is not None
+        return Answer(code, resource.head + entry.body)
+    return object_answer(dialect, request, resource, read(resource, entry), code)
+
+
+def object_answer(
+    dialect: Dialect, request: Request, resource: Resource, value: Object, code: int = 200
+) -> Answer:
+    """An object at hand, with kind and apiVersion, in the form that was negotiated."""
+    representation = request.representation
+    match representation.transform:
+        case "Table":
+            include = include_object(request)
+            metadata = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
+            value = table(dialect, resource, [value], representation, include, metadata)
+        case "PartialObjectMetadata":
+            value = metadata_only(dialect, value, representation.version)
+    return Answer(code, encode(value, representation), representation.media_type)

@@ -1,0 +1,191 @@
+"""PUT of an item, and the way of any change to an object that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.admission.chain import UPDATE
+from fairlead.endpoints import writing
+from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.api import Api, Object
+from fairlead.endpoints.create import store_new
+from fairlead.endpoints.decoding import body_format, check_kind, decode_object, parse_body
+from fairlead.endpoints.parameters import WriteOptions, revision_of, write_options
+from fairlead.endpoints.representing import item_answer
+from fairlead.endpoints.request import Request
+from fairlead.errors import Cause, ResourceRef, bad_request, conflict, invalid, modified, not_found
+from fairlead.kinds.conversion import to_stored
+from fairlead.kinds.resources import Resource
+from fairlead.storage.entry import Entry
+from fairlead.storage.store import Conflict
+
+# Metadata that an update may leave out and never changes.
+_CARRIED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+# Makes the wanted object from the current one; both in the stored version.
+Change = Callable[[Object], Object]
+
+
+async def update(api: Api, request: Request) -> Answer:
+    target = request.target
+    resource = target.resource
+    assert resource is not None
+    media_type = body_format(request, api.resources)
+    raw = await request.body()
+    options = write_options(api.dialect, request, "UpdateOptions")
+
+    def sent() -> Object:
+        parsed = parse_body(raw, media_type, resource.kind)
+        check_kind(api.resources, resource, parsed)
+        value = decode_object(request, resource, parsed, raw, options.validation)
+        return to_stored(resource, value)
+
+    value: Object | None = sent()
+    assert value is not None
+    check_name(target.name, value["metadata"])
+    kept = resource.parent or resource
+    writing.set_namespace(request, kept, value["metadata"])
+    key = kept.storage_key(target.namespace, target.name)
+    if api.store.latest(api.collection(kept), key) is None:
+        return await _create_instead(api, request, resource, value, options)
+
+    def change(_: Object) -> Object:
+        nonlocal value
+        wanted, value = value, None
+        if wanted is None:  # the object moved: start again from what was sent
+            wanted = sent()
+            writing.set_namespace(request, kept, wanted["metadata"])
+        return wanted
+
+    entry = await store_changed(api, request, resource, change, options)
+    return item_answer(api.dialect, request, kept, entry)
+
+
+async def _create_instead(
+    api: Api, request: Request, resource: Resource, value: Object, options: WriteOptions
+) -> Answer:
+    ref = ResourceRef(resource.group, (resource.parent or resource).name, request.target.name)
+    if resource.parent is not None or not resource.creates_on_update:
+        raise not_found(ref)
+    wanted = value["metadata"].pop("uid", "")
+    if wanted:
+        raise conflict(
+            ref, writing.uid_conflict_text(resource, request.target.namespace, ref, wanted, "")
+        )
+    value["metadata"].pop("resourceVersion", None)
+    entry = await store_new(api, request, resource, value, options)
+    return item_answer(api.dialect, request, resource, entry, 201)
+
+
+def check_name(name: str, metadata: Object) -> None:
+    given = metadata.get("name", "")
+    if not given:
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be"
+            " provided"
+        )
+    if given != name:
+        raise bad_request(
+            f"the name of the object ({given}) does not match the name on the URL ({name})"
+        )
+
+
+async def store_changed(
+    api: Api, request: Request, resource: Resource, change: Change, options: WriteOptions
+) -> Entry:
+    """Take a change through defaulting, admission and the kind's rules into the store. Works on
+    the newest version, one that is still being committed included, and starts again if the object
+    moves meanwhile."""
+    target = request.target
+    kept = resource.parent or resource
+    collection = api.collection(kept)
+    key = kept.storage_key(target.namespace, target.name)
+    while True:
+        current = api.store.latest(collection, key)
+        if current is None:
+            raise not_found(ResourceRef(kept.group, kept.name, target.name))
+        old = current.object()
+        value = change(old)
+        new = await _prepared(api, request, resource, value, old, options)
+        old["metadata"].pop("resourceVersion", None)
+        if new == old:
+            return current
+        if options.dry_run:
+            return writing.unstored(collection, key, new, current.revision)
+        try:
+            if is_finished(new):
+                await api.store.delete(collection, key, current.revision)
+                return writing.unstored(collection, key, new, current.revision)
+            return await api.store.put(collection, key, new, current.revision)
+        except Conflict:
+            continue
+
+
+async def _prepared(
+    api: Api,
+    request: Request,
+    resource: Resource,
+    value: Object,
+    old: Object,
+    options: WriteOptions,
+) -> Object:
+    kept = resource.parent or resource
+    context = api.context(request, options.dry_run)
+    behaviour = api.behaviour(resource)
+    _check_version(kept, request, value["metadata"], old["metadata"])
+    carry_over(value["metadata"], old["metadata"])
+    writing.default(api, kept, value, context)
+    if resource.subresource == "status":
+        behaviour.prepare_status_update(value, old, context)
+    else:
+        behaviour.prepare_update(value, old, context)
+    attributes = writing.attributes(api, request, UPDATE, value, old, context)
+    await api.admission.admit(attributes)
+    new = writing.ordered(value)
+    writing.check_changed(api, resource, new, old, context)
+    attributes.value = new
+    await api.admission.validate(attributes)
+    return new
+
+
+def _check_version(resource: Resource, request: Request, metadata: Object, old: Object) -> None:
+    """Optimistic concurrency: a write that names a version or an identity is meant for it only."""
+    ref = resource.ref(old["name"])
+    wanted = metadata.get("resourceVersion", "")
+    if wanted not in ("", "0"):
+        if revision_of(wanted, "metadata.resourceVersion") != int(old["resourceVersion"]):
+            raise modified(ref)
+    elif resource.conditional and request.method == "PUT":
+        cause = Cause(
+            "FieldValueInvalid",
+            "Invalid value: 0x0: must be specified for an update",
+            "metadata.resourceVersion",
+        )
+        raise invalid(resource.kind_ref(old["name"]), [cause])
+    uid = metadata.get("uid", "")
+    if uid and uid != old["uid"] and request.method == "PUT":
+        namespace = request.target.namespace
+        text = writing.uid_conflict_text(resource, namespace, ref, uid, old["uid"])
+        raise conflict(ref, text)
+
+
+def carry_over(metadata: Object, old: Object) -> None:
+    for name in _CARRIED:
+        if not metadata.get(name) and old.get(name) is not None:
+            metadata[name] = old[name]
+    generation = old.get("generation")
+    if generation is not None:
+        metadata["generation"] = generation
+    else:
+        metadata.pop("generation", None)
+
+
+def is_finished(value: Object) -> bool:
+    """Whether an object that is being deleted has nothing left to wait for."""
+    metadata = value["metadata"]
+    return (
+        metadata.get("deletionTimestamp") is not None
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+        and not (value.get("spec") or {}).get("finalizers")
+    )

@@ -1,0 +1,137 @@
+"""What create, update and patch share on the way from a decoded object to the store."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from typing import Any
+
+from fairlead.admission.chain import Attributes
+from fairlead.endpoints.api import Api
+from fairlead.endpoints.request import Request
+from fairlead.errors import ResourceRef, bad_request, internal, invalid
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
+from fairlead.kinds.metadata import check_metadata, check_metadata_update
+from fairlead.kinds.resources import Resource
+from fairlead.schema.defaults import fill_defaults
+from fairlead.schema.names import path_segment
+from fairlead.schema.times import now
+from fairlead.storage.collection import Collection
+from fairlead.storage.entry import Entry, body_of, encode
+from fairlead.storage.log import StorageError
+
+Object = dict[str, Any]
+
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_STEM = 58
+GENERATE_TRIES = 8
+
+
+def generate_name(stem: str) -> str:
+    """A stem, cut so that it fits, and five random characters."""
+    return stem[:_LONGEST_STEM] + "".join(random.choices(_SUFFIX_LETTERS, k=5))
+
+
+def set_namespace(request: Request, resource: Resource, metadata: Object) -> None:
+    """The namespace is the URL's; a body may repeat it but not contradict it."""
+    namespace = request.target.namespace if resource.namespaced else ""
+    given = metadata.get("namespace", "")
+    if given and given != namespace:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if namespace:
+        metadata["namespace"] = namespace
+
+
+def default(api: Api, resource: Resource, value: Object, context: Context) -> None:
+    fill_defaults(resource.stored_struct, value)
+    api.behaviour(resource).fill_defaults(value, context)
+
+
+def set_system_fields(metadata: Object) -> None:
+    """What the server alone decides about a new object."""
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+        metadata.pop(name, None)
+    metadata["uid"] = str(uuid.uuid4())
+    metadata["creationTimestamp"] = now()
+
+
+def check_new(api: Api, resource: Resource, value: Object, context: Context) -> None:
+    """The rules of a new object: the kind's own, then those that hold for any name."""
+    causes = Causes()
+    api.behaviour(resource).check_create(value, causes, context)
+    if not causes:
+        check_metadata(value["metadata"], resource.namespaced, path_segment, causes)
+    if causes:
+        raise invalid(resource.kind_ref(value["metadata"].get("name", "")), causes)
+
+
+def check_changed(
+    api: Api, resource: Resource, value: Object, old: Object, context: Context
+) -> None:
+    causes = Causes()
+    behaviour = api.behaviour(resource)
+    metadata, old_metadata = value["metadata"], old["metadata"]
+    kept = resource.parent or resource
+    check_metadata(metadata, kept.namespaced, path_segment, causes)
+    check_metadata_update(metadata, old_metadata, causes)
+    if resource.subresource == "status":
+        behaviour.check_status_update(value, old, causes, context)
+    else:
+        behaviour.check_update(value, old, causes, context)
+    if causes:
+        raise invalid(kept.kind_ref(old_metadata["name"]), causes)
+
+
+def ordered(value: Object) -> Object:
+    """The object with its metadata first and without what is not stored."""
+    metadata = value.pop("metadata")
+    metadata.pop("resourceVersion", None)
+    return {"metadata": metadata, **value}
+
+
+def attributes(
+    api: Api,
+    request: Request,
+    operation: str,
+    value: Object | None,
+    old: Object | None,
+    context: Context,
+    name: str = "",
+) -> Attributes:
+    target = request.target
+    assert target.resource is not None
+    return Attributes(
+        operation,
+        target.resource,
+        target.namespace,
+        name or target.name,
+        value,
+        old,
+        request.user,
+        context,
+    )
+
+
+def unstored(collection: Collection, key: str, value: Object, revision: int) -> Entry:
+    """An entry that was not written: what a dry run would have stored."""
+    encoded = encode(value)
+    body = body_of(encoded, revision) if revision else encoded[1:]
+    return Entry(key, revision, body, None, collection.fields_of)
+
+
+def storage_failure(error: StorageError) -> Exception:
+    return internal(str(error))
+
+
+def uid_conflict_text(
+    resource: Resource, namespace: str, ref: ResourceRef, wanted: str, found: str
+) -> str:
+    path = f"/registry/{resource.storage_prefix}/{resource.storage_key(namespace, ref.name)}"
+    return (
+        f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0,"
+        f" AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted},"
+        f" UID in object meta: {found}"
+    )

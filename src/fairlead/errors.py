@@ -1,0 +1,212 @@
+"""Status errors: the one shape in which every refusal reaches a client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+STATUS_HEAD: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One reason for a refusal, at one field of the object."""
+
+    reason: str
+    message: str
+    field: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        parts = {"reason": self.reason, "message": self.message, "field": self.field}
+        return {key: value for key, value in parts.items() if value}
+
+
+class StatusError(Exception):
+    """An answer that is an error; `status()` is its body."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: dict[str, Any] | None = None,
+        retry_after: int | None = None,
+        list_meta: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.retry_after = retry_after
+        self.list_meta = list_meta
+
+    def status(self) -> dict[str, Any]:
+        body: dict[str, Any] = {**STATUS_HEAD, "status": "Failure", "message": self.message}
+        if self.reason:
+            body["reason"] = self.reason
+        if self.details is not None:
+            body["details"] = self.details
+        if self.list_meta is not None:
+            body["metadata"] = self.list_meta
+        body["code"] = self.code
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRef:
+    """How an error names what it is about: group, resource (or kind) and object name."""
+
+    group: str
+    resource: str
+    name: str = ""
+
+    @property
+    def qualified(self) -> str:
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+    def details(self, **more: Any) -> dict[str, Any]:
+        parts = {"name": self.name, "group": self.group, "kind": self.resource, **more}
+        return {key: value for key, value in parts.items() if value}
+
+
+def success(ref: ResourceRef, uid: str) -> dict[str, Any]:
+    """The Status that answers a finished deletion."""
+    return {**STATUS_HEAD, "status": "Success", "details": ref.details(uid=uid)}
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def unauthorized(message: str = "Unauthorized") -> StatusError:
+    return StatusError(401, "Unauthorized", message)
+
+
+def forbidden(ref: ResourceRef, why: str, causes: Sequence[Cause] = ()) -> StatusError:
+    if not ref.resource:
+        return StatusError(403, "Forbidden", f"forbidden: {why}", details={})
+    listed = [cause.as_dict() for cause in causes]
+    message = f'{ref.qualified} "{ref.name}" is forbidden: {why}'
+    if not ref.name:
+        message = f"{ref.qualified} is forbidden: {why}"
+    return StatusError(403, "Forbidden", message, details=ref.details(causes=listed))
+
+
+def not_found(ref: ResourceRef) -> StatusError:
+    return StatusError(
+        404, "NotFound", f'{ref.qualified} "{ref.name}" not found', details=ref.details()
+    )
+
+
+def no_such_path() -> StatusError:
+    """A path inside a served group that leads to no resource."""
+    return StatusError(
+        404, "NotFound", "the server could not find the requested resource", details={}
+    )
+
+
+def method_not_allowed() -> StatusError:
+    return StatusError(
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
+        details={},
+    )
+
+
+def verb_not_supported(ref: ResourceRef, verb: str) -> StatusError:
+    return StatusError(
+        405,
+        "MethodNotAllowed",
+        f'{verb} is not supported on resources of kind "{ref.qualified}"',
+        details=ref.details(),
+    )
+
+
+def not_acceptable(media_types: Iterable[str]) -> StatusError:
+    listed = ", ".join(media_types)
+    return StatusError(
+        406, "NotAcceptable", f"only the following media types are accepted: {listed}"
+    )
+
+
+def already_exists(ref: ResourceRef) -> StatusError:
+    return StatusError(
+        409, "AlreadyExists", f'{ref.qualified} "{ref.name}" already exists', details=ref.details()
+    )
+
+
+def conflict(ref: ResourceRef, why: str) -> StatusError:
+    message = f'Operation cannot be fulfilled on {ref.qualified} "{ref.name}": {why}'
+    return StatusError(409, "Conflict", message, details=ref.details())
+
+
+def modified(ref: ResourceRef) -> StatusError:
+    """The resourceVersion a write was based on is no longer the current one."""
+    return conflict(
+        ref,
+        "the object has been modified; please apply your changes to the latest version"
+        " and try again",
+    )
+
+
+def expired(message: str) -> StatusError:
+    return StatusError(410, "Expired", message)
+
+
+def too_large(limit: int) -> StatusError:
+    return StatusError(
+        413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}"
+    )
+
+
+def unsupported_media_type(media_types: Iterable[str]) -> StatusError:
+    listed = ", ".join(media_types)
+    return StatusError(
+        415,
+        "UnsupportedMediaType",
+        "the body of the request was in an unknown format - accepted media types include: "
+        + listed,
+    )
+
+
+def invalid(ref: ResourceRef, causes: Sequence[Cause]) -> StatusError:
+    """422 with one cause a field; the message lists each distinct text once."""
+    texts = list(dict.fromkeys(f"{c.field}: {c.message}" if c.field else c.message for c in causes))
+    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    return StatusError(
+        422,
+        "Invalid",
+        f'{ref.qualified} "{ref.name}" is invalid: {joined}',
+        details=ref.details(causes=[cause.as_dict() for cause in causes]),
+    )
+
+
+def too_many_requests(message: str, retry_after: int = 1) -> StatusError:
+    return StatusError(
+        429,
+        "TooManyRequests",
+        message,
+        details={"retryAfterSeconds": retry_after},
+        retry_after=retry_after,
+    )
+
+
+def too_large_resource_version(wanted: int, current: int) -> StatusError:
+    cause = Cause("ResourceVersionTooLarge", "Too large resource version")
+    return StatusError(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {wanted}, current: {current}",
+        details={"causes": [cause.as_dict()], "retryAfterSeconds": 1},
+        retry_after=1,
+    )
+
+
+def internal(message: str) -> StatusError:
+    return StatusError(500, "InternalError", f"Internal error occurred: {message}", details={
+        "causes": [{"message": message}]
+    })

@@ -1,0 +1,1 @@
+"""What is particular to each resource and kind: names, rules, defaults, columns."""

@@ -1,0 +1,105 @@
+"""What a kind does beyond the generic. Every hook has a default; a kind overrides what it needs.
+
+Objects are plain dicts in the stored version, without kind and apiVersion. Hooks change `value`
+in place; `old` is never changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
+from fairlead.kinds.metadata import NameRule, check_metadata, check_metadata_update
+from fairlead.kinds.resources import Resource
+from fairlead.schema.decode import zero
+from fairlead.schema.model import Presence
+from fairlead.schema.names import dns_subdomain
+
+Object = dict[str, Any]
+
+
+class Behaviour:
+    """The behaviour of one kind. `name_rule` is the syntax of its names."""
+
+    name_rule: NameRule = staticmethod(dns_subdomain)
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        """Defaults that depend on other fields; the constant ones are filled in already."""
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        """Drop and set what clients may not choose. By default the status is the server's."""
+        if "status" in self.resource.subresources:
+            self.reset_status(value)
+        if self.resource.counts_generation:
+            value["metadata"]["generation"] = 1
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        """Each side ignores the other's fields: an update keeps the status, and counts a change
+        of anything else but metadata."""
+        if "status" in self.resource.subresources:
+            keep(value, old, "status")
+        if self.resource.counts_generation:
+            count_generation(value, old)
+
+    def prepare_status_update(self, value: Object, old: Object, context: Context) -> None:
+        """Only the status and the metadata that anybody may change are taken over."""
+        for name in {*value, *old} - {"metadata", "status"}:
+            keep(value, old, name)
+        keep(value["metadata"], old["metadata"], "generation")
+
+    def reset_status(self, value: Object) -> None:
+        field = self.resource.stored_struct.fields.get("status")
+        value.pop("status", None)
+        if field is not None and field.presence in (Presence.OMITTED, Presence.ALWAYS):
+            value["status"] = zero(field.type)
+
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        check_metadata(value["metadata"], self.resource.namespaced, self.name_rule, causes)
+        self.check(value, causes, context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        self.check(value, causes, context)
+        self.check_change(value, old, causes, context)
+
+    def check_status_update(
+        self, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        """The rules that hold of every object of the kind, beyond its metadata."""
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        """The rules of what may change."""
+
+    def grace_period(self, value: Object, wanted: int | None) -> int | None:
+        """Seconds between the delete request and the end, or None where a kind knows no grace.
+        `wanted` is what the client asked for."""
+        return None
+
+    def prepare_delete(self, value: Object, context: Context) -> None:
+        """Called on the object that is marked for deletion, before it is written."""
+
+    def default_propagation(self) -> str:
+        """What a delete does with dependents when the client says nothing."""
+        return "Background"
+
+
+def keep(value: Object, old: Object, name: str) -> None:
+    """Put back what the old object has under a name."""
+    if name in old:
+        value[name] = old[name]
+    else:
+        value.pop(name, None)
+
+
+def count_generation(value: Object, old: Object) -> None:
+    keep(value["metadata"], old["metadata"], "generation")
+    ignored = ("metadata", "status")
+    if any(value.get(name) != old.get(name) for name in {*value, *old} if name not in ignored):
+        value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1

@@ -1,0 +1,52 @@
+"""Which behaviour belongs to which resource, and what of its objects can be selected by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fairlead.kinds.behaviour import Behaviour
+from fairlead.kinds.core.namespaces import NamespaceBehaviour
+from fairlead.kinds.resources import Resource
+
+_BEHAVIOURS: dict[str, type[Behaviour]] = {
+    "core/v1/namespaces": NamespaceBehaviour,
+}
+
+
+def behaviour_of(resource: Resource) -> Behaviour:
+    return _BEHAVIOURS.get(resource.key, Behaviour)(resource)
+
+
+# Selectable names that are not the path of the field.
+_FIELD_PATHS = {
+    ("jobs", "status.successful"): "status.succeeded",
+    ("events", "source"): "source.component",
+}
+# What a number or a switch that is not set counts as.
+_UNSET = {"status.replicas": "0", "status.successful": "0", "spec.unschedulable": "false"}
+
+
+def field_selector(resource: Resource) -> Callable[[dict[str, Any]], Mapping[str, str]] | None:
+    """A function that reads the selectable fields of a kind from an object, or None."""
+    if not resource.selectable:
+        return None
+    rows = [
+        (name, _FIELD_PATHS.get((resource.name, name), name).split("."), _UNSET.get(name, ""))
+        for name in resource.selectable
+    ]
+
+    def select(value: dict[str, Any]) -> Mapping[str, str]:
+        return {name: _read(value, steps) or unset for name, steps, unset in rows}
+
+    return select
+
+
+def _read(value: Any, steps: list[str]) -> str:
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

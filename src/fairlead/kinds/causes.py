@@ -1,0 +1,79 @@
+"""Collecting what is wrong with an object, field by field, in the reference's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from fairlead.errors import Cause
+
+
+class GoValue(str):
+    """A value that is shown as it stands, for values which are not printed as JSON scalars."""
+
+
+def show(value: Any) -> str:
+    """A value as messages print it."""
+    if isinstance(value, GoValue):
+        return str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quote(value)
+    if value is None:
+        return "null"
+    if isinstance(value, (dict, list)):
+        return orjson.dumps(value).decode()
+    return str(value)
+
+
+def quote(text: str) -> str:
+    """Text in double quotes, control characters escaped."""
+    return orjson.dumps(text).decode().replace("\\u007f", "\\x7f")
+
+
+class Causes(list[Cause]):
+    """The causes found so far. Paths are dotted: `spec.containers[0].name`."""
+
+    def _add(self, reason: str, field: str, text: str, detail: str = "") -> None:
+        self.append(Cause(reason, f"{text}: {detail}" if detail else text, field))
+
+    def required(self, field: str, detail: str = "") -> None:
+        self._add("FieldValueRequired", field, "Required value", detail)
+
+    def invalid(self, field: str, value: Any, detail: str) -> None:
+        self._add("FieldValueInvalid", field, f"Invalid value: {show(value)}", detail)
+
+    def invalid_each(self, field: str, value: Any, details: Iterable[str]) -> None:
+        """One cause for each thing that a syntax check found."""
+        for detail in details:
+            self.invalid(field, value, detail)
+
+    def unsupported(self, field: str, value: Any, supported: Sequence[str]) -> None:
+        listed = ", ".join(quote(text) for text in supported)
+        detail = f"supported values: {listed}" if supported else ""
+        self._add("FieldValueNotSupported", field, f"Unsupported value: {show(value)}", detail)
+
+    def duplicate(self, field: str, value: Any) -> None:
+        self._add("FieldValueDuplicate", field, f"Duplicate value: {show(value)}")
+
+    def forbidden(self, field: str, detail: str) -> None:
+        self._add("FieldValueForbidden", field, "Forbidden", detail)
+
+    def too_long(self, field: str, limit: int) -> None:
+        self._add("FieldValueTooLong", field, "Too long", f"must have at most {limit} bytes")
+
+    def too_many(self, field: str, count: int, limit: int) -> None:
+        detail = f"must have at most {limit} items"
+        self._add("FieldValueTooMany", field, f"Too many: {count}", detail)
+
+    def not_found(self, field: str, value: Any) -> None:
+        self._add("FieldValueNotFound", field, f"Not found: {show(value)}")
+
+    def type_invalid(self, field: str, value: Any, detail: str) -> None:
+        self._add("FieldValueTypeInvalid", field, f"Invalid value: {show(value)}", detail)
+
+    def internal(self, field: str, detail: str) -> None:
+        self._add("InternalError", field, "Internal error", detail)

@@ -1,0 +1,161 @@
+"""The rules of object metadata, the same for every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fairlead.kinds.causes import Causes, GoValue, quote
+from fairlead.schema.names import label_value, path_segment, qualified_name
+
+MOST_ANNOTATION_BYTES = 256 * 1024
+STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
+
+# Gives what is wrong with a name.
+NameRule = Callable[[str], list[str]]
+
+
+def check_metadata(
+    metadata: dict[str, Any],
+    namespaced: bool,
+    name_rule: NameRule,
+    causes: Causes,
+    path: str = "metadata",
+) -> None:
+    generate = metadata.get("generateName", "")
+    if generate:
+        stem = generate.rstrip("-") if name_rule is not path_segment else generate
+        causes.invalid_each(f"{path}.generateName", generate, name_rule(stem or generate))
+    name = metadata.get("name", "")
+    if not name:
+        causes.required(f"{path}.name", "name or generateName is required")
+    else:
+        causes.invalid_each(f"{path}.name", name, name_rule(name))
+    namespace = metadata.get("namespace", "")
+    if namespaced and not namespace:
+        causes.required(f"{path}.namespace")
+    elif not namespaced and namespace:
+        causes.forbidden(f"{path}.namespace", "not allowed on this type")
+    if metadata.get("generation", 0) < 0:
+        causes.invalid(
+            f"{path}.generation", metadata["generation"], "must be greater than or equal to 0"
+        )
+    check_labels(metadata.get("labels"), f"{path}.labels", causes)
+    check_annotations(metadata.get("annotations"), f"{path}.annotations", causes)
+    check_owner_references(metadata.get("ownerReferences"), f"{path}.ownerReferences", causes)
+    check_finalizers(metadata.get("finalizers"), f"{path}.finalizers", causes)
+
+
+def check_labels(labels: dict[str, str] | None, path: str, causes: Causes) -> None:
+    for key, value in (labels or {}).items():
+        causes.invalid_each(path, key, qualified_name(key))
+        causes.invalid_each(path, value, label_value(value))
+
+
+def check_annotations(annotations: dict[str, str] | None, path: str, causes: Causes) -> None:
+    size = 0
+    for key, value in (annotations or {}).items():
+        causes.invalid_each(path, key, qualified_name(key.lower()))
+        size += len(key.encode()) + len(value.encode())
+    if size > MOST_ANNOTATION_BYTES:
+        causes.too_long(path, MOST_ANNOTATION_BYTES)
+
+
+def check_owner_references(
+    references: list[dict[str, Any]] | None, path: str, causes: Causes
+) -> None:
+    controller = ""
+    for reference in references or ():
+        _check_owner_reference(reference, path, causes)
+        if reference.get("controller"):
+            if controller:
+                detail = (
+                    "Only one reference can have Controller set to true. Found"
+                    f' "true" in references for {controller} and {reference["name"]}'
+                )
+                causes.invalid(path, GoValue(_owner_text(reference)), detail)
+            controller = reference["name"]
+
+
+def _check_owner_reference(reference: dict[str, Any], path: str, causes: Causes) -> None:
+    api_version = reference["apiVersion"]
+    group, _, version = api_version.rpartition("/")
+    if not version or "/" in group:
+        causes.invalid(f"{path}.apiVersion", api_version, "version must not be empty")
+    for name in ("kind", "name", "uid"):
+        if not reference[name]:
+            causes.invalid(f"{path}.{name}", "", f"{name} must not be empty")
+    if (group, version, reference["kind"]) == ("", "v1", "Event"):
+        causes.invalid(
+            path,
+            GoValue(_owner_text(reference)),
+            "/v1, Kind=Event is disallowed from being an owner",
+        )
+
+
+def _owner_text(reference: dict[str, Any]) -> str:
+    def flag(name: str) -> str:
+        return "(*bool)(nil)" if reference.get(name) is None else "(*bool)(0xc000000000)"
+
+    return (
+        f"v1.OwnerReference{{APIVersion:{quote(reference['apiVersion'])},"
+        f" Kind:{quote(reference['kind'])}, Name:{quote(reference['name'])},"
+        f" UID:{quote(reference['uid'])}, Controller:{flag('controller')},"
+        f" BlockOwnerDeletion:{flag('blockOwnerDeletion')}}}"
+    )
+
+
+def check_finalizers(finalizers: list[str] | None, path: str, causes: Causes) -> None:
+    for finalizer in finalizers or ():
+        causes.invalid_each(path, finalizer, qualified_name(finalizer))
+    if finalizers and {"foregroundDeletion", "orphan"} <= set(finalizers):
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
+        causes.invalid(path, GoValue(go_strings(finalizers)), detail)
+
+
+def go_strings(values: Iterable[str]) -> str:
+    return "[]string{" + ", ".join(quote(value) for value in values) + "}"
+
+
+# Fields that a client cannot change, with whether an absent new value counts as unchanged.
+_IMMUTABLE = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
+
+
+def check_metadata_update(
+    metadata: dict[str, Any], old: dict[str, Any], causes: Causes, path: str = "metadata"
+) -> None:
+    _check_new_finalizers(metadata, old, causes, path)
+    for name in ("generation",):
+        if metadata.get(name, 0) < old.get(name, 0):
+            causes.invalid(f"{path}.{name}", metadata.get(name, 0), "must not be decremented")
+    for name in _IMMUTABLE:
+        if metadata.get(name) != old.get(name):
+            causes.invalid(f"{path}.{name}", _shown(name, metadata.get(name)), "field is immutable")
+
+
+def _shown(name: str, value: Any) -> Any:
+    if name.endswith("Timestamp"):
+        return GoValue(value or "<nil>")
+    return value if value is not None else ""
+
+
+def _check_new_finalizers(
+    metadata: dict[str, Any], old: dict[str, Any], causes: Causes, path: str
+) -> None:
+    if old.get("deletionTimestamp") is None:
+        return
+    known = set(old.get("finalizers") or ())
+    added = [name for name in metadata.get("finalizers") or () if name not in known]
+    if added:
+        causes.forbidden(
+            f"{path}.finalizers",
+            "no new finalizers can be added if the object is being deleted, found new finalizers "
+            + go_strings(added),
+        )

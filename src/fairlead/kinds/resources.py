@@ -1,0 +1,206 @@
+"""The served resources, read from `resources.table`.
+
+A line `group/version [full-name]` opens a group-version (`-` is the core group, `@` the dialect's
+domain); the first version of a group is its preferred one. Below it, one resource a line:
+
+    name[/subresource]  Kind  [mark...]
+
+Marks: `namespaced` or `cluster`, `verbs=` (all eight, or get, patch and update for `status` and
+`scale`), `short=`, `in=` (categories), `returns` (a delete answers with the object), `upsert` (PUT
+creates), `conditional` (PUT must carry a resourceVersion), `generation` (counts changes of the
+spec), `select=` (field selectors), `path=` (storage prefix), `stored=` (version it is kept in),
+`deprecated=` (a warning on every use).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+
+from fairlead.dialect import Dialect
+from fairlead.errors import ResourceRef
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.schema.model import Struct
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+SUBRESOURCE_VERBS = ("get", "patch", "update")
+
+
+@dataclass(slots=True, eq=False)
+class GroupVersion:
+    """A served version of a group; `short` is how our tables name the group."""
+
+    short: str
+    group: str
+    version: str
+    resources: dict[str, Resource] = field(default_factory=dict)
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def table_name(self) -> str:
+        return f"{self.short}/{self.version}"
+
+
+class Resource:
+    """A resource or subresource in one served version."""
+
+    def __init__(
+        self,
+        types: BuiltinTypes,
+        group_version: GroupVersion,
+        name: str,
+        kind: str,
+        marks: dict[str, str],
+        parent: Resource | None,
+    ) -> None:
+        self._types = types
+        self.group_version = group_version
+        self.name = name
+        self.parent = parent
+        self.subresource = name.partition("/")[2]
+        body_version, _, self.kind = kind.rpartition(".")
+        self.body_version = body_version or group_version.table_name
+        self.namespaced = parent.namespaced if parent else "namespaced" in marks
+        listed = marks.get("verbs")
+        self.verbs = tuple(listed.split(",")) if listed else _default_verbs(parent)
+        self.short_names = _words(marks.get("short"))
+        self.categories = _words(marks.get("in"))
+        self.returns_deleted = "returns" in marks
+        self.creates_on_update = "upsert" in marks
+        self.conditional = "conditional" in marks
+        self.counts_generation = "generation" in marks
+        self.selectable = _words(marks.get("select"))
+        self.deprecation = marks.get("deprecated", "")
+        self.storage_prefix = marks.get("path", name)
+        self.stored_version = marks.get("stored", group_version.table_name)
+        self.subresources: dict[str, Resource] = {}
+
+    def __repr__(self) -> str:
+        return f"Resource({self.group_version.table_name}/{self.name})"
+
+    @property
+    def group(self) -> str:
+        return self.group_version.group
+
+    @property
+    def api_version(self) -> str:
+        return self.group_version.api_version
+
+    @property
+    def key(self) -> str:
+        """How our tables name it, e.g. `core/v1/pods`."""
+        return f"{self.group_version.table_name}/{self.name}"
+
+    @cached_property
+    def struct(self) -> Struct:
+        """The type of the request body in this version."""
+        return self._types.struct(f"{self.body_version}.{self.kind}")
+
+    @cached_property
+    def stored_struct(self) -> Struct:
+        """The type in which objects are kept."""
+        if self.parent is not None:
+            return self.parent.stored_struct
+        return self._types.struct(f"{self.stored_version}.{self.kind}")
+
+    @cached_property
+    def head(self) -> bytes:
+        """What stands before an entry's body in an answer."""
+        return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
+
+    @cached_property
+    def is_stored_here(self) -> bool:
+        """Whether stored bytes can be sent as they are: same version, or one of the same shape."""
+        return self.struct is self.stored_struct
+
+    def ref(self, name: str = "") -> ResourceRef:
+        return ResourceRef(self.group, self.name, name)
+
+    def kind_ref(self, name: str = "") -> ResourceRef:
+        return ResourceRef(self.group, self.kind, name)
+
+    def storage_key(self, namespace: str, name: str) -> str:
+        return f"{namespace}/{name}" if self.namespaced else name
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    return tuple(text.split(",")) if text else ()
+
+
+def _default_verbs(parent: Resource | None) -> tuple[str, ...]:
+    return SUBRESOURCE_VERBS if parent else ALL_VERBS
+
+
+class Resources:
+    """All resources of a dialect, by group, version and name."""
+
+    def __init__(self, dialect: Dialect, types: BuiltinTypes) -> None:
+        self.dialect = dialect
+        self.types = types
+        self.groups: dict[str, dict[str, GroupVersion]] = {}
+        self._read(files(__package__).joinpath("resources.table").read_text())
+
+    def _read(self, text: str) -> None:
+        current: GroupVersion | None = None
+        for line in text.splitlines():
+            words = line.split()
+            if not words or words[0] == "#":
+                continue
+            if line[0] != " ":
+                current = self._open_group_version(words)
+            elif current is not None:
+                self._add(current, words)
+
+    def _open_group_version(self, words: list[str]) -> GroupVersion:
+        short, _, version = words[0].partition("/")
+        full = words[1] if len(words) > 1 else short
+        group = "" if full == "-" else self.dialect.group_name(full)
+        made = GroupVersion(short, group, version)
+        self.groups.setdefault(group, {})[version] = made
+        return made
+
+    def _add(self, group_version: GroupVersion, words: list[str]) -> None:
+        name, kind, *rest = words
+        marks = {word: value for word, _, value in (mark.partition("=") for mark in rest)}
+        top, slash, subresource = name.partition("/")
+        parent = group_version.resources[top] if slash else None
+        made = Resource(self.types, group_version, name, kind, marks, parent)
+        if parent is not None:
+            parent.subresources[subresource] = made
+        else:
+            group_version.resources[name] = made
+
+    def group_versions(self) -> Iterator[GroupVersion]:
+        for versions in self.groups.values():
+            yield from versions.values()
+
+    def find(self, group: str, version: str, name: str) -> Resource | None:
+        """A resource by its names; `name` may be `resource/subresource`."""
+        found = self.groups.get(group, {}).get(version)
+        if found is None:
+            return None
+        top, slash, subresource = name.partition("/")
+        resource = found.resources.get(top)
+        if resource is None or not slash:
+            return resource
+        return resource.subresources.get(subresource)
+
+    def api_version_of(self, table_name: str) -> str:
+        """The full apiVersion of a group-version that our tables name, e.g. `policy/v1`."""
+        for group_version in self.group_versions():
+            if group_version.table_name == table_name:
+                return group_version.api_version
+        raise KeyError(table_name)
+
+    def named(self, key: str) -> Resource:
+        """A resource by our own name for it, e.g. `core/v1/namespaces`."""
+        short, version, name = key.split("/", 2)
+        for group_version in self.group_versions():
+            if group_version.short == short and group_version.version == version:
+                return group_version.resources[name]
+        raise KeyError(key)

@@ -1,0 +1,93 @@
+"""`--runtime-config`: which group versions and resources are served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.kinds.resources import GroupVersion, Resources
+
+_STAGES = {"api/alpha": "alpha", "api/beta": "beta", "api/ga": ""}
+
+
+class RuntimeConfigError(ValueError):
+    """A key that names nothing, or a value that is not a boolean."""
+
+
+def apply_runtime_config(resources: Resources, settings: Iterable[str]) -> None:
+    """Take away what is switched off. General keys come first, whatever their order."""
+    pairs = [_pair(text) for setting in settings for text in setting.split(",") if text.strip()]
+    rank = {"api/all": 0, **dict.fromkeys(_STAGES, 1)}
+    enabled = dict.fromkeys((found.api_version for found in resources.group_versions()), True)
+    single: dict[str, set[str]] = {}
+    for key, value in sorted(pairs, key=lambda pair: rank.get(pair[0], 2 + pair[0].count("/"))):
+        _set(resources, enabled, single, key, value)
+    for versions in resources.groups.values():
+        for found in list(versions.values()):
+            _restrict(versions, found, enabled[found.api_version], single)
+    for group in [name for name, versions in resources.groups.items() if not versions]:
+        del resources.groups[group]
+
+
+def _pair(text: str) -> tuple[str, bool]:
+    key, equals, value = text.strip().partition("=")
+    if equals and value.lower() not in ("true", "false"):
+        raise RuntimeConfigError(f"invalid value of {key}={value}: must be true or false")
+    return key, value.lower() != "false"
+
+
+def _set(
+    resources: Resources,
+    enabled: dict[str, bool],
+    single: dict[str, set[str]],
+    key: str,
+    value: bool,
+) -> None:
+    if key == "api/all":
+        enabled.update(dict.fromkeys(enabled, value))
+    elif key in _STAGES:
+        for found in resources.group_versions():
+            if _stage(found.version) == _STAGES[key]:
+                enabled[found.api_version] = value
+    elif (version := key.removeprefix("api/") if key == "api/v1" else key) in enabled:
+        enabled[version] = value
+    else:
+        _set_resource(resources, enabled, single, key, value)
+
+
+def _set_resource(
+    resources: Resources,
+    enabled: dict[str, bool],
+    single: dict[str, set[str]],
+    key: str,
+    value: bool,
+) -> None:
+    api_version, _, name = key.rpartition("/")
+    for found in resources.group_versions():
+        if found.api_version == api_version and name in found.resources:
+            chosen = single.setdefault(api_version, _served(found, enabled))
+            chosen.add(name) if value else chosen.discard(name)
+            return
+    raise RuntimeConfigError(f"unknown api group, version or resource: {key}")
+
+
+def _served(found: GroupVersion, enabled: dict[str, bool]) -> set[str]:
+    return set(found.resources) if enabled[found.api_version] else set()
+
+
+def _stage(version: str) -> str:
+    return next((stage for stage in ("alpha", "beta") if stage in version), "")
+
+
+def _restrict(
+    versions: dict[str, GroupVersion],
+    found: GroupVersion,
+    enabled: bool,
+    single: dict[str, set[str]],
+) -> None:
+    chosen = single.get(found.api_version)
+    if chosen is None:
+        chosen = set(found.resources) if enabled else set()
+    for name in [name for name in found.resources if name not in chosen]:
+        del found.resources[name]
+    if not found.resources:
+        del versions[found.version]

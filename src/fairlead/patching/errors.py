@@ -1,0 +1,31 @@
+"""What can be wrong with a patch. The caller turns each class into one kind of Status.
+
+| exception | the reference's answer |
+|---|---|
+| `MalformedPatch` | 400 BadRequest with the text |
+| `TooManyOperations` | 413 RequestEntityTooLarge with the text |
+| `OperationFailed` | 422 Invalid, without details; the text is not shown to the client |
+| `UnsupportedPatch` | 500 with the text and no reason (a 4xx is as good) |
+"""
+
+from __future__ import annotations
+
+
+class PatchError(Exception):
+    """A patch that cannot be applied; `str()` of it is the text for the client or the log."""
+
+
+class MalformedPatch(PatchError):
+    """The document is not a patch of its type."""
+
+
+class TooManyOperations(PatchError):
+    """A JSON patch longer than the limit."""
+
+
+class OperationFailed(PatchError):
+    """A well-formed JSON patch that does not fit the object: a missing path, a failed test."""
+
+
+class UnsupportedPatch(PatchError):
+    """A strategic merge patch with an unknown directive or elements that cannot be told apart."""

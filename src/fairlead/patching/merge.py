@@ -1,0 +1,247 @@
+"""Putting an applied configuration over the live object, and taking fields out of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.patching.field_sets import LEAF, FieldSet, value_element
+from fairlead.patching.shapes import (
+    FREE,
+    SINGLE,
+    Free,
+    Items,
+    Record,
+    Shape,
+    Table,
+    Untrackable,
+    Values,
+    shape_of,
+)
+from fairlead.patching.values import equal
+from fairlead.schema.model import Struct
+
+Object = dict[str, Any]
+
+
+def merge(struct: Struct, live: Object, config: Object) -> Object:
+    """The live object with everything the configuration states.
+
+    Single fields are replaced, all else is merged; null or nothing over something keeps it. Items
+    of the configuration come in its order, and items only in the live list keep their places
+    before what followed them. The live object itself comes back when nothing changes.
+    """
+    merged: Object = _merger(shape_of(struct))(live, config)
+    return merged
+
+
+_Merge = Callable[[Any, Any], Any]
+"""Merges two values that are both there."""
+
+_KEPT = 50_000
+_made: dict[Shape, _Merge] = {}
+
+
+def _merger(shape: Shape) -> _Merge:
+    known = _made.get(shape)
+    if known is None:
+        if len(_made) >= _KEPT:
+            _made.clear()
+        known = _made[shape] = _make(shape)
+    return known
+
+
+def _make(shape: Shape) -> _Merge:
+    if isinstance(shape, Record):
+        return _object(shape, {}, None)
+    if isinstance(shape, Table):
+        return _object(shape, {}, _merger(shape.value))
+    if isinstance(shape, Items):
+        return _list(shape.element, _merger(shape.item))
+    if isinstance(shape, Values):
+        return _list(value_element, _single)
+    if isinstance(shape, Free):
+        return _free
+    return _single_free if shape.free else _single
+
+
+def _single(live: Any, config: Any) -> Any:
+    return live if live == config else config
+
+
+def _single_free(live: Any, config: Any) -> Any:
+    return live if equal(live, config) else config
+
+
+def _object(shape: Shape, parts: dict[str, _Merge], same: _Merge | None) -> _Merge:
+    def part(name: str) -> _Merge:
+        assert isinstance(shape, Record)
+        member = shape.members.get(name)
+        if member is None:
+            return _free if shape.open else _single
+        made = parts[name] = _merger(member.shape)
+        return made
+
+    def merge(live: Any, config: Any) -> Any:
+        if not config:
+            return live if live or live == config else config
+        if not live:
+            return config
+        if type(live) is not dict or type(config) is not dict:
+            raise Untrackable
+        merged: Object | None = None
+        for name, stated in config.items():
+            value = live.get(name)
+            if value is stated and (value is not None or name in live):
+                continue
+            if value is None and name not in live:
+                after = stated
+            else:
+                after = (same or parts.get(name) or part(name))(value, stated)
+                if after is value:
+                    continue
+            if merged is None:
+                merged = dict(live)
+            merged[name] = after
+        return live if merged is None else merged
+
+    return merge
+
+
+def _list(element: Callable[[Any], str], part: _Merge) -> _Merge:
+    def merge(live: Any, config: Any) -> Any:
+        if not config:
+            return live if live or live == config else config
+        if not live:
+            return config
+        if type(live) is not list or type(config) is not list:
+            raise Untrackable
+        before = {element(item): item for item in live}
+        stated = {element(item): item for item in config}
+        if len(before) != len(live) or len(stated) != len(config):
+            raise Untrackable
+        merged = [
+            before[name] if name not in stated
+            else part(before[name], stated[name]) if name in before
+            else stated[name]
+            for name in _ordered(before, stated)
+        ]
+        same = len(merged) == len(live) and all(map(_is, merged, live))
+        return live if same else merged
+
+    return merge
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def _ordered(live: dict[str, Any], config: dict[str, Any]) -> list[str]:
+    """The order of two lists put together, see `merge`."""
+    made: list[str] = []
+    waiting = list(config)
+    shared = [name for name in waiting if name in live]
+    place = 0
+    following = 0
+    for name in live:
+        if name not in config:
+            made.append(name)
+        elif following < len(shared) and name == shared[following]:
+            end = waiting.index(name, place) + 1
+            made += waiting[place:end]
+            place = end
+            following += 1
+    return made + waiting[place:]
+
+
+def _free(live: Any, config: Any) -> Any:
+    if isinstance(live, _OBJECT) and isinstance(config, _OBJECT):
+        return _free_objects(live, config)
+    return live if equal(live, config) else config
+
+
+_OBJECT = (dict, type(None))
+_free_objects = _object(FREE, {}, _free)
+
+
+def without(struct: Struct, value: Object, fields: FieldSet) -> Object:
+    """The object without the fields of a set and all that is below them.
+
+    A map or list that loses everything in it becomes null: whether it stays as an empty one or goes
+    is decided when the object is read again.
+    """
+    return _without(shape_of(struct), value, fields) or {}
+
+
+def _without(shape: Shape, value: Any, fields: FieldSet) -> Any:
+    if isinstance(shape, (Items, Values)) and isinstance(value, list):
+        return _items_without(shape, value, fields)
+    if isinstance(value, dict) and isinstance(shape, (Record, Table, Free)):
+        return _object_without(shape, value, fields)
+    return value
+
+
+def _object_without(shape: Record | Table | Free, value: Object, fields: FieldSet) -> Object | None:
+    made: Object = {}
+    for name, child in value.items():
+        node = fields.get("f:" + name)
+        if node is None:
+            made[name] = child
+        elif node and "." not in node:
+            made[name] = _without(field_shape(shape, name), child, node)
+    return made or None
+
+
+def _items_without(
+    shape: Items | Values, value: list[Any], fields: FieldSet
+) -> list[Any] | None:
+    element = shape.element if isinstance(shape, Items) else value_element
+    made: list[Any] = []
+    for item in value:
+        node = fields.get(element(item))
+        if node is None:
+            made.append(item)
+        elif node and "." not in node:
+            made.append(_without(shape.item if isinstance(shape, Items) else SINGLE, item, node))
+    return made or None
+
+
+def field_shape(shape: Record | Table | Free, name: str) -> Shape:
+    """The shape of a field of an object."""
+    if isinstance(shape, Table):
+        return shape.value
+    if isinstance(shape, Free):
+        return FREE
+    member = shape.members.get(name)
+    if member is not None:
+        return member.shape
+    return FREE if shape.open else SINGLE
+
+
+def with_named(struct: Struct, fields: FieldSet) -> FieldSet:
+    """A set to which every declared field on the way to one of its paths is added.
+
+    Ownership of `.spec.replicas` says nothing of `.spec`; when it is about what an object would
+    lack without an owner's fields, the owner counts for the structs around them too.
+    """
+    return _with_named(shape_of(struct), fields)
+
+
+def _with_named(shape: Shape, fields: FieldSet) -> FieldSet:
+    made: FieldSet = {}
+    for element, node in fields.items():
+        if node:
+            node = _with_named(step_shape(shape, element), node)
+            if "." not in node and isinstance(shape, Record) and element[2:] in shape.members:
+                node = {".": LEAF, **node}
+        made[element] = node
+    return made
+
+
+def step_shape(shape: Shape, element: str) -> Shape:
+    """The shape one step down a path."""
+    if isinstance(shape, Items):
+        return shape.item
+    if isinstance(shape, (Record, Table, Free)) and element[0] == "f":
+        return field_shape(shape, element[2:])
+    return SINGLE

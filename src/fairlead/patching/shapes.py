@@ -1,0 +1,228 @@
+"""How a type takes part in ownership: what is one field, what has fields of its own.
+
+The type model says what a value may be; a shape says only what the walkers of this package need:
+which values have a single owner, how list items are told apart, where keys are free. It is made
+once for each type and kept. Recursive types give recursive shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+from fairlead.patching.field_sets import key_element
+from fairlead.patching.values import compact_json
+from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type, structs
+
+
+class Untrackable(Exception):
+    """List items that cannot be told apart, or a value that is not of its type.
+
+    The walkers only say that it is so; `check.problems` finds out where and why.
+    """
+
+
+@dataclass(eq=False, slots=True)
+class Single:
+    """One field with one owner: a scalar, or anything atomic."""
+
+    free: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Free:
+    """A value the model does not describe. Objects in it have fields, lists are atomic."""
+
+    free: bool = True
+
+
+@dataclass(eq=False, slots=True)
+class Record:
+    """A struct: `members` by field name. Other names are refused, or `Free` when it is `open`."""
+
+    free: bool = False
+    members: dict[str, Member] = field(default_factory=dict)
+    open: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Member:
+    element: str  # the step of a path, `f:name`
+    shape: Shape
+
+
+@dataclass(eq=False, slots=True)
+class Table:
+    """A map: any key, each with an owner of its own."""
+
+    value: Shape
+    free: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Items:
+    """A list of objects told apart by key fields; `element` gives an item's step in a path."""
+
+    item: Shape
+    element: Callable[[Any], str]
+    free: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Values:
+    """A list of scalars, each of which is there once."""
+
+    free: bool = False
+
+
+Shape = Union[Single, Free, Record, Table, Items, Values]
+# `free` of every shape: whether the model leaves open what may be inside. Where it does not, two
+# values can be compared with `==`, because no field can hold both `1` and `true`.
+
+SINGLE = Single()
+FREE = Free()
+VALUES = Values()
+
+# A definition that changes makes new structs; forgetting everything now and then is cheaper than
+# finding out which ones are no longer in use.
+_KEPT = 20_000
+_records: dict[Struct, Record] = {}
+_zeros: dict[Struct, dict[str, Any]] = {}
+
+
+def shape_of(struct: Struct) -> Record:
+    """The shape of a whole object, or of a struct that is not used as an atomic one."""
+    known = _records.get(struct)
+    if known is None:
+        if len(_records) >= _KEPT:
+            _records.clear()
+            _zeros.clear()
+        known = _records[struct] = Record(has_free(struct), open=struct.preserve_unknown)
+        for name, item in struct.fields.items():
+            known.members[name] = Member("f:" + name, _shape(item.type, item.granular))
+    return known
+
+
+def _shape(kind: Type, granular: bool = False) -> Shape:
+    if isinstance(kind, Scalar):
+        return FREE if kind.is_opaque else SINGLE
+    if isinstance(kind, Struct):
+        return _single(kind) if kind.atomic and not granular else shape_of(kind)
+    if isinstance(kind, MapOf):
+        return _single(kind) if kind.atomic else Table(_shape(kind.element), has_free(kind))
+    if kind.kind == "set":
+        return VALUES
+    if kind.kind == "map" and isinstance(kind.element, Struct):
+        element = _item_element(kind.element, kind.keys)
+        return Items(_shape(kind.element), element, has_free(kind))
+    return _single(kind)
+
+
+def _single(kind: Type) -> Single:
+    return Single(free=True) if has_free(kind) else SINGLE
+
+
+def has_free(kind: Type) -> bool:
+    """Whether a value of this type can hold something the model does not describe.
+
+    The recorded owners in an object's metadata do not count: they are never compared field by field.
+    """
+    return _is_opaque(kind) or any(
+        struct.preserve_unknown
+        or any(_is_opaque(item.type) for item in struct.fields.values())
+        for struct in structs(kind)
+        if struct.name != "ManagedFieldsEntry"
+    )
+
+
+def _is_opaque(kind: Type) -> bool:
+    while isinstance(kind, (ListOf, MapOf)):
+        kind = kind.element
+    return isinstance(kind, Scalar) and kind.is_opaque
+
+
+def key_default(item: Field | None) -> Any:
+    """What a key field that is not given counts as; None when it must be given."""
+    if item is None or item.default is not None:
+        return None if item is None else item.default
+    if item.presence is Presence.ALWAYS and isinstance(item.type, Scalar):
+        return zero_of(item.type)
+    return None
+
+
+def zero_of(kind: Type) -> Any:
+    """The value a field that is always there has when it is not given."""
+    if isinstance(kind, Scalar):
+        return _ZEROS.get(kind.name)
+    return zero_object(kind) if isinstance(kind, Struct) else None
+
+
+_ZEROS = {
+    "string": "",
+    "int32": 0,
+    "int64": 0,
+    "double": 0,
+    "bool": False,
+    "Quantity": "0",
+    "IntOrString": 0,
+}
+_ALWAYS_WRITTEN = ("Time", "MicroTime", "Quantity", "IntOrString")
+
+
+def zero_object(struct: Struct) -> dict[str, Any]:
+    """What a new object of a type holds before anything is set: structs and fields always there.
+
+    A creation is a change from this object: whoever creates does not come to own what is in it.
+    """
+    known = _zeros.get(struct)
+    if known is not None:
+        return known
+    made: dict[str, Any] = {}
+    for name, item in struct.fields.items():
+        if item.presence is Presence.ALWAYS or (
+            item.presence is Presence.OMITTED
+            and (
+                isinstance(item.type, Struct)
+                or (isinstance(item.type, Scalar) and item.type.name in _ALWAYS_WRITTEN)
+            )
+        ):
+            made[name] = zero_of(item.type)
+    _zeros[struct] = made
+    return made
+
+
+def _item_element(struct: Struct, keys: tuple[str, ...]) -> Callable[[Any], str]:
+    """The function that names an item of a list by its key fields."""
+    names = sorted(keys)
+    defaults = {name: key_default(struct.fields.get(name)) for name in names}
+    if len(names) == 1:
+        return _one_key(names[0], defaults[names[0]])
+
+    def element(item: Any) -> str:
+        if type(item) is not dict:
+            raise Untrackable
+        found = {name: item.get(name, defaults[name]) for name in names}
+        if None in found.values():
+            for name, value in found.items():
+                if value is None and name not in item:
+                    raise Untrackable
+        return key_element(found)
+
+    return element
+
+
+def _one_key(name: str, default: Any) -> Callable[[Any], str]:
+    start = "k:{" + compact_json(name) + ":"
+
+    def element(item: Any) -> str:
+        if type(item) is not dict:
+            raise Untrackable
+        value = item.get(name, default)
+        if type(value) is not str:
+            if value is None and name not in item:
+                raise Untrackable
+            return key_element({name: value})
+        return start + compact_json(value) + "}"
+
+    return element

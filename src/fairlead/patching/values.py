@@ -1,0 +1,53 @@
+"""Small facts about decoded JSON values that the walkers share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+
+def json_type(value: Any) -> str:
+    """What a decoder calls a value in its errors: object, array, string, number, bool or null."""
+    if isinstance(value, dict):
+        return "object"
+    if isinstance(value, list):
+        return "array"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, bool):
+        return "bool"
+    return "null" if value is None else "number"
+
+
+def copied(value: Any) -> Any:
+    """A value that shares nothing changeable with the given one."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copied(item) for item in value]
+    return value
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON value. Unlike `==`, it tells `1` and `true` apart."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return {type(one), type(other)} == {int, float} and bool(one == other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(
+            equal(value, other[key]) for key, value in one.items()
+        )
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return bool(one == other)
+
+
+def compact_json(value: Any) -> str:
+    """JSON without spaces, keys sorted, escaped so that it may stand in HTML: the form of the
+    reference wherever text is compared byte by byte."""
+    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    if "<" in text or ">" in text or "&" in text:
+        text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return text

@@ -1,0 +1,1 @@
+"""The one type model, the built-in types in our notation, and the walkers over them."""

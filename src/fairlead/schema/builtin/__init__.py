@@ -1,0 +1,31 @@
+"""The built-in types, read from this folder's tables, a group-version when it is first needed."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from fairlead.dialect import Dialect
+from fairlead.schema.model import Struct
+from fairlead.schema.notation import parse
+
+
+class BuiltinTypes:
+    """The types of one dialect. Names are ours: `core/v1.Pod`, `rbac/v1.Role`."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._loaded: dict[str, dict[str, Struct]] = {}
+
+    def group_version(self, name: str) -> dict[str, Struct]:
+        """All types of a group-version such as `core/v1`, by name."""
+        loaded = self._loaded.get(name)
+        if loaded is None:
+            text = files(__name__).joinpath(name.replace("/", "-") + ".types").read_text()
+            text = text.replace("x-@-", f"x-{self._dialect.marker}-")
+            text = text.replace(".@", "." + self._dialect.group_domain)
+            loaded = self._loaded[name] = parse(name, text, self.group_version)
+        return loaded
+
+    def struct(self, name: str) -> Struct:
+        group_version, _, short = name.rpartition(".")
+        return self.group_version(group_version)[short]

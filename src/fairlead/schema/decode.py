@@ -1,0 +1,370 @@
+"""From parsed JSON to the form in which objects are kept: types checked, unknown fields dropped,
+scalars in their canonical text, zero values present or absent as the type says.
+
+`decoder(struct)` compiles a struct once into a closure. Paths are put together only when
+something is wrong, so a good object pays nothing for them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.schema import quantity, times
+from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type
+
+# Takes a value and the list that unknown field paths are added to; gives the value to keep.
+Decode = Callable[[Any, list[str]], Any]
+
+_INT_LIMITS = {"int32": 2**31, "int64": 2**63}
+
+
+class DecodeError(ValueError):
+    """A value that its type cannot hold. `fields` and `struct` tell where, once known."""
+
+    def __init__(self, message: str, *, wants_place: bool = False) -> None:
+        super().__init__(message)
+        self._message = message
+        self._wants_place = wants_place
+        self.fields: list[str] = []
+        self.struct = ""
+
+    def __str__(self) -> str:
+        if not self._wants_place:
+            return self._message
+        got, _, wanted = self._message.partition(" of type ")
+        place = f"Go struct field {self.struct}.{'.'.join(reversed(self.fields))}"
+        if not self.struct:
+            return f"json: cannot unmarshal {got} into Go value of type {wanted}"
+        return f"json: cannot unmarshal {got} into {place} of type {wanted}"
+
+
+class Number(float):
+    """A JSON number that remembers how it was written, for messages."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Number:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+def _mismatch(value: Any, wanted: str) -> DecodeError:
+    return DecodeError(f"{_json_kind(value)} of type {wanted}", wants_place=True)
+
+
+def _json_kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "number"
+
+
+def type_name(node: Type) -> str:
+    """How messages name a type."""
+    match node:
+        case Scalar(name="bytes"):
+            return "[]uint8"
+        case Scalar(name="double"):
+            return "float64"
+        case Scalar(name="Time" | "MicroTime" as name):
+            return "v1." + name
+        case Scalar(name="Quantity"):
+            return "resource.Quantity"
+        case Scalar(name="IntOrString"):
+            return "intstr.IntOrString"
+        case Scalar(name="raw"):
+            return "runtime.RawExtension"
+        case Scalar(name=name):
+            return name
+        case ListOf(element=element):
+            return "[]" + type_name(element)
+        case MapOf(element=element):
+            return "map[string]" + type_name(element)
+        case Struct(name=name, group_version=group_version):
+            return f"{group_version.rpartition('/')[2]}.{name}"
+
+
+def _decode_string(value: Any, _: list[str]) -> Any:
+    if value.__class__ is str:
+        return value
+    raise _mismatch(value, "string")
+
+
+def _decode_bool(value: Any, _: list[str]) -> Any:
+    if value.__class__ is bool:
+        return value
+    raise _mismatch(value, "bool")
+
+
+def _decode_int(name: str) -> Decode:
+    limit = _INT_LIMITS[name]
+
+    def decode(value: Any, _: list[str]) -> Any:
+        if value.__class__ is int and -limit <= value < limit:
+            return value
+        if isinstance(value, (int, float)) and value.__class__ is not bool:
+            shown = value.text if isinstance(value, Number) else value
+            raise DecodeError(f"number {shown} of type {name}", wants_place=True)
+        raise _mismatch(value, name)
+
+    return decode
+
+
+def _decode_double(value: Any, _: list[str]) -> Any:
+    if isinstance(value, (int, float)) and value.__class__ is not bool:
+        return value
+    raise _mismatch(value, "float64")
+
+
+def _decode_bytes(value: Any, _: list[str]) -> Any:
+    if value.__class__ is not str:
+        raise _mismatch(value, "[]uint8")
+    try:
+        base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise DecodeError(f"illegal base64 data at input byte {_bad_base64_at(value)}") from None
+    return value
+
+
+def _bad_base64_at(text: str) -> int:
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    body = text.rstrip("=")
+    for index, letter in enumerate(body):
+        if letter not in alphabet:
+            return index
+    return len(body) // 4 * 4
+
+
+def _decode_time(value: Any, _: list[str]) -> Any:
+    if value.__class__ is not str:
+        raise _mismatch(value, "string")
+    try:
+        return times.canonical_time(value) if value else None
+    except times.TimeError as error:
+        raise DecodeError(str(error)) from None
+
+
+def _decode_micro_time(value: Any, _: list[str]) -> Any:
+    if value.__class__ is not str:
+        raise _mismatch(value, "string")
+    try:
+        return times.canonical_micro_time(value) if value else None
+    except times.TimeError as error:
+        raise DecodeError(str(error)) from None
+
+
+def _decode_quantity(value: Any, _: list[str]) -> Any:
+    if value.__class__ is not str:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise DecodeError(quantity.FORMAT_ERROR)
+        value = value.text if isinstance(value, Number) else str(value)
+    try:
+        return quantity.canonical(value) if value else "0"
+    except quantity.QuantityError as error:
+        raise DecodeError(str(error)) from None
+
+
+def _decode_int_or_string(value: Any, unknown: list[str]) -> Any:
+    if value.__class__ is str:
+        return value
+    return _DECODE_INT32(value, unknown)
+
+
+def _decode_raw(value: Any, _: list[str]) -> Any:
+    return value
+
+
+_DECODE_INT32 = _decode_int("int32")
+
+_SCALARS: dict[str, Decode] = {
+    "string": _decode_string,
+    "bool": _decode_bool,
+    "int32": _DECODE_INT32,
+    "int64": _decode_int("int64"),
+    "double": _decode_double,
+    "bytes": _decode_bytes,
+    "Time": _decode_time,
+    "MicroTime": _decode_micro_time,
+    "Quantity": _decode_quantity,
+    "IntOrString": _decode_int_or_string,
+    "raw": _decode_raw,
+    "any": _decode_raw,
+}
+
+_SCALAR_ZEROS: dict[str, Any] = {
+    "string": "",
+    "bool": False,
+    "int32": 0,
+    "int64": 0,
+    "double": 0,
+    "Quantity": "0",
+    "IntOrString": 0,
+}
+
+
+def zero(node: Type) -> Any:
+    """A fresh zero value: what a present but unset field of this type holds."""
+    if isinstance(node, Scalar):
+        return _SCALAR_ZEROS.get(node.name)
+    if isinstance(node, Struct):
+        return decoder(node)({}, [])
+    return None
+
+
+def _decode_list(node: ListOf) -> Decode:
+    wanted = type_name(node)
+    element = _decode_for(node.element)
+    text_only = node.element == Scalar("string")
+
+    def decode(value: Any, unknown: list[str]) -> Any:
+        if value.__class__ is not list:
+            raise _mismatch(value, wanted)
+        if text_only and all(item.__class__ is str for item in value):
+            return value
+        out = []
+        for index, item in enumerate(value):
+            before = len(unknown)
+            out.append(zero(node.element) if item is None else element(item, unknown))
+            if len(unknown) != before:
+                _prefix(unknown, before, f"[{index}]")
+        return out
+
+    return decode
+
+
+def _decode_map(node: MapOf) -> Decode:
+    wanted = type_name(node)
+    element = _decode_for(node.element)
+    text_only = node.element == Scalar("string")
+
+    def decode(value: Any, unknown: list[str]) -> Any:
+        if value.__class__ is not dict:
+            raise _mismatch(value, wanted)
+        if text_only and all(item.__class__ is str for item in value.values()):
+            return value
+        out = {}
+        for key, item in value.items():
+            before = len(unknown)
+            out[key] = zero(node.element) if item is None else element(item, unknown)
+            if len(unknown) != before:
+                _prefix(unknown, before, key)
+        return out
+
+    return decode
+
+
+def _prefix(unknown: list[str], start: int, step: str) -> None:
+    for index in range(start, len(unknown)):
+        rest = unknown[index]
+        unknown[index] = step + rest if rest[:1] == "[" else f"{step}.{rest}"
+
+
+def _decode_for(node: Type) -> Decode:
+    match node:
+        case Scalar():
+            return _SCALARS[node.name]
+        case ListOf():
+            return _decode_list(node)
+        case MapOf():
+            return _decode_map(node)
+        case Struct():
+            return decoder(node)
+
+
+_compiled: dict[int, tuple[Struct, Decode]] = {}
+
+
+def decoder(struct: Struct) -> Decode:
+    """The compiled decoder of a struct; made once."""
+    found = _compiled.get(id(struct))
+    if found is None:
+        found = _compiled[id(struct)] = (struct, _compile(struct))
+    return found[1]
+
+
+# What the decoder needs of a field: the class whose values may be kept as they are (None if every
+# value must be looked at), whether a zero is dropped, and the full decoder.
+_Row = tuple[type | None, bool, Decode]
+
+
+def _row(field: Field) -> _Row:
+    plain = {"string": str, "bool": bool}
+    keep = plain.get(field.type.name) if isinstance(field.type, Scalar) else None
+    drops_zero = field.presence is Presence.OMITTED and not _is_struct_like(field.type)
+    return keep, drops_zero, _decode_for(field.type)
+
+
+def _is_struct_like(node: Type) -> bool:
+    """Types whose plain values are written even when they are zero."""
+    return isinstance(node, Struct) or node in _STRUCT_LIKE
+
+
+_NULL = Scalar("any")
+_STRUCT_LIKE = tuple(Scalar(name) for name in ("Time", "MicroTime", "Quantity", "IntOrString"))
+
+
+def _always(struct: Struct) -> list[tuple[str, Type]]:
+    return [
+        (field.name, field.type if field.presence is not Presence.NULLABLE else _NULL)
+        for field in struct.fields.values()
+        if field.presence in (Presence.ALWAYS, Presence.NULLABLE)
+        or (field.presence is Presence.OMITTED and _is_struct_like(field.type))
+    ]
+
+
+def _compile(struct: Struct) -> Decode:
+    wanted = type_name(struct)
+    rows: dict[str, _Row] = {}
+    always: list[tuple[str, Type]] = []
+    ready = False
+
+    def decode(value: Any, unknown: list[str]) -> Any:
+        nonlocal ready
+        if not ready:  # on first use, since types may refer to themselves
+            rows.update((name, _row(field)) for name, field in struct.fields.items())
+            always.extend(_always(struct))
+            ready = True
+        if value.__class__ is not dict:
+            raise _mismatch(value, wanted)
+        out: dict[str, Any] = {}
+        for key, item in value.items():
+            row = rows.get(key)
+            if row is None:
+                if struct.preserve_unknown:
+                    out[key] = item
+                else:
+                    unknown.append(key)
+                continue
+            keep, drops_zero, decode_field = row
+            if item.__class__ is not keep:
+                if item is None:
+                    continue
+                before = len(unknown)
+                try:
+                    item = decode_field(item, unknown)
+                except DecodeError as error:
+                    error.struct = error.struct or struct.name
+                    error.fields.append(key)
+                    raise
+                if len(unknown) != before:
+                    _prefix(unknown, before, key)
+            if drops_zero and not item:
+                continue
+            out[key] = item
+        for name, node in always:
+            if out.get(name) is None:
+                out[name] = zero(node)
+        return out
+
+    return decode

@@ -1,0 +1,91 @@
+"""Filling in the defaults that the tables declare, in place, on decoded objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from fairlead.schema.model import ListOf, MapOf, Presence, Struct, Type, structs
+
+Fill = Callable[[Any], None]
+
+_compiled: dict[int, tuple[Struct, Fill | None]] = {}
+
+
+def fill_defaults(struct: Struct, value: dict[str, Any]) -> None:
+    """Set every unset field of `value` whose default is declared."""
+    fill = filler(struct)
+    if fill is not None:
+        fill(value)
+
+
+def filler(struct: Struct) -> Fill | None:
+    """The compiled filler of a struct, or None when nothing below it has a default."""
+    found = _compiled.get(id(struct))
+    if found is None:
+        found = _compiled[id(struct)] = (struct, _compile(struct) if _any(struct) else None)
+    return found[1]
+
+
+def _any(root: Struct) -> bool:
+    """Whether a default is declared anywhere below."""
+    return any(field.default is not None for node in structs(root) for field in node.fields.values())
+
+
+def _filler_for(node: Type) -> Fill | None:
+    if isinstance(node, Struct):
+        return filler(node)
+    if isinstance(node, (ListOf, MapOf)):
+        inner = _filler_for(node.element)
+        if inner is not None:
+            return _each_item(inner) if isinstance(node, ListOf) else _each_value(inner)
+    return None
+
+
+def _each_item(inner: Fill) -> Fill:
+    def fill(value: Any) -> None:
+        for item in value:
+            inner(item)
+
+    return fill
+
+
+def _each_value(inner: Fill) -> Fill:
+    def fill(value: Any) -> None:
+        for item in value.values():
+            inner(item)
+
+    return fill
+
+
+def _compile(struct: Struct) -> Fill:
+    constants: list[tuple[str, Any, bool, bool]] = []
+    nested: list[tuple[str, Fill]] = []
+    ready = False
+
+    def prepare() -> None:
+        for field in struct.fields.values():
+            if field.default is not None:
+                mutable = isinstance(field.default, (dict, list))
+                distinct = field.presence is Presence.DISTINCT
+                constants.append((field.name, field.default, mutable, distinct))
+            inner = _filler_for(field.type)
+            if inner is not None:
+                nested.append((field.name, inner))
+
+    def fill(value: Any) -> None:
+        nonlocal ready
+        if not ready:  # on first use, since types may refer to themselves
+            prepare()
+            ready = True
+        for name, default, mutable, distinct in constants:
+            current = value.get(name)
+            if current is None or (not distinct and not current):
+                value[name] = deepcopy(default) if mutable else default
+        for name, inner in nested:
+            child = value.get(name)
+            if child is not None:
+                inner(child)
+
+    return fill

@@ -1,0 +1,123 @@
+"""The type model: what every walker walks over, for built-in and custom types alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Union
+
+
+class Presence(Enum):
+    """What becomes of a field that is zero or not given."""
+
+    DISTINCT = "?"  # absent and zero are two things; kept as given
+    OMITTED = ""  # zero is the same as absent; a struct is always there
+    ALWAYS = "!"  # always there, zero when not given
+    NULLABLE = "?!"  # kept as given, null when not given
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A leaf: string, int32, int64, bool, double, bytes, Time, MicroTime, Quantity, IntOrString,
+    raw (a free-form object) or any."""
+
+    name: str
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether the value may hold structure that this model does not describe."""
+        return self.name in ("raw", "any")
+
+
+@dataclass(eq=False, slots=True)
+class ListOf:
+    """`kind` is atomic (one owner), set (scalars) or map (items found by `keys`)."""
+
+    element: Type
+    kind: str = "atomic"
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class MapOf:
+    element: Type
+    atomic: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Struct:
+    """A type with named fields. Compared by identity: one object a type."""
+
+    name: str
+    group_version: str = ""
+    fields: dict[str, Field] = field(default_factory=dict)
+    atomic: bool = False
+    is_kind: bool = False
+    embedded: dict[str, Embedded] = field(default_factory=dict)
+    preserve_unknown: bool = False
+
+    def __repr__(self) -> str:
+        return f"Struct({self.group_version}.{self.name})"
+
+
+@dataclass(eq=False, slots=True)
+class Field:
+    """A field and its facts. `merge` and its companions speak of strategic merge patches."""
+
+    name: str
+    type: Type
+    presence: Presence = Presence.OMITTED
+    number: int = 0
+    default: Any = None
+    enum: tuple[str, ...] = ()
+    merge: bool = False
+    merge_key: str = ""
+    retain_keys: bool = False
+    replace: bool = False
+    granular: bool = False  # overrides `atomic` of the struct it refers to
+
+    @property
+    def required(self) -> bool:
+        return self.presence is Presence.ALWAYS
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A struct whose JSON fields lie flat in another; one nested message in protobuf."""
+
+    name: str
+    struct: Struct
+    number: int
+
+
+Type = Union[Scalar, ListOf, MapOf, Struct]
+
+
+def at(struct: Struct, path: str) -> Field:
+    """The field at a dotted path through structs, lists and maps, e.g. `spec.containers.image`."""
+    current: Type = struct
+    found: Field | None = None
+    for name in path.split("."):
+        while isinstance(current, (ListOf, MapOf)):
+            current = current.element
+        if not isinstance(current, Struct):
+            raise KeyError(path)
+        found = current.fields[name]
+        current = found.type
+    assert found is not None
+    return found
+
+
+def structs(root: Type) -> Iterator[Struct]:
+    """Every struct that can be reached from a type, each once."""
+    seen: set[int] = set()
+    todo: list[Type] = [root]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ListOf, MapOf)):
+            todo.append(node.element)
+        elif isinstance(node, Struct) and id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            todo.extend(item.type for item in node.fields.values())

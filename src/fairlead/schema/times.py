@@ -1,0 +1,46 @@
+"""Timestamps as the API writes them: RFC 3339 in UTC, whole seconds or microseconds."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+_CANONICAL = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", re.ASCII)
+_RFC3339 = re.compile(
+    r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$", re.ASCII
+)
+_LAYOUT = "2006-01-02T15:04:05Z07:00"
+
+
+class TimeError(ValueError):
+    """Text that is not an RFC 3339 time."""
+
+
+def parse_time(text: str) -> datetime:
+    if not _RFC3339.match(text):
+        raise TimeError(f'parsing time "{text}" as "{_LAYOUT}": cannot parse "{text}" as "2006"')
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        raise TimeError(f'parsing time "{text}": out of range') from None
+
+
+def format_time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_micro_time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def canonical_time(text: str) -> str:
+    moment = parse_time(text)
+    return text if _CANONICAL.match(text) else format_time(moment)
+
+
+def canonical_micro_time(text: str) -> str:
+    return format_micro_time(parse_time(text))
+
+
+def now() -> str:
+    return format_time(datetime.now(UTC))

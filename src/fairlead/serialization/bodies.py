@@ -1,0 +1,61 @@
+"""Parsing request bodies: JSON and YAML to plain values, with errors in the reference's words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+
+from fairlead.schema.decode import Number
+from fairlead.serialization.json_syntax import describe_json_error
+
+_SHOWN = 30
+
+
+class BodyError(ValueError):
+    """Bytes that are not a document of the format they claim to be."""
+
+
+def parse_json(raw: bytes) -> Any:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return _parse_json_slowly(raw)
+
+
+def _parse_json_slowly(raw: bytes) -> Any:
+    """Read what the fast parser refuses but the format allows (bad UTF-8, lone surrogates)."""
+    try:
+        return json.loads(raw.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        raise BodyError(describe_json_error(raw)) from None
+
+
+def parse_json_exactly(raw: bytes) -> Any:
+    """The same, with numbers that remember their text; for the messages of a failed decode."""
+    return json.loads(raw, parse_float=Number, parse_int=_exact_int)
+
+
+def _exact_int(text: str) -> int | Number:
+    value = int(text)
+    return value if -(2**63) <= value < 2**63 else Number(text)
+
+
+def parse_yaml(raw: bytes) -> Any:
+    """The first document of a YAML stream."""
+    from fairlead.serialization.yaml import YamlError, load
+
+    try:
+        return load(raw)
+    except YamlError as error:
+        raise BodyError(str(error)) from None
+
+
+def summary(raw: bytes) -> str:
+    """The beginning of a body, for messages: text if it looks like JSON, hexadecimal if not."""
+    shown, more = raw[:_SHOWN], " ..." if len(raw) > _SHOWN else ""
+    if not raw:
+        return "<empty>"
+    text = shown.decode("utf-8", "replace") if raw[:1] == b"{" else shown.hex()
+    return text + more

@@ -1,0 +1,79 @@
+"""YAML in and out, over libyaml; imported only when a request asks for it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import yaml
+
+try:
+    from yaml import CSafeDumper as _SafeDumper
+    from yaml import CSafeLoader as _SafeLoader
+except ImportError:  # a build of PyYAML without libyaml
+    from yaml import SafeDumper as _SafeDumper  # type: ignore[assignment]
+    from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
+
+
+class YamlError(ValueError):
+    """Text that is not YAML, or holds what JSON cannot."""
+
+
+class _Loader(_SafeLoader):
+    """Timestamps stay text: JSON has no other way to write them."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    letter: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
+    for letter, rules in _SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def load(raw: bytes) -> Any:
+    """The first document, as JSON values with string keys."""
+    loader = _Loader(raw)
+    try:
+        return _as_json(loader.get_data()) if loader.check_data() else None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise YamlError(f"yaml: line {line}: {error.problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise YamlError(f"yaml: {error}") from None
+    finally:
+        loader.dispose()
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_key(key): _as_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise YamlError(f"json: unsupported value: {value}")
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    raise YamlError(f"json: unsupported type: {type(value).__name__}")
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if key is None:
+        return "null"
+    if isinstance(key, (int, float)):
+        return str(key)
+    raise YamlError(f"unsupported map key: {key!r}")
+
+
+class _Dumper(_SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def dump(value: Any) -> bytes:
+    text = yaml.dump(
+        value, Dumper=_Dumper, sort_keys=True, default_flow_style=False, allow_unicode=True
+    )
+    return str(text).encode()

@@ -1,0 +1,1 @@
+"""Options, wiring, TLS, lifecycle, health and metrics."""

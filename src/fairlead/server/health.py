@@ -1,0 +1,62 @@
+"""/healthz, /livez and /readyz: named checks, one by one or all together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.dialect import Dialect
+from fairlead.endpoints.answers import Answer, Header, text_answer
+from fairlead.endpoints.request import Request
+
+# A check gives nothing when all is well, and what is wrong when not.
+Check = Callable[[], str | None]
+_NO_SNIFF: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
+
+
+class Health:
+    """The checks of one endpoint, in the order in which they are shown."""
+
+    def __init__(self, dialect: Dialect, name: str, checks: dict[str, Check]) -> None:
+        self._name = name
+        self._checks = checks
+        self._shown_name = "healthz" if dialect.verbose_always_healthz else name
+
+    async def answer(self, request: Request) -> Answer:
+        """`/readyz`, or `/readyz/<check>` for a single one."""
+        _, _, single = request.target.path.strip("/").partition("/")
+        if single:
+            return self._one(single)
+        excluded = set(request.query.get("exclude", ()))
+        lines, failed = self._run(excluded)
+        if failed:
+            lines.append(f"{self._shown_name} check failed")
+            return text_answer(500, "\n".join(lines) + "\n", _NO_SNIFF)
+        if "verbose" not in request.query:
+            return text_answer(200, "ok", _NO_SNIFF)
+        unknown = sorted(excluded - set(self._checks))
+        if unknown:
+            listed = ",".join(f'"{name}"' for name in unknown)
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {listed}")
+        lines.append(f"{self._shown_name} check passed")
+        return text_answer(200, "\n".join(lines) + "\n", _NO_SNIFF)
+
+    def _one(self, name: str) -> Answer:
+        check = self._checks.get(name)
+        if check is None:
+            return text_answer(404, "404 page not found\n")
+        if check() is not None:
+            return text_answer(500, "internal server error: check failed\n", _NO_SNIFF)
+        return text_answer(200, "ok", _NO_SNIFF)
+
+    def _run(self, excluded: set[str]) -> tuple[list[str], bool]:
+        lines, failed = [], False
+        for name, check in self._checks.items():
+            if name in excluded:
+                lines.append(f"[+]{name} excluded: ok")
+            elif check() is None:
+                lines.append(f"[+]{name} ok")
+            else:
+                # Why a check fails is for the log: strangers may read this page.
+                lines.append(f"[-]{name} failed: reason withheld")
+                failed = True
+        return lines, failed

@@ -1,0 +1,301 @@
+"""Putting a server together and running it from start to stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import Callable
+from email.utils import formatdate
+from pathlib import Path
+
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from fairlead import __version__
+from fairlead.admission.chain import Chain
+from fairlead.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from fairlead.authentication.certificates import ClientCertificates
+from fairlead.authentication.chain import Authenticator, Method
+from fairlead.authentication.token_file import StaticTokens, TokenFileError, read_token_file
+from fairlead.dialect import DIALECTS, Dialect
+from fairlead.endpoints import discovery
+from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.api import Api
+from fairlead.endpoints.chain import Handler
+from fairlead.endpoints.request import Request
+from fairlead.kinds.gates import GateError, parse_gates
+from fairlead.kinds.resources import Resources
+from fairlead.kinds.runtime_config import RuntimeConfigError, apply_runtime_config
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.server.app import Application
+from fairlead.server.bootstrap import create_bootstrap_objects
+from fairlead.server.certificates import Pki, ensure_pki
+from fairlead.server.health import Check, Health
+from fairlead.server.kubeconfig import write_admin_config
+from fairlead.server.metrics import CONTENT_TYPE, Metrics
+from fairlead.server.options import planned_flags
+from fairlead.server.protocol import TlsProtocol
+from fairlead.storage.log import StorageError
+from fairlead.storage.sqlite import SqliteLog
+from fairlead.storage.store import Store
+
+logger = logging.getLogger("fairlead")
+
+_KEEP_ALIVE = 120
+_LONGEST_DRAIN = 60.0
+
+
+class StartError(Exception):
+    """The server cannot start; the text is for the person who started it."""
+
+
+class Server:
+    """One process that serves one data directory."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.dialect: Dialect = DIALECTS[options.dialect]
+        self.stopping = asyncio.Event()
+        self.ready = False
+        self._shutting_down = False
+        self._state = ServerState()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._started_at = 0.0
+
+    async def run(self) -> None:
+        """Serve until told to stop; raises StartError."""
+        options = self.options
+        loop = asyncio.get_running_loop()
+        self._started_at = loop.time()
+        for name in planned_flags(options):
+            logger.warning("%s is accepted but has no effect in this release yet", name)
+        listener = self._listen()
+        host, port = listener.getsockname()[:2]
+        self.address = f"{_shown(options.advertise_address or host)}:{port}"
+        pki = self._prepare_directory(options.data_dir)
+        self.store = await self._open_store(options.data_dir)
+        self.api = self._api(self.store)
+        await create_bootstrap_objects(self.api)
+        application = self._application()
+        server = await self._serve(listener, application, self._tls(pki))
+        url = f"https://{self.address}"
+        write_admin_config(options.data_dir / "admin.kubeconfig", url, pki, "fairlead")
+        self._tasks.append(asyncio.create_task(self.store.keep_compacting()))
+        self._tasks.append(asyncio.create_task(self._keep_date()))
+        self._handle_signals(loop)
+        self.ready = True
+        print(f"Fairlead serves on {url} (dialect {self.dialect.name},"
+              f" KUBECONFIG={options.data_dir / 'admin.kubeconfig'})", flush=True)
+        await self.stopping.wait()
+        await self._shut_down(server)
+
+    def _listen(self) -> socket.socket:
+        options = self.options
+        family = socket.AF_INET6 if ":" in options.bind_address else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((options.bind_address, options.secure_port))
+        except OSError as error:
+            where = f"{options.bind_address}:{options.secure_port}"
+            raise StartError(f"cannot listen on {where}: {error.strerror}") from None
+        return listener
+
+    def _prepare_directory(self, directory: Path) -> Pki:
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return ensure_pki(directory, self._hosts())
+        except OSError as error:
+            raise StartError(f"cannot use {directory}: {error.strerror}") from None
+
+    def _hosts(self) -> list[str]:
+        own = self.dialect.own_service
+        names = [own, f"{own}.default", f"{own}.default.svc", f"{own}.default.svc.cluster.local"]
+        hosts = ["localhost", "127.0.0.1", "::1", *names]
+        for host in (self.options.bind_address, self.options.advertise_address):
+            if host and host not in ("0.0.0.0", "::") and host not in hosts:
+                hosts.append(host)
+        return hosts
+
+    async def _open_store(self, directory: Path) -> Store:
+        if self.options.storage != "sqlite":
+            raise StartError("--storage etcd is not available in this release yet; use sqlite")
+        store = Store(SqliteLog(directory), retention=self.options.etcd_compaction_interval)
+        try:
+            await store.open()
+        except StorageError as error:
+            raise StartError(str(error)) from None
+        return store
+
+    def _api(self, store: Store) -> Api:
+        options = self.options
+        resources = Resources(self.dialect, BuiltinTypes(self.dialect))
+        try:
+            gates = parse_gates(",".join(options.feature_gates))
+            apply_runtime_config(resources, options.runtime_config)
+        except GateError as error:
+            raise StartError(f"--feature-gates: {error}") from None
+        except RuntimeConfigError as error:
+            raise StartError(f"--runtime-config: {error}") from None
+        admission = Chain([NamespaceLifecycle(self.dialect)])
+        return Api(resources, store, admission, gates)
+
+    def _authenticator(self) -> Authenticator:
+        methods: list[Method] = []
+        if self.options.token_auth_file is not None:
+            try:
+                methods.append(StaticTokens(read_token_file(self.options.token_auth_file)))
+            except TokenFileError as error:
+                raise StartError(f"--token-auth-file: {error}") from None
+        methods.append(ClientCertificates())
+        return Authenticator(methods)
+
+    def _application(self) -> Application:
+        options = self.options
+        handler = Handler(self.api, self._authenticator(), self.address)
+        metrics = Metrics(self.store)
+        for name, checks in self._checks().items():
+            handler.prefixes[f"/{name}"] = Health(self.dialect, name, checks).answer
+
+        async def show_metrics(request: Request) -> Answer:
+            return Answer(200, metrics.text(), CONTENT_TYPE)
+
+        async def show_version(request: Request) -> Answer:
+            return handler.document(request, discovery.version(__version__))
+
+        async def show_paths(request: Request) -> Answer:
+            others = [*handler.pages, *handler.prefixes]
+            return handler.document(request, discovery.paths(self.api.resources, others[1:]))
+
+        handler.pages = {"/": show_paths, "/metrics": show_metrics, "/version": show_version}
+        return Application(
+            handler,
+            metrics,
+            options.max_requests_inflight,
+            options.max_mutating_requests_inflight,
+        )
+
+    def _checks(self) -> dict[str, dict[str, Check]]:
+        def ping() -> str | None:
+            return None
+
+        def storage() -> str | None:
+            return None if self.store.healthy else "the store does not answer"
+
+        def started() -> str | None:
+            if self.ready:
+                return None
+            waited = asyncio.get_running_loop().time() - self._started_at
+            return None if waited < self.options.livez_grace_period else "not started"
+
+        def readiness() -> str | None:
+            return None if self.ready else "not started"
+
+        def shutdown() -> str | None:
+            return "the server is shutting down" if self._shutting_down else None
+
+        common: dict[str, Check] = {"ping": ping, "log": ping, "etcd": storage}
+        return {
+            "healthz": {**common, "poststarthook/start": started},
+            "livez": {**common, "poststarthook/start": started},
+            "readyz": {**common, "poststarthook/start": readiness, "shutdown": shutdown},
+        }
+
+    def _tls(self, pki: Pki) -> ssl.SSLContext:
+        options = self.options
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        certificate = options.tls_cert_file or pki.serving.certificate
+        key = options.tls_private_key_file or pki.serving.key
+        if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
+            raise StartError("--tls-cert-file and --tls-private-key-file go together")
+        try:
+            context.load_cert_chain(certificate, key)
+        except (OSError, ssl.SSLError) as error:
+            raise StartError(f"cannot load {certificate} and {key}: {error}") from None
+        context.verify_mode = ssl.CERT_OPTIONAL
+        context.load_verify_locations(pki.ca.certificate)
+        if options.client_ca_file is not None:
+            try:
+                context.load_verify_locations(options.client_ca_file)
+            except (OSError, ssl.SSLError) as error:
+                raise StartError(f"--client-ca-file {options.client_ca_file}: {error}") from None
+        return context
+
+    async def _serve(
+        self, listener: socket.socket, application: Application, tls: ssl.SSLContext
+    ) -> asyncio.Server:
+        config = Config(
+            application,
+            http=TlsProtocol,
+            ws="none",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            timeout_keep_alive=_KEEP_ALIVE,
+        )
+        config.load()
+        self._set_date()
+
+        def protocol() -> TlsProtocol:
+            return TlsProtocol(config, self._state, {})
+
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(protocol, sock=listener, ssl=tls, backlog=2048)
+
+    def _set_date(self) -> None:
+        self._state.default_headers = [(b"date", formatdate(usegmt=True).encode())]
+
+    async def _keep_date(self) -> None:
+        while True:
+            await asyncio.sleep(1)
+            self._set_date()
+
+    def _handle_signals(self, loop: asyncio.AbstractEventLoop) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stopping.set)
+
+    async def _shut_down(self, server: asyncio.Server) -> None:
+        """Not ready, wait for load balancers to notice, take no more, finish what is under way."""
+        self._shutting_down = True
+        logger.info("shutting down")
+        await asyncio.sleep(self.options.shutdown_delay_duration)
+        server.close()
+        self.store.end_watches()
+        for connection in list(self._state.connections):
+            connection.shutdown()
+        await self._drain()
+        for task in self._tasks:
+            task.cancel()
+        await self.store.close()
+
+    async def _drain(self) -> None:
+        under_way = set(self._state.tasks)
+        if under_way:
+            await asyncio.wait(under_way, timeout=_LONGEST_DRAIN)
+
+
+def _shown(host: str) -> str:
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"[{host}]" if ":" in host else host
+
+
+def serve(options: argparse.Namespace, run: Callable[..., None]) -> int:
+    """Run a server; gives the exit code."""
+
+    async def main() -> None:
+        await Server(options).run()
+
+    try:
+        run(main())
+    except StartError as error:
+        print(f"fairlead: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0

@@ -1,0 +1,1 @@
+"""The revisioned store: an append-only log on disk, followed into a watch cache in memory."""

@@ -1,0 +1,115 @@
+"""One version of one stored object: its bytes and the few facts that selection needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+METADATA_HEAD = b'"metadata":{'
+_DISK_HEAD = b'{"metadata":{'
+_NO_FACTS: Mapping[str, str] = {}
+
+
+class Entry:
+    """A version of an object. An entry is also the event that made it: `previous` tells whether
+    it added, modified or (with no body) deleted.
+
+    `body` is the object's JSON without its opening `{"kind":…,"apiVersion":…,`: it starts with
+    `"metadata":{"resourceVersion":"<revision>",`, so a list joins bodies and an item is one prefix.
+    """
+
+    __slots__ = ("_fields", "_labels", "_select", "body", "frames", "key", "previous", "revision")
+
+    def __init__(
+        self,
+        key: str,
+        revision: int,
+        body: bytes | None,
+        previous: Entry | None,
+        select: Callable[[dict[str, Any]], Mapping[str, str]] | None = None,
+    ) -> None:
+        self.key = key
+        self.revision = revision
+        self.body = body
+        self.previous = previous
+        self.frames: dict[Any, bytes] | None = None
+        self._select = select
+        self._labels: Mapping[str, str] | None = None
+        self._fields: Mapping[str, str] | None = None
+
+    @property
+    def deleted(self) -> bool:
+        return self.body is None
+
+    @property
+    def existed_before(self) -> bool:
+        return self.previous is not None and self.previous.body is not None
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        if self._labels is None:
+            self._read_facts(self.object())
+        assert self._labels is not None
+        return self._labels
+
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """Selectable fields of the kind, other than name and namespace."""
+        if self._fields is None:
+            self._read_facts(self.object())
+        assert self._fields is not None
+        return self._fields
+
+    @property
+    def namespace(self) -> str:
+        return self.key.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        return self.key.rpartition("/")[2]
+
+    def object(self) -> dict[str, Any]:
+        """A fresh copy of the object, without kind and apiVersion."""
+        assert self.body is not None
+        parsed: dict[str, Any] = orjson.loads(b"{" + self.body)
+        return parsed
+
+    def know(self, value: dict[str, Any]) -> None:
+        """Take the facts from the object at hand instead of parsing the bytes later."""
+        self._read_facts(value)
+
+    def _read_facts(self, value: dict[str, Any]) -> None:
+        self._labels = value["metadata"].get("labels") or _NO_FACTS
+        self._fields = self._select(value) if self._select else _NO_FACTS
+
+    def event_body(self) -> bytes:
+        """What a watcher is shown: of a deletion, the last content at the deletion's revision."""
+        if self.body is not None:
+            return self.body
+        return self.last_body()
+
+    def last_body(self) -> bytes:
+        """The content before this change, at the revision of this change."""
+        assert self.previous is not None and self.previous.body is not None
+        return at_revision(self.previous.body, self.revision)
+
+
+def at_revision(body: bytes, revision: int) -> bytes:
+    """The same content with another resourceVersion."""
+    rest = body.index(b'",', len(METADATA_HEAD)) + 2
+    return b'"metadata":{"resourceVersion":"%d",' % revision + body[rest:]
+
+
+def encode(value: dict[str, Any]) -> bytes:
+    """The bytes kept on disk. `value` has no kind, no apiVersion and no resourceVersion; its
+    metadata comes first and is not empty."""
+    encoded = orjson.dumps(value)
+    assert encoded.startswith(_DISK_HEAD), encoded[:40]
+    return encoded
+
+
+def body_of(encoded: bytes, revision: int) -> bytes:
+    """The body of an entry from what is kept on disk."""
+    return b'"metadata":{"resourceVersion":"%d",' % revision + encoded[len(_DISK_HEAD) :]
