@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 RECORD = 16384  # a TLS record's most, so that a read never leaves anything in the SSL layer
 KEPT = 1 << 16  # of each answer, for setup and error texts
-BACKLOG = 32  # creates that may be ahead of their delivery to all watchers
 STALL = 60.0
 LAST_CHUNK = b"\r\n0\r\n\r\n"  # JSON on one line has no such bytes, nor the next
 CHUNK_SIZE = re.compile(rb"(?:^|\r\n)[0-9a-fA-F]+\r\n")
@@ -179,8 +178,9 @@ def drive(
 ) -> Sample:
     """Keep one request under way on each connection, for a time or a number of requests.
 
-    With watchers the requests are creates, and every watcher is to receive every one of them;
-    latencies are then from sending a create to its event at the first watcher.
+    With watchers the requests are creates, of which as many as there are connections may be
+    ahead of their delivery to all watchers; latencies are from sending one to its event at the
+    first watcher.
     """
     sample = Sample()
     clock = time.perf_counter
@@ -191,7 +191,7 @@ def drive(
     now = clock()
     deadline = now + seconds if seconds else float("inf")
     most = count or sys.maxsize
-    backlog = BACKLOG * len(watchers) or 1
+    backlog = len(connections) * len(watchers) or 1
 
     def send() -> None:
         nonlocal sent

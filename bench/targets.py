@@ -35,6 +35,8 @@ TARGETS: dict[str, Target] = {
     "list-all-rv0": Target("the same, resourceVersion=0", 30000, 157000, reference_rate=12),
     "watch-100": Target("an event to one of 100 watchers", 25, 51, reference_rate=21800),
     "watch-1000": Target("an event to one of 1,000 watchers", 25),
+    "watch-100-one": Target("the same, one create at a time", 25),
+    "watch-1000-one": Target("the same, one create at a time", 25),
     "get-at-100": Target("get with 100 objects"),
     "get-at-11000": Target("get with 11,000 objects"),
     "create-at-100": Target("create with 100 objects"),

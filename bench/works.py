@@ -218,7 +218,7 @@ def list_many(name: str, query: str) -> Work:
     return work
 
 
-def watch(name: str, number: int) -> Work:
+def watch(name: str, number: int, creators: int = 0) -> Work:
     def work(bench: Bench) -> list[Row]:
         server = bench.server()
         path = collection(server, f"bench-{name}")
@@ -231,7 +231,7 @@ def watch(name: str, number: int) -> Work:
             for _ in range(number):
                 watchers.append(Watcher(server.address))
                 watchers[-1].open(request)
-            with connections(server.address, bench.connections) as opened:
+            with connections(server.address, creators or bench.connections) as opened:
 
                 def run(seconds: float = bench.seconds / WINDOWS) -> Sample:
                     return drive(opened, make, seconds=seconds, watchers=watchers)
@@ -333,6 +333,7 @@ def works(watchers: list[int]) -> dict[str, Work]:
         "list-all": list_many("list-all", ""),
         "list-all-rv0": list_many("list-all-rv0", "?resourceVersion=0"),
         **{f"watch-{n}": watch(f"watch-{n}", n) for n in watchers},
+        **{f"watch-{n}-one": watch(f"watch-{n}-one", n, 1) for n in watchers},
         "growth": growth,
         "start-memory-filled": start_filled,
     }

@@ -17,6 +17,7 @@ from fairlead.endpoints.negotiation import ITEM, LIST, NOTHING, negotiate
 from fairlead.endpoints.parameters import flag
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.routing import Target, route
+from fairlead.endpoints.subresources import HANDLERS
 from fairlead.endpoints.update import update
 from fairlead.endpoints.watch import watch
 from fairlead.errors import StatusError
@@ -62,7 +63,8 @@ class Handler:
         self._negotiate(request)
         if resource.deprecation:
             request.warn(resource.deprecation)
-        return await VERBS[target.verb](self.api, request)
+        handler = HANDLERS.get((resource.key, target.verb)) or VERBS[target.verb]
+        return await handler(self.api, request)
 
     def _refine(self, request: Request, target: Target) -> None:
         """A `watch` parameter makes a watch of a list, and of an item where the dialect has it."""
@@ -157,7 +159,7 @@ def check_method(request: Request, resource: Resource) -> None:
         verb == "create" and bool(target.name) != bool(resource.parent)
     ):
         raise errors.method_not_allowed()
-    if verb in ("create", "deletecollection") and resource.namespaced and not target.namespace:
+    if verb in ("create", "deletecollection") and not target.name and resource.namespaced and not target.namespace:
         raise errors.method_not_allowed()
-    if verb not in VERBS:
+    if verb not in VERBS and (resource.key, verb) not in HANDLERS:
         raise StatusError(501, "NotImplemented", f"{verb} is not served yet")

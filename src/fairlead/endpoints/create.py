@@ -54,6 +54,7 @@ async def store_new(
     writing.check_new(api, resource, value, context)
     attributes.value = value
     await api.admission.validate(attributes)
+    api.behaviour(resource).warnings(value, None, context)
     return await _put_new(api, resource, value, options.dry_run, generated)
 
 

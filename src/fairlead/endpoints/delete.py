@@ -65,7 +65,8 @@ async def delete_one(
         await api.admission.validate(attributes)
         new = deepcopy(old)
         grace = behaviour.grace_period(new, options.grace_period)
-        _mark(new, grace, options.propagation)
+        propagation = options.propagation or behaviour.default_propagation(new, context)
+        _mark(new, grace, propagation)
         behaviour.prepare_delete(new, context)
         gone = is_finished(new)
         if gone and grace is None:

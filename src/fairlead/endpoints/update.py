@@ -135,8 +135,8 @@ async def _prepared(
     _check_version(kept, request, value["metadata"], old["metadata"])
     carry_over(value["metadata"], old["metadata"])
     writing.default(api, kept, value, context)
-    if resource.subresource == "status":
-        behaviour.prepare_status_update(value, old, context)
+    if resource.subresource:
+        behaviour.prepare_subresource_update(resource.subresource, value, old, context)
     else:
         behaviour.prepare_update(value, old, context)
     attributes = writing.attributes(api, request, UPDATE, value, old, context)
@@ -145,6 +145,7 @@ async def _prepared(
     writing.check_changed(api, resource, new, old, context)
     attributes.value = new
     await api.admission.validate(attributes)
+    behaviour.warnings(new, old, context)
     return new
 
 

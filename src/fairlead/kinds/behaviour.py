@@ -28,7 +28,7 @@ class Behaviour:
         self.resource = resource
 
     def fill_defaults(self, value: Object, context: Context) -> None:
-        """Defaults that depend on other fields; the constant ones are filled in already."""
+        """Defaults that depend on other fields. Runs after the constant ones of the tables."""
 
     def prepare_create(self, value: Object, context: Context) -> None:
         """Drop and set what clients may not choose. By default the status is the server's."""
@@ -45,9 +45,12 @@ class Behaviour:
         if self.resource.counts_generation:
             count_generation(value, old)
 
-    def prepare_status_update(self, value: Object, old: Object, context: Context) -> None:
-        """Only the status and the metadata that anybody may change are taken over."""
-        for name in {*value, *old} - {"metadata", "status"}:
+    def prepare_subresource_update(
+        self, subresource: str, value: Object, old: Object, context: Context
+    ) -> None:
+        """An update through a subresource that takes the whole object. By default (`status`) only
+        the status and the metadata that anybody may change are taken over."""
+        for name in {*value, *old} - {"metadata", subresource}:
             keep(value, old, name)
         keep(value["metadata"], old["metadata"], "generation")
 
@@ -66,8 +69,8 @@ class Behaviour:
         self.check(value, causes, context)
         self.check_change(value, old, causes, context)
 
-    def check_status_update(
-        self, value: Object, old: Object, causes: Causes, context: Context
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)
 
@@ -77,6 +80,9 @@ class Behaviour:
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         """The rules of what may change."""
 
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        """Things worth saying about an object that is accepted; use `context.warn`."""
+
     def grace_period(self, value: Object, wanted: int | None) -> int | None:
         """Seconds between the delete request and the end, or None where a kind knows no grace.
         `wanted` is what the client asked for."""
@@ -85,9 +91,10 @@ class Behaviour:
     def prepare_delete(self, value: Object, context: Context) -> None:
         """Called on the object that is marked for deletion, before it is written."""
 
-    def default_propagation(self) -> str:
-        """What a delete does with dependents when the client says nothing."""
-        return "Background"
+    def default_propagation(self, value: Object, context: Context) -> str:
+        """What a delete does with dependents when the client says nothing: Foreground, Orphan or
+        (an empty string) what the object's finalizers already say."""
+        return ""
 
 
 def keep(value: Object, old: Object, name: str) -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from fairlead.kinds.behaviour import Behaviour
-from fairlead.kinds.core.namespaces import NamespaceBehaviour
 from fairlead.kinds.resources import Resource
-
-_BEHAVIOURS: dict[str, type[Behaviour]] = {
-    "core/v1/namespaces": NamespaceBehaviour,
-}
 
 
 def behaviour_of(resource: Resource) -> Behaviour:
-    return _BEHAVIOURS.get(resource.key, Behaviour)(resource)
+    """The behaviour of a stored kind, from `fairlead.kinds.<group>.BEHAVIOURS`; a group's package
+    is imported when its first object is written."""
+    package = f"{__package__}.{resource.group_version.short}"
+    known = import_module(package).BEHAVIOURS if find_spec(package) else {}
+    made: Behaviour = known.get(resource.key, Behaviour)(resource)
+    return made
 
 
 # Selectable names that are not the path of the field.

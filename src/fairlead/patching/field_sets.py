@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.patching.values import compact_json
+from fairlead.patching.values import compact_json, string_json
 
 FieldSet = dict[str, Any]
 Path = tuple[str, ...]
@@ -39,11 +39,17 @@ def key_element(fields: dict[str, Any]) -> str:
 
 def value_element(value: Any) -> str:
     """The step to a value of a set list."""
+    if type(value) is str:
+        return "v:" + string_json(value)
     return "v:" + compact_json(_plain(value))
 
 
+def scalar_json(value: Any) -> str:
+    """A scalar as it stands in a step. Numbers are written in the shortest way: 1.0 is 1."""
+    return compact_json(_plain(value))
+
+
 def _plain(value: Any) -> Any:
-    """Numbers are written in the shortest way: 1.0 and 1 are one key."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

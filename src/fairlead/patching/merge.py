@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from operator import is_
 from typing import Any
 
 from fairlead.patching.field_sets import LEAF, FieldSet, value_element
@@ -53,9 +54,9 @@ def _merger(shape: Shape) -> _Merge:
 
 def _make(shape: Shape) -> _Merge:
     if isinstance(shape, Record):
-        return _object(shape, {}, None)
+        return _object(shape, None)
     if isinstance(shape, Table):
-        return _object(shape, {}, _merger(shape.value))
+        return _object(shape, (not shape.value.free, _merger(shape.value)))
     if isinstance(shape, Items):
         return _list(shape.element, _merger(shape.item))
     if isinstance(shape, Values):
@@ -73,31 +74,38 @@ def _single_free(live: Any, config: Any) -> Any:
     return live if equal(live, config) else config
 
 
-def _object(shape: Shape, parts: dict[str, _Merge], same: _Merge | None) -> _Merge:
-    def part(name: str) -> _Merge:
+_Part = tuple[bool, _Merge]
+"""How a field is merged, and whether `==` tells that there is nothing to do."""
+
+
+def _object(shape: Shape, same: _Part | None) -> _Merge:
+    """Merges objects whose fields are all merged in the `same` way, or each in its own."""
+    parts: dict[str, _Part] = {}
+
+    def part(name: str) -> _Part:
+        # Made when first met, because a type may contain itself.
         assert isinstance(shape, Record)
         member = shape.members.get(name)
         if member is None:
-            return _free if shape.open else _single
-        made = parts[name] = _merger(member.shape)
+            return False, _free if shape.open else _single_free
+        made = parts[name] = not member.shape.free, _merger(member.shape)
         return made
 
     def merge(live: Any, config: Any) -> Any:
-        if not config:
-            return live if live or live == config else config
-        if not live:
-            return config
+        if not live or not config:
+            return _emptied(live, config)
         if type(live) is not dict or type(config) is not dict:
             raise Untrackable
         merged: Object | None = None
         for name, stated in config.items():
             value = live.get(name)
-            if value is stated and (value is not None or name in live):
-                continue
             if value is None and name not in live:
                 after = stated
             else:
-                after = (same or parts.get(name) or part(name))(value, stated)
+                plain, below = same or parts.get(name) or part(name)
+                if plain and value == stated:
+                    continue
+                after = below(value, stated)
                 if after is value:
                     continue
             if merged is None:
@@ -108,50 +116,54 @@ def _object(shape: Shape, parts: dict[str, _Merge], same: _Merge | None) -> _Mer
     return merge
 
 
+def _emptied(live: Any, config: Any) -> Any:
+    """Two values of which at least one is null or empty: something is kept, else the latest."""
+    if live and not config:
+        return live
+    return live if live == config else config
+
+
 def _list(element: Callable[[Any], str], part: _Merge) -> _Merge:
     def merge(live: Any, config: Any) -> Any:
-        if not config:
-            return live if live or live == config else config
-        if not live:
-            return config
+        if not live or not config:
+            return _emptied(live, config)
         if type(live) is not list or type(config) is not list:
             raise Untrackable
         before = {element(item): item for item in live}
         stated = {element(item): item for item in config}
         if len(before) != len(live) or len(stated) != len(config):
             raise Untrackable
-        merged = [
-            before[name] if name not in stated
-            else part(before[name], stated[name]) if name in before
-            else stated[name]
-            for name in _ordered(before, stated)
-        ]
-        same = len(merged) == len(live) and all(map(_is, merged, live))
+        merged: list[Any] = []
+        for name in _ordered(before, stated):
+            if name not in stated:
+                merged.append(before[name])
+            elif name in before:
+                merged.append(part(before[name], stated[name]))
+            else:
+                merged.append(stated[name])
+        same = len(merged) == len(live) and all(map(is_, merged, live))
         return live if same else merged
 
     return merge
 
 
-def _is(one: Any, other: Any) -> bool:
-    return one is other
-
-
-def _ordered(live: dict[str, Any], config: dict[str, Any]) -> list[str]:
+def _ordered(live: dict[str, Any], config: dict[str, Any]) -> Iterable[str]:
     """The order of two lists put together, see `merge`."""
+    stated = list(config)
+    shared = [name for name in stated if name in live]
+    if len(shared) == len(stated) and shared == [name for name in live if name in config]:
+        return live
     made: list[str] = []
-    waiting = list(config)
-    shared = [name for name in waiting if name in live]
-    place = 0
-    following = 0
+    following = place = 0
     for name in live:
         if name not in config:
             made.append(name)
         elif following < len(shared) and name == shared[following]:
-            end = waiting.index(name, place) + 1
-            made += waiting[place:end]
+            end = stated.index(name, place) + 1
+            made += stated[place:end]
             place = end
             following += 1
-    return made + waiting[place:]
+    return made + stated[place:]
 
 
 def _free(live: Any, config: Any) -> Any:
@@ -161,7 +173,7 @@ def _free(live: Any, config: Any) -> Any:
 
 
 _OBJECT = (dict, type(None))
-_free_objects = _object(FREE, {}, _free)
+_free_objects = _object(FREE, (False, _free))
 
 
 def without(struct: Struct, value: Object, fields: FieldSet) -> Object:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Union
 
-from fairlead.patching.field_sets import key_element
-from fairlead.patching.values import compact_json
+from fairlead.patching.field_sets import scalar_json
+from fairlead.patching.values import compact_json, string_json
 from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type, structs
 
 
@@ -114,8 +114,7 @@ def _shape(kind: Type, granular: bool = False) -> Shape:
     if kind.kind == "set":
         return VALUES
     if kind.kind == "map" and isinstance(kind.element, Struct):
-        element = _item_element(kind.element, kind.keys)
-        return Items(_shape(kind.element), element, has_free(kind))
+        return Items(_shape(kind.element), item_element(kind), has_free(kind))
     return _single(kind)
 
 
@@ -192,22 +191,25 @@ def zero_object(struct: Struct) -> dict[str, Any]:
     return made
 
 
-def _item_element(struct: Struct, keys: tuple[str, ...]) -> Callable[[Any], str]:
-    """The function that names an item of a list by its key fields."""
-    names = sorted(keys)
-    defaults = {name: key_default(struct.fields.get(name)) for name in names}
-    if len(names) == 1:
-        return _one_key(names[0], defaults[names[0]])
+def item_element(kind: ListOf) -> Callable[[Any], str]:
+    """The function that names an item of a keyed list by its key fields, or raises `Untrackable`."""
+    fields = kind.element.fields if isinstance(kind.element, Struct) else {}
+    defaults = [(name, key_default(fields.get(name))) for name in sorted(kind.keys)]
+    if len(defaults) == 1:
+        return _one_key(*defaults[0])
+    start = [("," if at else "k:{") + compact_json(name) + ":" for at, (name, _) in
+             enumerate(defaults)]
 
     def element(item: Any) -> str:
         if type(item) is not dict:
             raise Untrackable
-        found = {name: item.get(name, defaults[name]) for name in names}
-        if None in found.values():
-            for name, value in found.items():
-                if value is None and name not in item:
-                    raise Untrackable
-        return key_element(found)
+        text = ""
+        for (name, default), before in zip(defaults, start, strict=True):
+            value = item.get(name, default)
+            if value is None and name not in item:
+                raise Untrackable
+            text += before + (string_json(value) if type(value) is str else scalar_json(value))
+        return text + "}"
 
     return element
 
@@ -222,7 +224,7 @@ def _one_key(name: str, default: Any) -> Callable[[Any], str]:
         if type(value) is not str:
             if value is None and name not in item:
                 raise Untrackable
-            return key_element({name: value})
-        return start + compact_json(value) + "}"
+            return start + scalar_json(value) + "}"
+        return start + string_json(value) + "}"
 
     return element

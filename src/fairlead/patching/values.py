@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -51,3 +52,9 @@ def compact_json(value: Any) -> str:
     if "<" in text or ">" in text or "&" in text:
         text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return text
+
+
+@lru_cache(maxsize=16_384)
+def string_json(text: str) -> str:
+    """`compact_json` of a string, remembered: names of list items come back all the time."""
+    return compact_json(text)

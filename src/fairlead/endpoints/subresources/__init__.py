@@ -1,0 +1,23 @@
+"""Verbs of resources and subresources that are not plain storage: one module a matter.
+
+A module has `HANDLERS`, from (resource key, verb) to the function that answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.api import Api
+from fairlead.endpoints.request import Request
+from fairlead.endpoints.subresources import binding, connect, eviction, reviews, token
+
+Verb = Callable[[Api, Request], Awaitable[Answer]]
+
+HANDLERS: dict[tuple[str, str], Verb] = {
+    **binding.HANDLERS,
+    **connect.HANDLERS,
+    **eviction.HANDLERS,
+    **reviews.HANDLERS,
+    **token.HANDLERS,
+}

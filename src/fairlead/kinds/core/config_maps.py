@@ -1,0 +1,37 @@
+"""ConfigMap: text and bytes by key, at most 1 MiB, frozen once immutable."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+from fairlead.kinds.behaviour import Behaviour, Object
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
+from fairlead.kinds.rules import config_key_errors
+
+MOST_DATA_BYTES = 1024 * 1024
+
+
+class ConfigMapBehaviour(Behaviour):
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        data, binary = value.get("data") or {}, value.get("binaryData") or {}
+        size = 0
+        for key, text in data.items():
+            causes.invalid_each(f"data[{key}]", key, config_key_errors(key))
+            if key in binary:
+                causes.invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+            size += len(text.encode())
+        for key, encoded in binary.items():
+            causes.invalid_each(f"binaryData[{key}]", key, config_key_errors(key))
+            size += len(b64decode(encoded))
+        if size > MOST_DATA_BYTES:
+            causes.too_long("", MOST_DATA_BYTES)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        if not old.get("immutable"):
+            return
+        if not value.get("immutable"):
+            causes.forbidden("immutable", "field is immutable when `immutable` is set")
+        for name in ("data", "binaryData"):
+            if value.get(name) != old.get(name):
+                causes.forbidden(name, "field is immutable when `immutable` is set")

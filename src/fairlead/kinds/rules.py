@@ -1,0 +1,219 @@
+"""Rules that many kinds share. Each takes a value, the path it stands at and the causes."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.metadata import check_labels
+from fairlead.schema.names import label_value, qualified_name
+
+NON_NEGATIVE = "must be greater than or equal to 0"
+POSITIVE = "must be greater than 0"
+IMMUTABLE = "field is immutable"
+PORT_RANGE = "must be between 1 and 65535, inclusive"
+NOT_AN_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+ENV_NAME_ERROR = (
+    "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or"
+    " '.', and must not start with a digit (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or"
+    " 'MyEnvName1', regex used for validation is '[-._a-zA-Z][-._a-zA-Z0-9]*')"
+)
+CONFIG_KEY_ERROR = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',"
+    "  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+PERCENT_ERROR = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or"
+    " '93%', regex used for validation is '[0-9]+%')"
+)
+
+_CONFIG_KEY = re.compile(r"\A[-._a-zA-Z0-9]+\Z", re.ASCII)
+_ENV_NAME = re.compile(r"\A[-._a-zA-Z][-._a-zA-Z0-9]*\Z", re.ASCII)
+_PERCENT = re.compile(r"\A[0-9]+%\Z", re.ASCII)
+_PORT_LETTERS = re.compile(r"\A[-a-z0-9]+\Z", re.ASCII)
+
+
+def non_negative(value: int | None, path: str, causes: Causes) -> None:
+    if value is not None and value < 0:
+        causes.invalid(path, value, NON_NEGATIVE)
+
+
+def positive(value: int | None, path: str, causes: Causes) -> None:
+    if value is not None and value <= 0:
+        causes.invalid(path, value, POSITIVE)
+
+
+def port_number(value: int, path: str, causes: Causes) -> None:
+    if not 1 <= value <= 65535:
+        causes.invalid(path, value, PORT_RANGE)
+
+
+def port_name(value: str, path: str, causes: Causes) -> None:
+    causes.invalid_each(path, value, port_name_errors(value))
+
+
+def port_name_errors(value: str) -> list[str]:
+    wrong = []
+    if len(value) > 15:
+        wrong.append("must be no more than 15 characters")
+    if not _PORT_LETTERS.match(value):
+        wrong.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not re.search("[a-z]", value):
+        wrong.append("must contain at least one letter (a-z)")
+    if "--" in value:
+        wrong.append("must not contain consecutive hyphens")
+    if value[:1] == "-" or value[-1:] == "-":
+        wrong.append("must not begin or end with a hyphen")
+    return wrong
+
+
+def port_or_name(value: int | str, path: str, causes: Causes) -> None:
+    """A port given by number or by name."""
+    if isinstance(value, int):
+        port_number(value, path, causes)
+    else:
+        port_name(value, path, causes)
+
+
+def ip_address(value: str, path: str, causes: Causes) -> None:
+    if not is_ip(value):
+        causes.invalid(path, value, NOT_AN_ADDRESS)
+
+
+def is_ip(value: str) -> bool:
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        return False
+    return "%" not in value
+
+
+def one_of(value: Any, supported: Sequence[str], path: str, causes: Causes) -> None:
+    """A required choice."""
+    if not value:
+        causes.required(path)
+    elif value not in supported:
+        causes.unsupported(path, value, supported)
+
+
+def one_of_if_set(value: Any, supported: Sequence[str], path: str, causes: Causes) -> None:
+    if value and value not in supported:
+        causes.unsupported(path, value, supported)
+
+
+def immutable(value: Any, old: Any, path: str, causes: Causes) -> None:
+    if value != old:
+        causes.invalid(path, value, IMMUTABLE)
+
+
+def required(value: Any, path: str, causes: Causes, detail: str = "") -> bool:
+    """Whether a value is there; a cause if not."""
+    if value in (None, "", [], {}):
+        causes.required(path, detail)
+        return False
+    return True
+
+
+def unique(values: Iterable[Any], path: Callable[[int], str], causes: Causes) -> None:
+    """Each value once; `path` gives the path of the nth."""
+    seen = set()
+    for index, value in enumerate(values):
+        if value in seen:
+            causes.duplicate(path(index), value)
+        seen.add(value)
+
+
+def int_or_percent(value: int | str, path: str, causes: Causes) -> None:
+    """A non-negative number or a percentage."""
+    if isinstance(value, int):
+        non_negative(value, path, causes)
+    elif not _PERCENT.match(value):
+        causes.invalid(path, value, PERCENT_ERROR)
+
+
+def at_most_hundred_percent(value: int | str, path: str, causes: Causes) -> None:
+    if isinstance(value, str) and _PERCENT.match(value) and int(value[:-1]) > 100:
+        causes.invalid(path, value, "must not be greater than 100%")
+
+
+def env_name_errors(value: str) -> list[str]:
+    if not _ENV_NAME.match(value):
+        return [ENV_NAME_ERROR]
+    if value in (".", ".."):
+        return [f"must not be '{value}'"]
+    return ["must not start with '..'"] if value.startswith("..") else []
+
+
+def config_key_errors(value: str) -> list[str]:
+    wrong = ["must be no more than 253 characters"] if len(value) > 253 else []
+    if not _CONFIG_KEY.match(value):
+        return [*wrong, CONFIG_KEY_ERROR]
+    if value == ".":
+        wrong.append("must not be '.'")
+    elif value == "..":
+        wrong.append("must not be '..'")
+    elif value.startswith(".."):
+        wrong.append("must not start with '..'")
+    return wrong
+
+
+def label_selector(
+    selector: dict[str, Any] | None,
+    path: str,
+    causes: Causes,
+    *,
+    check_values: bool = False,
+) -> None:
+    """A label selector; `check_values` also checks the syntax of the values it looks for."""
+    if selector is None:
+        return
+    check_labels(selector.get("matchLabels"), f"{path}.matchLabels", causes)
+    for index, rule in enumerate(selector.get("matchExpressions") or ()):
+        _selector_rule(rule, f"{path}.matchExpressions[{index}]", causes, check_values)
+
+
+def _selector_rule(rule: dict[str, Any], path: str, causes: Causes, check_values: bool) -> None:
+    operator, values = rule["operator"], rule.get("values") or []
+    if operator in ("In", "NotIn"):
+        if not values:
+            detail = "must be specified when `operator` is 'In' or 'NotIn'"
+            causes.required(f"{path}.values", detail)
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            causes.forbidden(f"{path}.values", detail)
+    else:
+        causes.invalid(f"{path}.operator", operator, "not a valid selector operator")
+    causes.invalid_each(f"{path}.key", rule["key"], qualified_name(rule["key"]))
+    if check_values:
+        for index, value in enumerate(values):
+            causes.invalid_each(f"{path}.values[{index}]", value, label_value(value))
+
+
+def selector_is_empty(selector: dict[str, Any] | None) -> bool:
+    return not selector or not (selector.get("matchLabels") or selector.get("matchExpressions"))
+
+
+def selector_matches(selector: dict[str, Any] | None, labels: dict[str, str]) -> bool:
+    """Whether a label selector selects these labels; an absent one selects nothing."""
+    if selector is None:
+        return False
+    if any(labels.get(k) != v for k, v in (selector.get("matchLabels") or {}).items()):
+        return False
+    return all(_rule_matches(rule, labels) for rule in selector.get("matchExpressions") or ())
+
+
+def _rule_matches(rule: dict[str, Any], labels: dict[str, str]) -> bool:
+    value = labels.get(rule["key"])
+    match rule["operator"]:
+        case "In":
+            return value is not None and value in (rule.get("values") or ())
+        case "NotIn":
+            return value not in (rule.get("values") or ())
+        case "Exists":
+            return value is not None
+        case _:
+            return value is None

@@ -1,0 +1,214 @@
+"""Whether a value is of its type, to the extent that apply insists on it, and why not.
+
+Apply refuses unknown fields, values of another type and list items that cannot be told apart,
+whatever the field validation level. The texts are the reference's, which print values in the
+notation of its language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.patching.field_sets import element_text, value_element
+from fairlead.patching.shapes import Untrackable, item_element, key_default
+from fairlead.schema.model import ListOf, MapOf, Scalar, Struct, Type
+
+
+_Path = tuple[Any, str] | None
+"""A path as its last step and the path before it; put into words only when there is a problem."""
+_Found = list[tuple[_Path, str]]
+
+
+def problems(struct: Struct, value: Any) -> list[str]:
+    """Everything wrong with an object, each with its path; empty when it is of the type."""
+    found: _Found = []
+    _struct(struct, value, None, found)
+    return [f"{_text(path)}: {why}" if path else why for path, why in found]
+
+
+def explained(found: list[str]) -> str:
+    """The problems as one text."""
+    return found[0] if len(found) == 1 else "\n  ".join(["errors:", *found])
+
+
+def _text(path: _Path) -> str:
+    return _text(path[0]) + element_text(path[1]) if path else ""
+
+
+def _value(kind: Type, value: Any, path: _Path, found: _Found) -> None:
+    if value is None:
+        return
+    if isinstance(kind, Scalar):
+        _scalar(kind, value, path, found)
+    elif isinstance(kind, Struct):
+        _struct(kind, value, path, found)
+    elif isinstance(kind, MapOf):
+        _map(kind, value, path, found)
+    else:
+        _list(kind, value, path, found)
+
+
+def _struct(kind: Struct, value: Any, path: _Path, found: _Found) -> None:
+    if not isinstance(value, dict):
+        found.append((path, f"expected map, got &{{{plain_text(value)}}}"))
+        return
+    plan = _plans.get(kind) or _plan(kind)
+    for name, child in value.items():
+        known = plan.get(name)
+        if known is not None:
+            accepted, below = known
+            if type(child) not in accepted:
+                _value(below, child, (path, "f:" + name), found)
+        elif not kind.preserve_unknown:
+            found.append(((path, "f:" + name), "field not declared in schema"))
+
+
+_KEPT = 20_000
+_plans: dict[Struct, dict[str, tuple[tuple[type, ...], Type]]] = {}
+_names: dict[ListOf, Callable[[Any], str]] = {}
+
+
+def _plan(kind: Struct) -> dict[str, tuple[tuple[type, ...], Type]]:
+    if len(_plans) >= _KEPT:
+        _plans.clear()
+        _names.clear()
+    made = {name: (_accepted(item.type), item.type) for name, item in kind.fields.items()}
+    _plans[kind] = made
+    return made
+
+
+def _map(kind: MapOf, value: Any, path: _Path, found: _Found) -> None:
+    if not isinstance(value, dict):
+        found.append((path, f"expected map, got &{{{plain_text(value)}}}"))
+        return
+    accepted = _accepted(kind.element)
+    for name, child in value.items():
+        if type(child) not in accepted:
+            _value(kind.element, child, (path, "f:" + name), found)
+
+
+def _list(kind: ListOf, value: Any, path: _Path, found: _Found) -> None:
+    if not isinstance(value, list):
+        found.append((path, f"expected list, got &{{{plain_text(value)}}}"))
+        return
+    accepted = _accepted(kind.element)
+    if kind.kind == "atomic":
+        for index, child in enumerate(value):
+            if type(child) not in accepted:
+                _value(kind.element, child, (path, f"i:{index}"), found)
+        return
+    name_of = _names.get(kind)
+    if name_of is None:
+        name_of = _names[kind] = item_element(kind) if kind.keys else _value_element
+    seen: set[str] = set()
+    for index, child in enumerate(value):
+        try:
+            element = name_of(child)
+        except Untrackable:
+            found.append((path, f"element {index}: {_unnamable(kind, child)}"))
+            return
+        if element in seen:
+            found.append((path, f"duplicate entries for key {element_text(element)}"))
+        seen.add(element)
+        if type(child) not in accepted:
+            _value(kind.element, child, (path, element), found)
+
+
+def _value_element(value: Any) -> str:
+    if value is None or isinstance(value, (dict, list)):
+        raise Untrackable
+    return value_element(value)
+
+
+def _unnamable(kind: ListOf, item: Any) -> str:
+    """Why an item has no name among its likes."""
+    if not kind.keys:
+        if isinstance(item, dict):
+            return "associative list without keys has an element that's a map type"
+        if isinstance(item, list):
+            return "not supported: associative list with lists as elements"
+        return "associative list without keys has an element that's an explicit null"
+    if item is None:
+        return "associative list with keys may not have a null element"
+    if not isinstance(item, dict):
+        return "associative list with keys may not have non-map elements"
+    fields = kind.element.fields if isinstance(kind.element, Struct) else {}
+    missing = [
+        name
+        for name in kind.keys
+        if name not in item and key_default(fields.get(name)) is None
+    ]
+    return (
+        f'associative list with keys has an element that omits key field "{missing[0]}"'
+        " (and doesn't have default value)"
+    )
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("string", "bytes"), (str,)),
+    **dict.fromkeys(("int32", "int64", "double"), (int, float)),
+    "bool": (bool,),
+    **dict.fromkeys(("Time", "MicroTime", "Quantity", "IntOrString"), (str, int, float, bool)),
+    **dict.fromkeys(("raw", "any"), (str, int, float, bool, dict, list)),
+}
+
+
+def _accepted(kind: Type) -> tuple[type, ...]:
+    """The types of values that need no further look."""
+    return _TYPES[kind.name] if type(kind) is Scalar else ()
+
+
+def _scalar(kind: Scalar, value: Any, path: _Path, found: _Found) -> None:
+    accepted = _TYPES[kind.name]
+    if type(value) in accepted:
+        return
+    if accepted == (str,):
+        why = f"expected string, got &value.valueUnstructured{{Value:{source_text(value)}}}"
+    elif accepted == (int, float):
+        why = f"expected numeric (int or float), got {type_text(value)}"
+    elif accepted == (bool,):
+        why = f"expected boolean, got &{{{plain_text(value)}}}"
+    else:
+        why = f"expected any scalar, got &{{{plain_text(value)}}}"
+    found.append((path, why))
+
+
+def plain_text(value: Any) -> str:
+    """A value as the reference prints it in passing: `map[a:1 b:[x y]]`."""
+    if isinstance(value, dict):
+        inner = " ".join(f"{name}:{plain_text(item)}" for name, item in sorted(value.items()))
+        return f"map[{inner}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(plain_text, value))}]"
+    return _word(value, str)
+
+
+def source_text(value: Any) -> str:
+    """A value as the reference writes it in source: `map[string]interface {}{"a":1}`."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_quote(k)}:{source_text(v)}" for k, v in sorted(value.items()))
+        return f"map[string]interface {{}}{{{inner}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(source_text, value))}}}"
+    return _word(value, _quote)
+
+
+def type_text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "map[string]interface {}"
+    if isinstance(value, list):
+        return "[]interface {}"
+    return "bool" if isinstance(value, bool) else "string"
+
+
+def _quote(text: str) -> str:
+    return element_text(value_element(text))[2:-1]
+
+
+def _word(value: Any, text: Callable[[str], str]) -> str:
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "<nil>" if value is None else str(value)
