@@ -22,7 +22,7 @@ def _arguments() -> argparse.Namespace:
     add("--seconds", type=float, default=3.0, help="measured per work (default 3)")
     add("--connections", type=int, default=16, help="keep-alive connections (default 16)")
     add("--watchers", type=int, nargs="+", default=[100, 1000], help="default: 100 1000")
-    add("--server-args", default="", help="more flags for the server, in one string")
+    add("--server-args", default="", help="more flags for the server: --server-args='--a=1 --b'")
     add("--server-command", default="", help="instead of `python -m fairlead serve`")
     add("--profile", type=Path, help="py-spy of the measured window (.svg, .json, else raw)")
     add("--json", type=Path, default=Path("bench/results.json"), help="where results go")

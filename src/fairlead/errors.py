@@ -158,9 +158,7 @@ def expired(message: str) -> StatusError:
 
 
 def too_large(limit: int) -> StatusError:
-    return StatusError(
-        413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}"
-    )
+    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
 def unsupported_media_type(media_types: Iterable[str]) -> StatusError:
@@ -207,6 +205,9 @@ def too_large_resource_version(wanted: int, current: int) -> StatusError:
 
 
 def internal(message: str) -> StatusError:
-    return StatusError(500, "InternalError", f"Internal error occurred: {message}", details={
-        "causes": [{"message": message}]
-    })
+    return StatusError(
+        500,
+        "InternalError",
+        f"Internal error occurred: {message}",
+        details={"causes": [{"message": message}]},
+    )

@@ -33,9 +33,7 @@ _GENERIC_FIELDS = ("metadata.name", "metadata.namespace")
 class Api:
     """One server's API in one dialect."""
 
-    def __init__(
-        self, resources: Resources, store: Store, admission: Chain, gates: Gates
-    ) -> None:
+    def __init__(self, resources: Resources, store: Store, admission: Chain, gates: Gates) -> None:
         self.resources = resources
         self.types = resources.types
         self.dialect: Dialect = resources.dialect
@@ -129,7 +127,15 @@ _EVENT_ALIASES = {
     "reportingController": "reportingComponent",
     **{
         f"regarding.{part}": f"involvedObject.{part}"
-        for part in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+        for part in (
+            "kind",
+            "namespace",
+            "name",
+            "uid",
+            "apiVersion",
+            "resourceVersion",
+            "fieldPath",
+        )
     },
 }
 

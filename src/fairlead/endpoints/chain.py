@@ -159,7 +159,12 @@ def check_method(request: Request, resource: Resource) -> None:
         verb == "create" and bool(target.name) != bool(resource.parent)
     ):
         raise errors.method_not_allowed()
-    if verb in ("create", "deletecollection") and not target.name and resource.namespaced and not target.namespace:
+    if (
+        verb in ("create", "deletecollection")
+        and not target.name
+        and resource.namespaced
+        and not target.namespace
+    ):
         raise errors.method_not_allowed()
     if verb not in VERBS and (resource.key, verb) not in HANDLERS:
         raise StatusError(501, "NotImplemented", f"{verb} is not served yet")

@@ -37,9 +37,11 @@ def body_format(request: Request, resources: Resources) -> str:
 def parse_body(raw: bytes, media_type: str, kind: str) -> Object:
     """The parsed document, which must be an object."""
     if not raw.strip():
-        raise bad_request("the object provided is unrecognized (must be of type"
-                          f" {kind}): couldn't get version/kind; json parse error: unexpected end"
-                          f" of JSON input ({summary(raw)})")
+        raise bad_request(
+            "the object provided is unrecognized (must be of type"
+            f" {kind}): couldn't get version/kind; json parse error: unexpected end"
+            f" of JSON input ({summary(raw)})"
+        )
     try:
         value = parse_json(raw) if media_type == JSON else parse_yaml(raw)
         if not isinstance(value, dict):
@@ -50,8 +52,7 @@ def parse_body(raw: bytes, media_type: str, kind: str) -> Object:
         if media_type == YAML and str(error).startswith("yaml:"):
             what = str(error)
         raise bad_request(
-            f"the object provided is unrecognized (must be of type {kind}): {what}"
-            f" ({summary(raw)})"
+            f"the object provided is unrecognized (must be of type {kind}): {what} ({summary(raw)})"
         ) from None
     return value
 
@@ -62,8 +63,10 @@ def _json_word(value: Any) -> str:
 
 
 def _not_an_object(value: Any) -> str:
-    wanted = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string" \
-        " \"json:\\\"kind,omitempty\\\"\" }"
+    wanted = (
+        'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
+        ' "json:\\"kind,omitempty\\"" }'
+    )
     return f"json: cannot unmarshal {_json_word(value)} into Go value of type {wanted}"
 
 
@@ -89,7 +92,7 @@ def check_kind(resources: Resources, resource: Resource, value: Object) -> None:
     if known is None:
         why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
     else:
-        short, version = known.group_version.split("/")
+        version = known.group_version.partition("/")[2]
         theirs = f"({version}.{kind}) to ({resource.group_version.short}.{resource.kind})"
         why = f"converting {theirs}: unknown conversion"
     raise bad_request(f"{where} cannot be handled as a {resource.kind}: {why}")

@@ -114,9 +114,7 @@ def _continued(
         page = _snapshot(api, resource, namespace, selection, revision, options.limit, at.key)
     except StatusError as error:
         newest = Continuation(-1, at.key).encode()
-        raise StatusError(
-            410, "Expired", EXPIRED_TOKEN, list_meta={"continue": newest}
-        ) from error
+        raise StatusError(410, "Expired", EXPIRED_TOKEN, list_meta={"continue": newest}) from error
     return page, revision
 
 
@@ -132,9 +130,7 @@ def _snapshot(
     try:
         api.store.check_kept(revision)
     except Compacted:
-        raise expired(
-            f"The resourceVersion for the provided list is too old: {revision}"
-        ) from None
+        raise expired(f"The resourceVersion for the provided list is too old: {revision}") from None
     return api.collection(resource).page(namespace, selection, revision, limit, after)
 
 

@@ -44,7 +44,7 @@ def _clauses(accept: str) -> tuple[_Clause, ...]:
     found = []
     for part in accept.split(","):
         media_type, *rest = (piece.strip() for piece in part.split(";"))
-        parameters = dict((p.partition("=")[0].strip(), p.partition("=")[2].strip()) for p in rest)
+        parameters = {p.partition("=")[0].strip(): p.partition("=")[2].strip() for p in rest}
         try:
             quality = float(parameters.pop("q", "1"))
         except ValueError:

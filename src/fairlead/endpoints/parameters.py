@@ -26,7 +26,9 @@ def integer(request: Request, name: str) -> int | None:
     try:
         return _strict_int(text)
     except ValueError as error:
-        raise bad_request(f"strconv.ParseInt: parsing {text!r}: {error}".replace("'", '"')) from None
+        raise bad_request(
+            f"strconv.ParseInt: parsing {text!r}: {error}".replace("'", '"')
+        ) from None
 
 
 def _strict_int(text: str) -> int:
@@ -41,7 +43,7 @@ def _strict_int(text: str) -> int:
 
 def flag(request: Request, name: str) -> bool:
     """Anything but an explicit no counts as yes."""
-    values = request.query.get(name)
+    values = request.query.get(name, [])
     return bool(values) and values[0].lower() not in ("0", "false")
 
 
@@ -66,7 +68,9 @@ class WriteOptions:
     force: bool = False
 
 
-def write_options(dialect: Dialect, request: Request, kind: str, *, apply: bool = False) -> WriteOptions:
+def write_options(
+    dialect: Dialect, request: Request, kind: str, *, apply: bool = False
+) -> WriteOptions:
     """Read the options of a write; `kind` is CreateOptions, UpdateOptions or PatchOptions."""
     query = request.query
     if not query and not apply:
@@ -247,9 +251,7 @@ def _check_match(dialect: Dialect, options: ListOptions) -> None:
     if options.match not in ("Exact", "NotOlderThan"):
         causes.unsupported(field, options.match, ("Exact", "NotOlderThan", ""))
     elif options.match == "Exact" and options.revision == "0":
-        causes.forbidden(
-            field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        )
+        causes.forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
     _raise_options(dialect, "ListOptions", causes)
 
 

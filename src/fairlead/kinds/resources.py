@@ -65,7 +65,7 @@ class Resource:
         self.subresource = name.partition("/")[2]
         body_version, _, self.kind = kind.rpartition(".")
         self.body_version = body_version or group_version.table_name
-        self.namespaced = parent.namespaced if parent else "namespaced" in marks
+        self.namespaced: bool = parent.namespaced if parent else "namespaced" in marks
         listed = marks.get("verbs")
         self.verbs = tuple(listed.split(",")) if listed else _default_verbs(parent)
         self.short_names = _words(marks.get("short"))

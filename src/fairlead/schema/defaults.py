@@ -30,7 +30,9 @@ def filler(struct: Struct) -> Fill | None:
 
 def _any(root: Struct) -> bool:
     """Whether a default is declared anywhere below."""
-    return any(field.default is not None for node in structs(root) for field in node.fields.values())
+    return any(
+        field.default is not None for node in structs(root) for field in node.fields.values()
+    )
 
 
 def _filler_for(node: Type) -> Fill | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Union
+from typing import Any
 
 
 class Presence(Enum):
@@ -91,7 +91,7 @@ class Embedded:
     number: int
 
 
-Type = Union[Scalar, ListOf, MapOf, Struct]
+Type = Scalar | ListOf | MapOf | Struct
 
 
 def at(struct: Struct, path: str) -> Field:

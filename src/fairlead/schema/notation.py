@@ -21,12 +21,8 @@ from typing import Any
 
 from fairlead.schema.model import Embedded, Field, ListOf, MapOf, Presence, Scalar, Struct, Type
 
-SCALARS = {
-    name: Scalar(name)
-    for name in (
-        "string int32 int64 bool double bytes Time MicroTime Quantity IntOrString raw any".split()
-    )
-}
+_SCALAR_NAMES = "string int32 int64 bool double bytes Time MicroTime Quantity IntOrString raw any"
+SCALARS = {name: Scalar(name) for name in _SCALAR_NAMES.split()}
 LIST_META = "meta/v1.ListMeta"
 
 

@@ -6,9 +6,7 @@ import re
 from datetime import UTC, datetime
 
 _CANONICAL = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", re.ASCII)
-_RFC3339 = re.compile(
-    r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$", re.ASCII
-)
+_RFC3339 = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$", re.ASCII)
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 
 

@@ -31,7 +31,7 @@ _Loader.yaml_implicit_resolvers = {
 
 def load(raw: bytes) -> Any:
     """The first document, as JSON values with string keys."""
-    loader = _Loader(raw)
+    loader: Any = _Loader(raw)
     try:
         return _as_json(loader.get_data()) if loader.check_data() else None
     except yaml.MarkedYAMLError as error:

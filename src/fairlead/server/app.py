@@ -9,6 +9,7 @@ from fairlead.endpoints.answers import Answer, error_answer
 from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.negotiation import for_errors
 from fairlead.endpoints.request import Receive, Request, Scope, Send
+from fairlead.endpoints.routing import Target
 from fairlead.errors import StatusError, internal, too_many_requests
 from fairlead.server.metrics import Metrics
 
@@ -54,19 +55,13 @@ class Application:
         await self._send(request, answer, send, started)
 
     async def _send(self, request: Request, answer: Answer, send: Send, started: float) -> None:
-        target = getattr(request, "target", None)
-        watching = target is not None and target.verb == "watch" and answer.code == 200
-        if watching:
-            self.metrics.watch_started(target)
-        try:
-            await answer.send(request, send)
-        except StatusError as error:
-            logger.warning("a stream ended early: %s", error)
-        finally:
-            if watching:
-                self.metrics.watch_ended(target)
-            else:
-                self.metrics.answered(target, request.method, answer.code, perf_counter() - started)
+        target: Target | None = getattr(request, "target", None)
+        if target is not None and target.verb == "watch" and answer.code == 200:
+            with self.metrics.watching(target):
+                await answer.send(request, send)
+            return
+        await answer.send(request, send)
+        self.metrics.answered(target, request.method, answer.code, perf_counter() - started)
 
     def _refusal(self, request: Request, error: StatusError) -> Answer:
         values = request.query.get("pretty")

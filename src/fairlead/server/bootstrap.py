@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from fairlead.endpoints import writing
@@ -36,7 +37,5 @@ async def _create(api: Api, key: str, value: dict[str, Any]) -> None:
     writing.default(api, resource, value, context)
     writing.set_system_fields(metadata)
     api.behaviour(resource).prepare_create(value, context)
-    try:
+    with suppress(Conflict):
         await api.store.put(collection, storage_key, writing.ordered(value), 0)
-    except Conflict:
-        pass

@@ -6,6 +6,7 @@ import resource as rusage
 import time
 from bisect import bisect_left
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fairlead.endpoints.routing import Target
@@ -45,15 +46,16 @@ class Metrics:
         row[bisect_left(BUCKETS, seconds)] += 1
         row[-1] += seconds
 
-    def watch_started(self, target: Target) -> None:
+    @contextmanager
+    def watching(self, target: Target) -> Iterator[None]:
         key = _key(target, "GET")
         self._watches[key] = self._watches.get(key, 0) + 1
-
-    def watch_ended(self, target: Target) -> None:
-        key = _key(target, "GET")
-        self._watches[key] -= 1
-        counter = (key, 200)
-        self._requests[counter] = self._requests.get(counter, 0) + 1
+        try:
+            yield
+        finally:
+            self._watches[key] -= 1
+            counter = (key, 200)
+            self._requests[counter] = self._requests.get(counter, 0) + 1
 
     def collect(self) -> Iterator[Metric]:
         from prometheus_client.core import (

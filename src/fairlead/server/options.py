@@ -40,25 +40,60 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     flag("--advertise-address", default="", help="address that clients are told")
     flag("--storage", choices=("sqlite", "etcd"), default="sqlite", help="where objects are kept")
     flag("--etcd-servers", default="", help="addresses of etcd, with --storage etcd")
-    flag("--etcd-compaction-interval", type=duration, default=300.0, metavar="DURATION",
-         help="how long history is kept")
+    flag(
+        "--etcd-compaction-interval",
+        type=duration,
+        default=300.0,
+        metavar="DURATION",
+        help="how long history is kept",
+    )
     flag("--workers", type=positive, default=1, help="processes that serve")
-    flag("--runtime-config", action="append", default=[], metavar="KEY[=BOOL]",
-         help="group versions and resources to switch on or off")
-    flag("--feature-gates", action="append", default=[], metavar="NAME=BOOL",
-         help="features to switch on or off")
+    flag(
+        "--runtime-config",
+        action="append",
+        default=[],
+        metavar="KEY[=BOOL]",
+        help="group versions and resources to switch on or off",
+    )
+    flag(
+        "--feature-gates",
+        action="append",
+        default=[],
+        metavar="NAME=BOOL",
+        help="features to switch on or off",
+    )
     flag("--tls-cert-file", type=Path, help="serving certificate instead of our own")
     flag("--tls-private-key-file", type=Path, help="its key")
     flag("--client-ca-file", type=Path, help="CAs whose client certificates are accepted too")
     flag("--token-auth-file", type=Path, help="CSV file of static bearer tokens")
-    flag("--livez-grace-period", type=duration, default=0.0, metavar="DURATION",
-         help="how long /livez holds while starting")
-    flag("--shutdown-delay-duration", type=duration, default=0.0, metavar="DURATION",
-         help="time between /readyz failing and the end of service")
-    flag("--max-requests-inflight", type=positive, default=400, metavar="N",
-         help="reading requests at once; 0 for no limit")
-    flag("--max-mutating-requests-inflight", type=positive, default=200, metavar="N",
-         help="writing requests at once; 0 for no limit")
+    flag(
+        "--livez-grace-period",
+        type=duration,
+        default=0.0,
+        metavar="DURATION",
+        help="how long /livez holds while starting",
+    )
+    flag(
+        "--shutdown-delay-duration",
+        type=duration,
+        default=0.0,
+        metavar="DURATION",
+        help="time between /readyz failing and the end of service",
+    )
+    flag(
+        "--max-requests-inflight",
+        type=positive,
+        default=400,
+        metavar="N",
+        help="reading requests at once; 0 for no limit",
+    )
+    flag(
+        "--max-mutating-requests-inflight",
+        type=positive,
+        default=200,
+        metavar="N",
+        help="writing requests at once; 0 for no limit",
+    )
     for name in PLANNED:
         flag(name, action="append", nargs="?", const="true", help=argparse.SUPPRESS)
 

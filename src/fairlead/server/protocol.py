@@ -13,7 +13,7 @@ class TlsProtocol(HttpToolsProtocol):
     list of (attribute, value), or None. One dictionary a connection: what a method learns from the
     certificate can be kept in it."""
 
-    _tls: dict[str, Any]
+    _tls: dict[Any, Any]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

@@ -89,8 +89,11 @@ class Server:
         self._tasks.append(asyncio.create_task(self._keep_date()))
         self._handle_signals(loop)
         self.ready = True
-        print(f"Fairlead serves on {url} (dialect {self.dialect.name},"
-              f" KUBECONFIG={options.data_dir / 'admin.kubeconfig'})", flush=True)
+        print(
+            f"Fairlead serves on {url} (dialect {self.dialect.name},"
+            f" KUBECONFIG={options.data_dir / 'admin.kubeconfig'})",
+            flush=True,
+        )
         await self.stopping.wait()
         await self._shut_down(server)
 

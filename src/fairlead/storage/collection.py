@@ -40,6 +40,7 @@ class Collection:
         self.prefix = prefix
         self.select_fields: SelectFields | None = None
         self.last_revision = 0
+        self.listeners: list[Callable[[Entry], None]] = []  # called on every commit, in order
         self._heads: dict[str, Entry] = {}
         self._keys: SortedList[str] = SortedList()
         self._graves = 0
@@ -81,6 +82,8 @@ class Collection:
             entry.previous = None
 
     def publish(self, entry: Entry) -> None:
+        for listener in self.listeners:
+            listener(entry)
         watchers = self._watchers
         if not watchers:
             return
@@ -146,9 +149,10 @@ class Collection:
             entry: Entry | None = heads[key]
             while entry is not None and entry.revision > revision:
                 entry = entry.previous
-            if entry is not None and entry.body is not None:
-                if not selection or selection.matches(entry):
-                    yield entry
+            if entry is None or entry.body is None:
+                continue
+            if not selection or selection.matches(entry):
+                yield entry
 
     def _count_after(self, namespace: str, key: str, revision: int) -> int:
         """How many entries of the state at `revision` lie behind a key: today's number, corrected

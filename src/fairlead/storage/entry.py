@@ -92,7 +92,8 @@ class Entry:
 
     def last_body(self) -> bytes:
         """The content before this change, at the revision of this change."""
-        assert self.previous is not None and self.previous.body is not None
+        assert self.previous is not None
+        assert self.previous.body is not None
         return at_revision(self.previous.body, self.revision)
 
 

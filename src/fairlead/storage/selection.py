@@ -17,6 +17,7 @@ class SelectorError(ValueError):
 
 _LABEL_TOKEN = re.compile(r"\s*(!=|==|=|>|<|!|\(|\)|,|[^\s!=><(),]+)")
 
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """One condition on one key: in, notin, exists, !, gt or lt."""
@@ -103,7 +104,8 @@ class _LabelParser:
                     )
                 return Requirement(key, "gt" if operator == ">" else "lt", frozenset([value]))
         raise SelectorError(
-            f"unable to parse requirement: found '{operator}', expected: in, notin, =, ==, !=, gt, lt"
+            f"unable to parse requirement: found '{operator}', expected: in, notin, =, ==, !=,"
+            " gt, lt"
         )
 
     def key(self) -> str:

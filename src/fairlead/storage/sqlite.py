@@ -17,7 +17,9 @@ APPLICATION_ID = 0x0FA1_41EA
 _ROWS_A_STATEMENT = 200
 
 _SCHEMA = """
-CREATE TABLE log (revision INTEGER PRIMARY KEY, key TEXT NOT NULL, value BLOB, sum INTEGER NOT NULL);
+CREATE TABLE log (
+    revision INTEGER PRIMARY KEY, key TEXT NOT NULL, value BLOB, sum INTEGER NOT NULL
+);
 CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO state VALUES ('compacted', 0), ('highest', 0);
 """
@@ -55,15 +57,15 @@ class SqliteLog:
             raise
 
     def _take_lock(self) -> None:
-        self._lock = open(self._lock_path, "ab")
+        lock = self._lock_path.open("ab")
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            self._lock.close()
-            self._lock = None
+            lock.close()
             raise StorageError(
                 f"{self.path.parent} is in use by another server (it holds {self._lock_path})"
             ) from None
+        self._lock = lock
 
     def _prepare(self) -> None:
         db = self._db

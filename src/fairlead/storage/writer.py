@@ -27,6 +27,7 @@ class Writer:
         self._waiting: list[tuple[Record, Done]] = []
         self._busy = False
         self._scheduled = False
+        self._idle = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
@@ -62,14 +63,16 @@ class Writer:
 
     async def stop(self) -> None:
         """Commit what is queued and end the thread."""
-        while self._busy or self._waiting:
-            await asyncio.sleep(0.001)
+        if self._busy or self._waiting:
+            self._idle.clear()
+            await self._idle.wait()
         self._jobs.put(None)
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
 
     def _hand_over(self) -> None:
         self._scheduled = False
         if self._busy or not self._waiting:
+            self._idle.set()
             return
         batch, self._waiting = self._waiting, []
         self._busy = True

@@ -18,9 +18,7 @@ class NamespaceLifecycle:
         resource = attributes.resource
         if attributes.operation == DELETE and resource.key == "core/v1/namespaces":
             if attributes.name in self._immortal:
-                raise forbidden(
-                    resource.ref(attributes.name), "this namespace may not be deleted"
-                )
+                raise forbidden(resource.ref(attributes.name), "this namespace may not be deleted")
             return
         if attributes.operation != CREATE or not resource.namespaced:
             return

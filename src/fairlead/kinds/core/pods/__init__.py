@@ -1,0 +1,1 @@
+"""Pods, and whatever carries a pod spec."""

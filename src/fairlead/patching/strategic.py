@@ -1,0 +1,266 @@
+"""Strategic merge patch: a merge patch that knows which lists to merge and by which key.
+
+Directives a patch may hold, beside plain members:
+
+- `$patch: replace` makes an object what the patch says instead of merging it, `$patch: delete`
+  empties it. In an element of a list they are for the list: `delete` takes out the item with the
+  same key, `replace` makes the list consist of the other elements of the patch.
+- `$retainKeys` names the only members that an object keeps.
+- `$setElementOrder/<list>` gives the order of a merged list.
+- `$deleteFromPrimitiveList/<list>` takes values out of a list of scalars.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.patching.check import plain_text
+from fairlead.patching.errors import MalformedPatch, UnsupportedPatch
+from fairlead.patching.strategic_order import in_order
+from fairlead.patching.values import copied, equal, json_type
+from fairlead.schema.model import Field, ListOf, MapOf, Struct, Type
+
+Object = dict[str, Any]
+
+DIRECTIVE = "$patch"
+RETAIN_KEYS = "$retainKeys"
+SET_ORDER = "$setElementOrder/"
+DELETE_VALUES = "$deleteFromPrimitiveList/"
+
+
+def strategic_document(document: Any) -> Object:
+    """A decoded strategic merge patch whose form is checked: an object, or null for none."""
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise MalformedPatch(
+            f"json: cannot unmarshal {json_type(document)}"
+            " into Go value of type map[string]interface {}"
+        )
+    return document
+
+
+def apply_strategic_patch(struct: Struct, document: Object, patch: Object) -> Object:
+    """The document with the patch merged in by the rules of its type.
+
+    `apiVersion` and `kind` stay those of the document. Raises `MalformedPatch` for directives of a
+    wrong form and `UnsupportedPatch` for unknown ones and for items without their key.
+    """
+    result = _merged_object(struct, document, patch)
+    for name in ("apiVersion", "kind"):
+        if name in document:
+            result[name] = document[name]
+    return result
+
+
+def _merged_object(kind: Type | None, original: Object, patch: Object) -> Object:
+    if DIRECTIVE in patch:
+        return _directed(patch)
+    result = dict(original)
+    if RETAIN_KEYS in patch:
+        result = _retained(result, patch)
+    # A list whose order is given is merged together with it, so it must not be merged again.
+    done = _merge_ordered(kind, result, patch)
+    for name, value in patch.items():
+        if name in done or name == RETAIN_KEYS or name.startswith(SET_ORDER):
+            continue
+        if name.startswith(DELETE_VALUES):
+            _delete_values(result, name.removeprefix(DELETE_VALUES), value)
+        elif value is None:
+            result.pop(name, None)
+        elif name not in result:
+            result[name] = _plain(value)
+        else:
+            result[name] = _merged(_field(kind, name), result[name], value)
+    return result
+
+
+def _directed(patch: Object) -> Object:
+    directive = patch[DIRECTIVE]
+    if directive == "replace":
+        return {
+            name: copied(value)
+            for name, value in patch.items()
+            if value is not None and not _is_directive(name)
+        }
+    if directive == "delete":
+        return {}
+    raise _unknown(directive, patch)
+
+
+def _unknown(directive: Any, patch: Object) -> UnsupportedPatch:
+    return UnsupportedPatch(
+        f"unknown patch type: {plain_text(directive)} in map: {plain_text(patch)}"
+    )
+
+
+def _is_directive(name: str) -> bool:
+    return name in (DIRECTIVE, RETAIN_KEYS) or name.startswith((SET_ORDER, DELETE_VALUES))
+
+
+def _plain(value: Any) -> Any:
+    """What a patch brings where there is nothing yet: without nulls and directives."""
+    if isinstance(value, dict):
+        return {
+            name: _plain(item)
+            for name, item in value.items()
+            if item is not None and not _is_directive(name)
+        }
+    if isinstance(value, list):
+        return [
+            _plain(item)
+            for item in value
+            if not (isinstance(item, dict) and DIRECTIVE in item)
+        ]
+    return value
+
+
+def _retained(original: Object, patch: Object) -> Object:
+    names = patch[RETAIN_KEYS]
+    if not isinstance(names, list):
+        raise MalformedPatch("invalid patch format of retainKeys")
+    for name, value in patch.items():
+        if value is not None and not _is_directive(name) and name not in names:
+            raise MalformedPatch("invalid patch format of retainKeys")
+    return {name: value for name, value in original.items() if name in names}
+
+
+def _field(kind: Type | None, name: str) -> Field | None:
+    """The field of an object; a map's values are fields without any strategy."""
+    if isinstance(kind, Struct):
+        return kind.fields.get(name)
+    return Field(name, kind.element) if isinstance(kind, MapOf) else None
+
+
+def _merged(field: Field | None, original: Any, patch: Any) -> Any:
+    if isinstance(original, dict) and isinstance(patch, dict):
+        if field is not None and field.replace:
+            return copied(patch)
+        return _merged_object(field.type if field else None, original, patch)
+    if isinstance(original, list) and isinstance(patch, list):
+        return _merged_list(field, original, patch)
+    return _plain(patch)
+
+
+def _merged_list(field: Field | None, original: list[Any], patch: list[Any]) -> list[Any]:
+    if field is None or not field.merge:
+        return copied_list(patch)
+    if not original and not patch:
+        return original
+    if _of_objects(original, patch):
+        if not field.merge_key:
+            raise UnsupportedPatch(f"cannot merge lists without merge key for {field.name}")
+        return _merged_items(field, original, patch)
+    return in_order(_without_repeats(original + patch), patch, original, "")
+
+
+def copied_list(value: list[Any]) -> list[Any]:
+    made: list[Any] = copied(value)
+    return made
+
+
+def _of_objects(*lists: list[Any]) -> bool:
+    """Whether lists hold objects rather than scalars; a mix cannot be merged."""
+    kinds = {json_type(item) for items in lists for item in items}
+    if "array" in kinds:
+        raise MalformedPatch("lists of lists are not supported")
+    if len(kinds) > 1:
+        raise UnsupportedPatch(f"list element types are not identical: {sorted(kinds)}")
+    return kinds == {"object"}
+
+
+def _without_repeats(values: list[Any]) -> list[Any]:
+    made: list[Any] = []
+    for value in values:
+        if not any(equal(value, known) for known in made):
+            made.append(value)
+    return made
+
+
+def _merged_items(field: Field, original: list[Any], patch: list[Any]) -> list[Any]:
+    key = field.merge_key
+    element = field.type.element if isinstance(field.type, ListOf) else None
+    standing, stated, replaced = list(original), [], False
+    for item in patch:
+        directive = item.get(DIRECTIVE)
+        if DIRECTIVE not in item:
+            stated.append(item)
+        elif directive == "delete":
+            wanted = key_value(item, key)
+            standing = [old for old in standing if not equal(old.get(key), wanted)]
+        elif directive == "replace":
+            replaced = True
+        elif directive == "merge":
+            raise UnsupportedPatch("merging lists cannot yet be specified in the patch")
+        else:
+            raise _unknown(directive, item)
+    if replaced:
+        return [_plain(item) for item in stated]
+    merged = list(standing)
+    for item in stated:
+        wanted = key_value(item, key)
+        for position, old in enumerate(merged):
+            if equal(old.get(key), wanted):
+                merged[position] = _merged_object(element, old, item)
+                break
+        else:
+            merged.append(_plain(item))
+    return in_order(merged, stated, standing, key)
+
+
+def key_value(item: Any, key: str) -> Any:
+    if not isinstance(item, dict) or key not in item:
+        raise UnsupportedPatch(
+            f"map: {plain_text(item)} does not contain declared merge key: {key}"
+        )
+    return item[key]
+
+
+def _delete_values(result: Object, name: str, values: Any) -> None:
+    if values is None:
+        result.pop(name, None)
+    elif isinstance(values, list) and isinstance(result.get(name), list):
+        result[name] = [
+            item for item in result[name] if not any(equal(item, value) for value in values)
+        ]
+
+
+def _merge_ordered(kind: Type | None, result: Object, patch: Object) -> set[str]:
+    """Merges the lists for which the patch gives an order; the names of those lists."""
+    done: set[str] = set()
+    for directive, order in patch.items():
+        if not directive.startswith(SET_ORDER):
+            continue
+        name = directive.removeprefix(SET_ORDER)
+        original, stated = result.get(name), patch.get(name)
+        for value in (order, *(item for item in (original, stated) if item is not None)):
+            if not isinstance(value, list):
+                raise UnsupportedPatch(f"expected a list, but received a {json_type(value)}")
+        if original is None and stated is None:
+            continue
+        field = _field(kind, name)
+        key = field.merge_key if field else ""
+        _check_order(stated or [], order, key)
+        if original is None:
+            merged = _plain(stated)
+        elif stated is None:
+            merged = original
+        else:
+            merged = _merged_list(field, original, stated)
+        result[name] = in_order(merged, order, original or [], key)
+        done.add(name)
+    return done
+
+
+def _check_order(stated: list[Any], order: list[Any], key: str) -> None:
+    """The order of a list must name its elements, and in the order in which it brings them."""
+    following = iter(order)
+    for item in stated:
+        if key and isinstance(item, dict) and item.get(DIRECTIVE) == "delete":
+            continue
+        wanted = key_value(item, key) if key else item
+        if not any(equal(key_value(name, key) if key else name, wanted) for name in following):
+            raise UnsupportedPatch(
+                f"The order in patch list:\n{plain_text(stated)}\n doesn't match"
+                f" $setElementOrder list:\n{plain_text(order)}\n"
+            )

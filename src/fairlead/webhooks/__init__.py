@@ -1,0 +1,1 @@
+"""Calls out to servers of others: the client configuration file and posting JSON."""

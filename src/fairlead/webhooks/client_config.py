@@ -1,0 +1,158 @@
+"""The client configuration file: where a server is, whom to trust and how to prove who we are.
+
+The format is the one that command line clients read: named clusters, users and contexts, and the
+name of the current context.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import ssl
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class ClientConfigError(ValueError):
+    """A client configuration that cannot be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """One server as a client sees it. Certificates and keys are PEM, already read."""
+
+    server: str
+    ca: bytes = b""
+    insecure: bool = False
+    server_name: str = ""
+    certificate: bytes = b""
+    key: bytes = b""
+    token: str = ""
+    token_file: Path | None = None
+    username: str = ""
+    password: str = ""
+    proxy: str = ""
+
+    def bearer_token(self) -> str:
+        """The token to send; a token file is read each time, because it may be renewed."""
+        if self.token_file is not None:
+            try:
+                return self.token_file.read_text().strip()
+            except OSError as error:
+                raise ClientConfigError(f"cannot read {self.token_file}: {error}") from None
+        return self.token
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """How to speak TLS to the server; None where it is plain HTTP."""
+        if not self.server.startswith("https:"):
+            return None
+        try:
+            context = ssl.create_default_context(cadata=self.ca.decode() if self.ca else None)
+            if self.insecure:
+                context.check_hostname = False
+                context.verify_mode = ssl.CERT_NONE
+            if self.certificate:
+                _load_pair(context, self.certificate, self.key)
+        except (ssl.SSLError, ValueError) as error:
+            raise ClientConfigError(f"{self.server}: {error}") from None
+        return context
+
+
+def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """The TLS library reads pairs from files only; these live as long as the call."""
+    with tempfile.NamedTemporaryFile() as file:  # created for its owner alone
+        file.write(certificate + b"\n" + key)
+        file.flush()
+        context.load_cert_chain(file.name)
+
+
+def load_client_config(path: Path) -> ClientConfig:
+    """The current context of a client configuration file; raises ClientConfigError."""
+    try:
+        value = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ClientConfigError(f"cannot read {path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ClientConfigError(f"{path} is not YAML: {error}") from None
+    if not isinstance(value, dict):
+        raise ClientConfigError(f"{path} is not a client configuration")
+    try:
+        return parse_client_config(value, path.parent)
+    except ClientConfigError as error:
+        raise ClientConfigError(f"{path}: {error}") from None
+
+
+def parse_client_config(value: dict[str, Any], directory: Path) -> ClientConfig:
+    """The current context of a parsed file; relative paths start at `directory`."""
+    context = _named(value, "contexts", "context", _text(value, "current-context"))
+    cluster = _named(value, "clusters", "cluster", _text(context, "cluster"))
+    user_name = _text(context, "user")
+    user = _named(value, "users", "user", user_name) if user_name else {}
+    for unsupported in ("exec", "auth-provider"):
+        if user.get(unsupported):
+            raise ClientConfigError(
+                f"the user {user_name!r} needs {unsupported}, which is not supported here"
+            )
+    server = _text(cluster, "server")
+    if not server.startswith(("https://", "http://")):
+        raise ClientConfigError(f"the cluster's server {server!r} is not an http or https URL")
+    token_file = _text(user, "tokenFile")
+    config = ClientConfig(
+        server=server,
+        ca=_pem(cluster, "certificate-authority", directory),
+        insecure=bool(cluster.get("insecure-skip-tls-verify")),
+        server_name=_text(cluster, "tls-server-name"),
+        certificate=_pem(user, "client-certificate", directory),
+        key=_pem(user, "client-key", directory),
+        token=_text(user, "token"),
+        token_file=directory / token_file if token_file else None,
+        username=_text(user, "username"),
+        password=_text(user, "password"),
+        proxy=_text(cluster, "proxy-url"),
+    )
+    if bool(config.certificate) != bool(config.key):
+        raise ClientConfigError("a client certificate and its key go together")
+    return config
+
+
+def _named(value: dict[str, Any], plural: str, singular: str, name: str) -> dict[str, Any]:
+    """The entry of a list such as `clusters` by its name."""
+    entries = value.get(plural) or []
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict) and entry.get("name", "") == name:
+            found = entry.get(singular) or {}
+            if isinstance(found, dict):
+                return found
+    raise ClientConfigError(f"there is no {singular} named {name!r}")
+
+
+def _text(value: dict[str, Any], key: str) -> str:
+    found = value.get(key)
+    if found is None:
+        return ""
+    if not isinstance(found, str):
+        raise ClientConfigError(f"{key} must be text")
+    return found
+
+
+def _pem(value: dict[str, Any], key: str, directory: Path) -> bytes:
+    """PEM from `<key>-data`, which wins, or from the file that `<key>` names."""
+    data = _text(value, f"{key}-data")
+    if data:
+        try:
+            return base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            raise ClientConfigError(f"{key}-data is not base64") from None
+    name = _text(value, key)
+    if not name:
+        return b""
+    path = Path(os.path.expanduser(directory / name))
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ClientConfigError(f"cannot read {path}: {error.strerror}") from None
