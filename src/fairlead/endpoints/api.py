@@ -31,14 +31,14 @@ _GENERIC_FIELDS = ("metadata.name", "metadata.namespace")
 
 
 class Api:
-    """One server's API in one dialect."""
+    """One server's API in one dialect. `admission` is put in place once its plugins are made."""
 
-    def __init__(self, resources: Resources, store: Store, admission: Chain, gates: Gates) -> None:
+    def __init__(self, resources: Resources, store: Store, gates: Gates) -> None:
         self.resources = resources
         self.types = resources.types
         self.dialect: Dialect = resources.dialect
         self.store = store
-        self.admission = admission
+        self.admission = Chain([])
         self.gates = gates
         self._behaviours: dict[str, Behaviour] = {}
         self._collections: dict[str, Collection] = {}

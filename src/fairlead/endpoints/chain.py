@@ -149,8 +149,10 @@ def check_method(request: Request, resource: Resource) -> None:
     """405 for what the resource, the path shape or the method do not allow."""
     target = request.target
     verb = target.verb
-    if request.method in ("HEAD", "OPTIONS") or target.rest:
-        raise errors.method_not_allowed() if not target.rest else errors.no_such_path()
+    if target.rest and not resource.takes_path:
+        raise errors.no_such_path()
+    if request.method in ("HEAD", "OPTIONS") or (target.watch_prefix and verb != "watch"):
+        raise errors.method_not_allowed()
     if verb not in resource.verbs:
         if verb == "watch" and "list" in resource.verbs:
             raise errors.verb_not_supported(resource.ref(), verb)

@@ -39,6 +39,7 @@ async def store_new(
     metadata = value["metadata"]
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
+    writing.drop_repeated_owners(request, metadata)
     context = api.context(request, options.dry_run)
     writing.default(api, resource, value, context)
     generated = not metadata.get("name") and bool(metadata.get("generateName"))

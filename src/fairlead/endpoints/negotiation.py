@@ -58,9 +58,21 @@ def media_types(dialect: Dialect) -> tuple[str, ...]:
     return (JSON, YAML, dialect.protobuf_media_type)
 
 
+def _no_representation(dialect: Dialect, streams: bool) -> StatusError:
+    """406 for media types that no resource is written in."""
+    known = [*media_types(dialect)]
+    if streams:
+        known += [f"{JSON};stream=watch", f"{dialect.protobuf_media_type};stream=watch"]
+    listed = f"Available representations: {', '.join(known)}"
+    return StatusError(406, "NotAcceptable", f"406: Not Acceptable\n\n{listed}", details={})
+
+
 @lru_cache(maxsize=1024)
 def _negotiate(dialect: Dialect, accept: str, partial: str, transforms: bool) -> Representation:
-    for clause in _clauses(accept):
+    clauses = _clauses(accept)
+    if transforms and not any(c.media_type in ("*/*", *media_types(dialect)) for c in clauses):
+        raise _no_representation(dialect, streams=partial == LIST)
+    for clause in clauses:
         media_type = JSON if clause.media_type in ("*/*", "") else clause.media_type
         if media_type not in (JSON, YAML):
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from fairlead.dialect import Dialect
@@ -91,8 +92,13 @@ def write_options(
 
 
 def default_manager(request: Request) -> str:
-    """The first part of the user agent, without what cannot be printed."""
-    agent = request.user_agent.partition("/")[0] or "unknown"
+    return _manager_of(request.user_agent)
+
+
+@lru_cache(maxsize=1024)
+def _manager_of(user_agent: str) -> str:
+    """The first part of a user agent, without what cannot be printed."""
+    agent = user_agent.partition("/")[0] or "unknown"
     return "".join(letter for letter in agent if letter.isprintable())[:MOST_MANAGER_BYTES]
 
 

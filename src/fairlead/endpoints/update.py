@@ -134,6 +134,7 @@ async def _prepared(
     behaviour = api.behaviour(resource)
     _check_version(kept, request, value["metadata"], old["metadata"])
     carry_over(value["metadata"], old["metadata"])
+    writing.drop_repeated_owners(request, value["metadata"])
     writing.default(api, kept, value, context)
     if resource.subresource:
         behaviour.prepare_subresource_update(resource.subresource, value, old, context)

@@ -94,19 +94,19 @@ class Framing:
     def bookmark(self, revision: int) -> bytes:
         metadata = {"resourceVersion": str(revision), "creationTimestamp": None}
         value: Object = {"metadata": metadata}
-        match self.representation.transform:
-            case "Table":
-                shown = self._bookmark_table(value)
-            case "":
-                shown = typed(self.resource, {**_empty(self.resource), **value})
-            case _:
-                shown = metadata_only(self.api.dialect, value, self.representation.version)
+        if not self.representation.transform:
+            shown = typed(self.resource, {**_empty(self.resource), **value})
+            return self.event("BOOKMARK", shown)
+        shown = metadata_only(self.api.dialect, value, self.representation.version)
+        if self.representation.transform == "Table":
+            shown = {
+                "kind": "Table",
+                "apiVersion": shown["apiVersion"],
+                "metadata": {"resourceVersion": str(revision)},
+                "columnDefinitions": None,
+                "rows": [{"cells": None, "object": shown}],
+            }
         return self.event("BOOKMARK", shown)
-
-    def _bookmark_table(self, value: Object) -> Object:
-        made = self._table(value)
-        made["rows"] = []
-        return made
 
     @staticmethod
     def event(kind: str, value: Object) -> bytes:

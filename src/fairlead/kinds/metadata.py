@@ -22,15 +22,7 @@ def check_metadata(
     causes: Causes,
     path: str = "metadata",
 ) -> None:
-    generate = metadata.get("generateName", "")
-    if generate:
-        stem = generate.rstrip("-") if name_rule is not path_segment else generate
-        causes.invalid_each(f"{path}.generateName", generate, name_rule(stem or generate))
-    name = metadata.get("name", "")
-    if not name:
-        causes.required(f"{path}.name", "name or generateName is required")
-    else:
-        causes.invalid_each(f"{path}.name", name, name_rule(name))
+    check_names(metadata, name_rule, causes, path)
     namespace = metadata.get("namespace", "")
     if namespaced and not namespace:
         causes.required(f"{path}.namespace")
@@ -44,6 +36,20 @@ def check_metadata(
     check_annotations(metadata.get("annotations"), f"{path}.annotations", causes)
     check_owner_references(metadata.get("ownerReferences"), f"{path}.ownerReferences", causes)
     check_finalizers(metadata.get("finalizers"), f"{path}.finalizers", causes)
+
+
+def check_names(
+    metadata: dict[str, Any], name_rule: NameRule, causes: Causes, path: str = "metadata"
+) -> None:
+    generate = metadata.get("generateName", "")
+    if generate:
+        stem = generate.rstrip("-") if name_rule is not path_segment else generate
+        causes.invalid_each(f"{path}.generateName", generate, name_rule(stem or generate))
+    name = metadata.get("name", "")
+    if not name:
+        causes.required(f"{path}.name", "name or generateName is required")
+    else:
+        causes.invalid_each(f"{path}.name", name, name_rule(name))
 
 
 def check_labels(labels: dict[str, str] | None, path: str, causes: Causes) -> None:

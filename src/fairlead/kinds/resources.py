@@ -61,6 +61,7 @@ class Resource:
         self._types = types
         self.group_version = group_version
         self.name = name
+        self.key = f"{group_version.table_name}/{name}"  # how our tables name it: core/v1/pods
         self.parent = parent
         self.subresource = name.partition("/")[2]
         body_version, _, self.kind = kind.rpartition(".")
@@ -83,18 +84,18 @@ class Resource:
     def __repr__(self) -> str:
         return f"Resource({self.group_version.table_name}/{self.name})"
 
-    @property
+    @cached_property
     def group(self) -> str:
         return self.group_version.group
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         return self.group_version.api_version
 
     @property
-    def key(self) -> str:
-        """How our tables name it, e.g. `core/v1/pods`."""
-        return f"{self.group_version.table_name}/{self.name}"
+    def takes_path(self) -> bool:
+        """Whether the path may go on behind it: a proxy hands the rest to what it stands for."""
+        return self.subresource == "proxy"
 
     @cached_property
     def struct(self) -> Struct:
@@ -143,6 +144,7 @@ class Resources:
         self.dialect = dialect
         self.types = types
         self.groups: dict[str, dict[str, GroupVersion]] = {}
+        self._by_key: dict[str, Resource] = {}
         self._read(files(__package__).joinpath("resources.table").read_text())
 
     def _read(self, text: str) -> None:
@@ -170,6 +172,7 @@ class Resources:
         top, slash, subresource = name.partition("/")
         parent = group_version.resources[top] if slash else None
         made = Resource(self.types, group_version, name, kind, marks, parent)
+        self._by_key[made.key] = made
         if parent is not None:
             parent.subresources[subresource] = made
         else:
@@ -199,8 +202,4 @@ class Resources:
 
     def named(self, key: str) -> Resource:
         """A resource by our own name for it, e.g. `core/v1/namespaces`."""
-        short, version, name = key.split("/", 2)
-        for group_version in self.group_versions():
-            if group_version.short == short and group_version.version == version:
-                return group_version.resources[name]
-        raise KeyError(key)
+        return self._by_key[key]

@@ -14,7 +14,6 @@ from fairlead.patching.field_sets import element_text, value_element
 from fairlead.patching.shapes import Untrackable, item_element, key_default
 from fairlead.schema.model import ListOf, MapOf, Scalar, Struct, Type
 
-
 _Path = tuple[Any, str] | None
 """A path as its last step and the path before it; put into words only when there is a problem."""
 _Found = list[tuple[_Path, str]]

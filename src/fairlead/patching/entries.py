@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from fairlead.patching.field_sets import EMPTY, FieldSet, parsed, union
+from fairlead.patching.field_sets import EMPTY, FieldSet, InvalidFields, parsed, union
 
 Entry = dict[str, Any]
 Identity = tuple[str, str, str, str]
@@ -89,23 +89,23 @@ def asks_for_reset(sent: Any) -> bool:
 
 
 def decoded(sent: Any) -> list[Entry]:
-    """Entries sent by a client, in normal form. Raises `ValueError` when they are none."""
+    """Entries sent by a client, in normal form. Raises `InvalidFields` when they are none."""
     if not isinstance(sent, list):
-        raise ValueError("managedFields must be a list")
+        raise InvalidFields("managedFields must be a list")
     made: dict[Identity, Entry] = {}
     for item in sent:
         if not isinstance(item, dict):
-            raise ValueError("a managedFields entry must be an object")
+            raise InvalidFields("a managedFields entry must be an object")
         operation, version = item.get("operation"), item.get("apiVersion")
         if operation not in (APPLY, UPDATE):
-            raise ValueError("operation must be `Apply` or `Update`")
+            raise InvalidFields("operation must be `Apply` or `Update`")
         if not isinstance(version, str) or not version:
-            raise ValueError("apiVersion must not be empty")
+            raise InvalidFields("apiVersion must not be empty")
         if item.get("fieldsType") != "FieldsV1":
-            raise ValueError("fieldsType must be FieldsV1")
+            raise InvalidFields("fieldsType must be FieldsV1")
         names = [item.get("manager") or "", item.get("subresource") or ""]
         if not all(isinstance(name, str) for name in names):
-            raise ValueError("names must be strings")
+            raise InvalidFields("names must be strings")
         who = (names[0], operation, "" if operation == APPLY else version, names[1])
         fields = item.get("fieldsV1")
         made[who] = entry(
@@ -118,10 +118,13 @@ def _time(sent: Any) -> str | None:
     if sent is None:
         return None
     if not isinstance(sent, str):
-        raise ValueError("time must be a string")
-    moment = datetime.fromisoformat(sent)
+        raise InvalidFields("time must be a string")
+    try:
+        moment = datetime.fromisoformat(sent)
+    except ValueError as why:
+        raise InvalidFields(str(why)) from None
     if moment.tzinfo is None:
-        raise ValueError("time must have a zone")
+        raise InvalidFields("time must have a zone")
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

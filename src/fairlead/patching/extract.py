@@ -84,13 +84,10 @@ def _record(shape: Record, whole: bool, member: bool) -> Extract:
         declared = shape.members.get(name)
         if declared is None:
             return "f:" + name, _free_and_itself if shape.open else None, False
-        below = declared.shape
-        if isinstance(below, Single):
-            made = declared.element, None, False
-        else:
-            silent = not whole and isinstance(below, (Items, Values))
-            made = declared.element, extractor(below, whole, whole), silent
-        known[name] = made
+        inner = declared.shape
+        below = None if isinstance(inner, Single) else extractor(inner, whole, whole)
+        silent = not whole and isinstance(inner, (Items, Values))
+        made = known[name] = declared.element, below, silent
         return made
 
     def extract(value: Any) -> FieldSet | None:

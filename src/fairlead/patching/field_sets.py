@@ -29,6 +29,11 @@ LEAF: FieldSet = {}
 """The one node that stands for a path with nothing below it. Never change it."""
 EMPTY: FieldSet = {}
 
+
+class InvalidFields(ValueError):
+    """Something sent as a set of fields, or as a list of their owners, that is none."""
+
+
 _NUMBER = re.compile(r"-?[0-9]+")
 
 
@@ -268,7 +273,7 @@ def _quoted(value: Any) -> str:
 
 
 def parsed(value: Any) -> FieldSet:
-    """A set sent by a client, in normal form. Raises `ValueError` when it is none.
+    """A set sent by a client, in normal form. Raises `InvalidFields` when it is none.
 
     Steps of a kind not known here are left out, as a later release may know them.
     """
@@ -278,7 +283,7 @@ def parsed(value: Any) -> FieldSet:
 
 def _parsed(value: Any) -> FieldSet:
     if not isinstance(value, dict):
-        raise ValueError("a set of fields must be an object")
+        raise InvalidFields("a set of fields must be an object")
     made: FieldSet = {}
     for element, node in value.items():
         if element == ".":
@@ -297,15 +302,22 @@ def _canonical(element: str) -> str | None:
         return element
     if kind == "i:":
         if not _NUMBER.fullmatch(rest):
-            raise ValueError(f"not an index: {element}")
+            raise InvalidFields(f"not an index: {element}")
         return f"i:{int(rest)}"
     if kind == "k:":
-        fields = orjson.loads(rest)
+        fields = _loaded(rest)
         if not isinstance(fields, dict):
-            raise ValueError(f"not a key: {element}")
+            raise InvalidFields(f"not a key: {element}")
         return key_element(fields)
     if kind == "v:":
-        return value_element(orjson.loads(rest))
+        return value_element(_loaded(rest))
     if len(element) < 2:
-        raise ValueError(f"too short: {element}")
+        raise InvalidFields(f"too short: {element}")
     return None
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as why:
+        raise InvalidFields(str(why)) from None

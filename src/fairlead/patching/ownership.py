@@ -8,18 +8,13 @@ that is none. Times are texts such as `2024-01-31T12:00:00Z`.
 
 from __future__ import annotations
 
+from operator import is_
 from typing import Any
 
 from fairlead.dialect import Dialect
-from fairlead.patching.check import explained, problems
 from fairlead.patching.compare import Changes, compare
-from fairlead.patching.conflicts import (
-    ApplyConflict,
-    BadConfiguration,
-    Conflict,
-    InvalidConfiguration,
-    conflicts_with,
-)
+from fairlead.patching.configuration import check_configuration, untrackable
+from fairlead.patching.conflicts import ApplyConflict, Conflict, conflicts_with
 from fairlead.patching.entries import (
     Entry,
     Identity,
@@ -38,6 +33,7 @@ from fairlead.patching.extract import applied_fields
 from fairlead.patching.field_sets import (
     EMPTY,
     FieldSet,
+    InvalidFields,
     contains,
     covers,
     difference,
@@ -80,34 +76,6 @@ class OneVersion:
         return value
 
 
-class _Difference:
-    """What changes between two objects, seen in any served version."""
-
-    def __init__(
-        self, versions: Versions, api_version: str, old: Object, new: Object, ignored: FieldSet
-    ) -> None:
-        self._versions = versions
-        self._old, self._new = old, new
-        self._ignored = ignored
-        self._known: dict[str, Changes | None] = {}
-        struct = versions.struct(api_version)
-        if struct is None:
-            raise ValueError(f"{api_version} is not served")
-        self.own = compare(struct, old, new).outside(ignored)
-        self._known[api_version] = self.own
-
-    def within(self, api_version: str) -> Changes | None:
-        """The changes in a version; None when it is not served any more."""
-        if api_version not in self._known:
-            struct = self._versions.struct(api_version)
-            self._known[api_version] = struct and compare(
-                struct,
-                self._versions.convert(self._old, api_version),
-                self._versions.convert(self._new, api_version),
-            ).outside(self._ignored)
-        return self._known[api_version]
-
-
 def track_update(
     versions: Versions,
     live: Object | None,
@@ -134,9 +102,12 @@ def track_update(
     standing, reset = _standing(live, new, subresource, dialect)
     if not standing and live is not None and not (reset and dialect.reset_then_own):
         return standing
-    who = updater(manager, api_version, subresource)
+    before = zero_object(_served(versions, api_version)) if live is None else live
     try:
-        return _after_update(versions, standing, live, new, who, api_version, now, ignored)
+        changes = _Difference(versions, api_version, before, new, ignored)
+        return _after_update(
+            standing, changes, updater(manager, api_version, subresource), api_version, now
+        )
     except Untrackable:
         return []
 
@@ -158,66 +129,76 @@ def _standing(
     if sent == known:
         return known, False
     try:
-        return decoded(sent) or known, False
-    except ValueError:
+        return ordered(capped(decoded(sent))) or known, False
+    except InvalidFields:
         return known, False
 
 
+def _served(versions: Versions, api_version: str) -> Struct:
+    struct = versions.struct(api_version)
+    if struct is None:
+        raise ValueError(f"{api_version} is not served")
+    return struct
+
+
+class _Difference:
+    """What changes between two objects, seen in any served version."""
+
+    def __init__(
+        self, versions: Versions, api_version: str, old: Object, new: Object, ignored: FieldSet
+    ) -> None:
+        self.versions = versions
+        self._old, self._new = old, new
+        self._ignored = ignored
+        self.own = compare(_served(versions, api_version), old, new).outside(ignored)
+        self._known: dict[str, Changes] = {api_version: self.own}
+
+    def within(self, api_version: str) -> Changes:
+        """The changes in a served version."""
+        known = self._known.get(api_version)
+        if known is None:
+            known = self._known[api_version] = compare(
+                _served(self.versions, api_version),
+                self.versions.convert(self._old, api_version),
+                self.versions.convert(self._new, api_version),
+            ).outside(self._ignored)
+        return known
+
+    def others_after(self, standing: list[Entry]) -> list[Entry]:
+        """Entries without the fields that changed or are gone; none without fields, and none of a
+        version that is not served any more."""
+        left: list[Entry] = []
+        for item in standing:
+            version = item["apiVersion"]
+            struct = self.versions.struct(version)
+            if struct is None:
+                continue
+            fields, seen = fields_of(item), self.within(version)
+            rest = reconciled(struct, fields)
+            rest = difference(difference(rest, seen.touched), seen.removed)
+            if rest is fields:
+                left.append(item)
+            elif rest:
+                left.append({**item, "fieldsV1": rest})
+        return left
+
+
 def _after_update(
-    versions: Versions,
-    standing: list[Entry],
-    live: Object | None,
-    new: Object,
-    who: Identity,
-    api_version: str,
-    now: str,
-    ignored: FieldSet,
+    standing: list[Entry], changes: _Difference, who: Identity, api_version: str, now: str
 ) -> list[Entry]:
-    before = _nothing(versions, api_version) if live is None else live
-    changes = _Difference(versions, api_version, before, new, ignored)
     if changes.own.none:
         return standing
     gained = difference(changes.own.touched, UNOWNED)
-    left = _others_after(versions, standing, changes)
+    left = changes.others_after(standing)
     if gained:
         for position, item in enumerate(left):
             if identity_of(item) == who:
                 gained = union(fields_of(left.pop(position)), gained)
                 break
         left.append(entry(who, api_version, gained, now))
-    elif len(left) == len(standing) and all(map(_is, left, standing)):
+    elif len(left) == len(standing) and all(map(is_, left, standing)):
         return standing
     return ordered(capped(left))
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other
-
-
-def _nothing(versions: Versions, api_version: str) -> Object:
-    struct = versions.struct(api_version)
-    return zero_object(struct) if struct else {}
-
-
-def _others_after(
-    versions: Versions, standing: list[Entry], changes: _Difference
-) -> list[Entry]:
-    """Entries without the fields that changed or are gone; none without fields, or of a version
-    that is not served any more."""
-    left: list[Entry] = []
-    for item in standing:
-        version = item["apiVersion"]
-        struct, seen = versions.struct(version), changes.within(version)
-        if struct is None or seen is None:
-            continue
-        fields = fields_of(item)
-        rest = reconciled(struct, fields)
-        rest = difference(difference(rest, seen.touched), seen.removed)
-        if rest is fields:
-            left.append(item)
-        elif rest:
-            left.append({**item, "fieldsV1": rest})
-    return left
 
 
 def apply(
@@ -241,16 +222,15 @@ def apply(
 
     Raises `BadConfiguration`, `InvalidConfiguration` or, unless `force`, `ApplyConflict`.
     """
-    struct = versions.struct(api_version)
-    if struct is None:
-        raise ValueError(f"{api_version} is not served")
-    _check(struct, config, api_version)
+    struct = _served(versions, api_version)
+    check_configuration(struct, config, api_version)
+    who = applier(manager, subresource)
     try:
-        request = _Application(versions, struct, live, config, api_version, subresource, ignored)
-        request.prepare(manager, now)
+        first = _first_entries(struct, live, api_version, subresource, now, ignored)
+        application = _Application(versions, live, config, who, api_version, first, ignored)
     except Untrackable:
-        raise InvalidConfiguration(_untrackable(struct, live or config)) from None
-    found = [] if force else request.conflicts()
+        raise untrackable(struct, live or config) from None
+    found = [] if force else application.conflicts()
     annotation = dialect.label(ANNOTATION)
     by_client = manager == dialect.client_manager
     if found and by_client and live is not None:
@@ -258,144 +238,103 @@ def apply(
         found = [conflict for conflict in found if not contains(allowed, conflict.path)]
     if found:
         raise ApplyConflict(found)
-    entries = request.entries(now)
+    entries = application.entries(now)
     if by_client:
-        return kept_current(request.result, config, annotation), entries
-    return request.result, entries
+        return kept_current(application.result, config, annotation), entries
+    return application.result, entries
 
 
-def _check(struct: Struct, config: Object, api_version: str) -> None:
-    given = config.get("apiVersion") or ""
-    if given != api_version:
-        raise BadConfiguration(
-            "Incorrect version specified in apply patch."
-            f" Specified patch version: {given}, expected: {api_version}"
-        )
-    metadata = config.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
-        raise BadConfiguration("metadata.managedFields must be nil")
-    found = problems(struct, config)
-    if found:
-        raise InvalidConfiguration(
-            f"failed to create typed patch object ({_named(config)}): {explained(found)}"
-        )
-
-
-def _untrackable(struct: Struct, live: Object) -> str:
-    why = explained(problems(struct, live) or ["list items cannot be told apart"])
-    if entries_of(live):
-        return f"failed to create typed live object ({_named(live)}): {why}"
-    return (
-        "failed to create manager for existing fields:"
-        f" failed to convert new object ({_named(live)}) to smd typed: {why}"
-    )
-
-
-def _named(value: Object) -> str:
-    metadata = value.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    group, _, version = str(value.get("apiVersion", "")).rpartition("/")
-    return (
-        f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''};"
-        f" {group}/{version}, Kind={value.get('kind', '')}"
-    )
+def _first_entries(
+    struct: Struct,
+    live: Object | None,
+    api_version: str,
+    subresource: str,
+    now: str,
+    ignored: FieldSet,
+) -> list[Entry]:
+    """What an object without entries gets before an apply: one owner of all there is."""
+    if live is None or entries_of(live):
+        return []
+    changes = compare(struct, zero_object(struct), live).outside(ignored)
+    fields = difference(changes.touched, UNOWNED)
+    who = updater(BEFORE_FIRST_APPLY, api_version, subresource)
+    return [entry(who, api_version, fields, now)] if fields else []
 
 
 class _Application:
-    """One configuration on its way into one object."""
-
-    result: Object
+    """One configuration merged into one object. `result` is the live object when all is as is."""
 
     def __init__(
         self,
         versions: Versions,
-        struct: Struct,
         live: Object | None,
         config: Object,
+        who: Identity,
         api_version: str,
-        subresource: str,
+        first: list[Entry],
         ignored: FieldSet,
     ) -> None:
-        self.versions = versions
-        self.struct = struct
-        self.live = live
-        self.config = config
-        self.api_version = api_version
-        self.subresource = subresource
-        self.ignored = ignored
+        self._versions = versions
+        self._who = who
+        self._api_version = api_version
+        self._known = entries_of(live)
+        standing = self._known or first
+        self._last = next((item for item in standing if identity_of(item) == who), None)
+        self._others = [item for item in standing if item is not self._last]
 
-    def prepare(self, manager: str, now: str) -> None:
-        """Merges; afterwards conflicts and entries can be asked for."""
-        self.who = applier(manager, self.subresource)
-        self.known = entries_of(self.live)
-        self.standing = self.known or self._first_entries(now)
-        own = [item for item in self.standing if identity_of(item) == self.who]
-        self.last = own[0] if own else None
-        self.others = [item for item in self.standing if item is not self.last]
-        fields = applied_fields(self.struct, self.config)
-        self.applied = recursive_difference(fields, self.ignored)
-        base = zero_object(self.struct) if self.live is None else self.live
-        merged = merge(self.struct, base, self.config)
-        if self.last is not None:
-            merged = self._without_given_up(merged, self.last)
-        self.changes = _Difference(self.versions, self.api_version, base, merged, self.ignored)
-        unchanged = self.live is not None and self.changes.own.none
-        self.result = self.live if unchanged and self.live is not None else merged
+        struct = _served(versions, api_version)
+        self._applied = recursive_difference(applied_fields(struct, config), ignored)
+        base = zero_object(struct) if live is None else live
+        merged = self._without_given_up(merge(struct, base, config))
+        self._changes = _Difference(versions, api_version, base, merged, ignored)
+        self._unchanged = live is not None and self._changes.own.none
+        self.result = live if live is not None and self._unchanged else merged
 
-    def _first_entries(self, now: str) -> list[Entry]:
-        """An object that nobody owns anything of gets an owner of everything before an apply."""
-        if self.live is None:
-            return []
-        changes = compare(self.struct, zero_object(self.struct), self.live)
-        fields = difference(changes.outside(self.ignored).touched, UNOWNED)
-        who = updater(BEFORE_FIRST_APPLY, self.api_version, self.subresource)
-        return [entry(who, self.api_version, fields, now)] if fields else []
-
-    def _without_given_up(self, merged: Object, last: Entry) -> Object:
-        version = last["apiVersion"]
-        if version == self.api_version and covers(self.applied, fields_of(last)):
+    def _without_given_up(self, merged: Object) -> Object:
+        if self._last is None:
             return merged
-        struct = self.versions.struct(version)
+        version, fields = self._last["apiVersion"], fields_of(self._last)
+        if version == self._api_version and covers(self._applied, fields):
+            return merged
+        struct = self._versions.struct(version)
         if struct is None:
             return merged
-        owned = [(item["apiVersion"], self._fields(item)) for item in self.others]
-        return pruned(
-            self.versions,
-            merged,
-            self.api_version,
-            (version, reconciled(struct, fields_of(last))),
-            [*owned, (self.api_version, self.applied)],
-        )
+        owned = [(item["apiVersion"], self._fields(item)) for item in self._others]
+        owned.append((self._api_version, self._applied))
+        last = version, reconciled(struct, fields)
+        return pruned(self._versions, merged, self._api_version, last, owned)
 
     def _fields(self, item: Entry) -> FieldSet:
-        struct = self.versions.struct(item["apiVersion"])
+        struct = self._versions.struct(item["apiVersion"])
         return reconciled(struct, fields_of(item)) if struct else EMPTY
 
     def conflicts(self) -> list[Conflict]:
-        if self.changes.own.none:
-            return []
+        """The fields of others that change, in each owner's own version."""
         found: list[Conflict] = []
-        for item in sorted(self.others, key=identity_of):
-            seen = self.changes.within(item["apiVersion"])
-            if seen is not None:
-                found += conflicts_with(item, intersection(self._fields(item), seen.touched))
+        if not self._unchanged:
+            for item in sorted(self._others, key=identity_of):
+                fields = self._fields(item)
+                if fields:
+                    touched = self._changes.within(item["apiVersion"]).touched
+                    found += conflicts_with(item, intersection(fields, touched))
         return found
 
     def entries(self, now: str) -> list[Entry]:
         """The entries afterwards; the time of this manager's moves only when the object does."""
-        owned = difference(self.applied, UNOWNED)
-        last = self.last
-        if self.live is not None and self.changes.own.none:
-            if last is not None and owned == fields_of(last) and self.known:
-                if last["apiVersion"] == self.api_version:
-                    return self.known
-            elif last is None and not owned and self.known:
-                return self.known
-            time = last.get("time") if last is not None else None
-            left = list(self.others)
+        owned = difference(self._applied, UNOWNED)
+        if self._unchanged:
+            if self._known and self._as_before(owned):
+                return self._known
+            time = self._last.get("time") if self._last else None
+            left = list(self._others)
         else:
             time = now
-            left = _others_after(self.versions, self.others, self.changes)
+            left = self._changes.others_after(self._others)
         if owned:
-            left.append(entry(self.who, self.api_version, owned, time))
+            left.append(entry(self._who, self._api_version, owned, time))
         return ordered(left)
+
+    def _as_before(self, owned: FieldSet) -> bool:
+        if self._last is None:
+            return not owned
+        return self._last["apiVersion"] == self._api_version and owned == fields_of(self._last)

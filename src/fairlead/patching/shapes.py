@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any
 
 from fairlead.patching.field_sets import scalar_json
 from fairlead.patching.values import compact_json, string_json
@@ -76,7 +76,7 @@ class Values:
     free: bool = False
 
 
-Shape = Union[Single, Free, Record, Table, Items, Values]
+Shape = Single | Free | Record | Table | Items | Values
 # `free` of every shape: whether the model leaves open what may be inside. Where it does not, two
 # values can be compared with `==`, because no field can hold both `1` and `true`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from time import time
 
 _CANONICAL = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", re.ASCII)
 _RFC3339 = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$", re.ASCII)
@@ -40,5 +41,14 @@ def canonical_micro_time(text: str) -> str:
     return format_micro_time(parse_time(text))
 
 
+_second, _second_text = 0, ""
+
+
 def now() -> str:
-    return format_time(datetime.now(UTC))
+    """The current second, formatted once for all who ask within it."""
+    global _second, _second_text
+    second = int(time())
+    if second != _second:
+        _second_text = format_time(datetime.fromtimestamp(second, UTC))
+        _second = second
+    return _second_text

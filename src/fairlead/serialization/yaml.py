@@ -35,12 +35,21 @@ def load(raw: bytes) -> Any:
     try:
         return _as_json(loader.get_data()) if loader.check_data() else None
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise YamlError(f"yaml: line {line}: {error.problem}") from None
+        raise YamlError(f"yaml: {_place(error)}{error.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise YamlError(f"yaml: {error}") from None
     finally:
         loader.dispose()
+
+
+def _place(error: yaml.MarkedYAMLError) -> str:
+    """The line, counted as clients are used to: from 0, but from 1 while scanning."""
+    mark = error.context_mark if error.context_mark and error.context_mark.line else None
+    mark = mark or error.problem_mark
+    line = mark.line if mark is not None else 0
+    if line and isinstance(error, yaml.scanner.ScannerError):
+        line += 1
+    return f"line {line}: " if line else ""
 
 
 def _as_json(value: Any) -> Any:

@@ -3,15 +3,22 @@ own namespaces stay."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fairlead.admission.chain import CREATE, DELETE, Attributes
 from fairlead.dialect import Dialect
 from fairlead.errors import Cause, ResourceRef, forbidden, not_found
+from fairlead.storage.entry import Entry
+
+# The newest version of an object, by our name for its resource, namespace and name.
+Find = Callable[[str, str, str], Entry | None]
 
 
 class NamespaceLifecycle:
     name = "NamespaceLifecycle"
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, find: Find) -> None:
+        self._find = find
         self._immortal = ("default", dialect.system_namespace, dialect.public_namespace)
 
     async def admit(self, attributes: Attributes) -> None:
@@ -28,10 +35,10 @@ class NamespaceLifecycle:
 
     def _check_alive(self, attributes: Attributes) -> None:
         namespace = attributes.namespace
-        found = attributes.context.lookup("core/v1/namespaces", "", namespace)
+        found = self._find("core/v1/namespaces", "", namespace)
         if found is None:
             raise not_found(ResourceRef("", "namespaces", namespace))
-        if (found.get("status") or {}).get("phase") == "Terminating":
+        if found.fields["status.phase"] == "Terminating":
             cause = Cause(
                 "NamespaceTerminating",
                 f"namespace {namespace} is being terminated",

@@ -1,0 +1,54 @@
+"""Whether a configuration can be applied at all, and what the client is told when it cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.patching.check import explained, problems
+from fairlead.patching.conflicts import BadConfiguration, InvalidConfiguration
+from fairlead.patching.entries import entries_of
+from fairlead.schema.model import Struct
+
+Object = dict[str, Any]
+
+
+def check_configuration(struct: Struct, config: Object, api_version: str) -> None:
+    """Raises `BadConfiguration` for one that is not for this request, or not one to apply, and
+    `InvalidConfiguration` for one that is not of its type."""
+    given = config.get("apiVersion") or ""
+    if given != api_version:
+        raise BadConfiguration(
+            "Incorrect version specified in apply patch."
+            f" Specified patch version: {given}, expected: {api_version}"
+        )
+    metadata = config.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+        raise BadConfiguration("metadata.managedFields must be nil")
+    found = problems(struct, config)
+    if found:
+        raise InvalidConfiguration(
+            f"failed to create typed patch object ({_named(config)}): {explained(found)}"
+        )
+
+
+def untrackable(struct: Struct, live: Object) -> InvalidConfiguration:
+    """The refusal to apply to an object that has list items that cannot be told apart."""
+    why = explained(problems(struct, live) or ["list items cannot be told apart"])
+    if entries_of(live):
+        return InvalidConfiguration(
+            f"failed to create typed live object ({_named(live)}): {why}"
+        )
+    return InvalidConfiguration(
+        "failed to create manager for existing fields:"
+        f" failed to convert new object ({_named(live)}) to smd typed: {why}"
+    )
+
+
+def _named(value: Object) -> str:
+    metadata = value.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    group, _, version = str(value.get("apiVersion", "")).rpartition("/")
+    return (
+        f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''};"
+        f" {group}/{version}, Kind={value.get('kind', '')}"
+    )
