@@ -2,41 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from fairlead.authentication.user import AUTHENTICATED, User
+from fairlead.authentication.user import ANONYMOUS, User, with_authenticated_group
 from fairlead.errors import unauthorized
+
+__all__ = ["Authenticator", "Credentials", "Method", "Rejected", "with_authenticated_group"]
+
+logger = logging.getLogger("fairlead.authentication")
+
+_GENERIC = "Unauthorized"
 
 
 class Credentials(Protocol):
-    """What methods may look at of a request."""
+    """What methods may look at of a request. Names in `raw_headers` are in lower case."""
 
     scope: Any
+    raw_headers: list[tuple[bytes, bytes]]
 
     def header(self, name: bytes) -> str: ...
+
+    def warn(self, text: str) -> None: ...
+
+
+class Rejected(Exception):
+    """A credential that is meant for a method and is wrong.
+
+    `reasons` are for logs and reviews and never hold a credential; `message` is what the client
+    is told.
+    """
+
+    def __init__(self, *reasons: str, message: str = _GENERIC) -> None:
+        super().__init__(", ".join(reasons))
+        self.reasons = tuple(dict.fromkeys(reasons))
+        self.message = message
 
 
 class Method(Protocol):
     """One way to authenticate: a user, or None when the request carries nothing for it.
-    A credential that is meant for it and is wrong raises a 401."""
+    A credential that is meant for it and is wrong raises Rejected."""
 
     async def authenticate(self, request: Credentials) -> User | None: ...
 
 
 class Authenticator:
-    def __init__(self, methods: Sequence[Method]) -> None:
+    """All methods in their order, then anonymous. A method's rejection does not keep the next one
+    from being asked, but it keeps the request from being anonymous."""
+
+    def __init__(self, methods: Sequence[Method], *, anonymous: bool = False) -> None:
         self._methods = tuple(methods)
+        self._anonymous = anonymous
 
     async def authenticate(self, request: Credentials) -> User:
+        """The user of a request; raises a 401 StatusError."""
+        rejections: list[Rejected] | None = None
         for method in self._methods:
-            user = await method.authenticate(request)
+            try:
+                user = await method.authenticate(request)
+            except Rejected as rejection:
+                rejections = [*(rejections or ()), rejection]
+                continue
             if user is not None:
                 return user
-        raise unauthorized()
+        if rejections is None and self._anonymous:
+            return ANONYMOUS
+        raise _refusal(rejections or ())
 
 
-def with_authenticated_group(user: User) -> User:
-    if AUTHENTICATED in user.groups:
-        return user
-    return User(user.name, user.uid, (*user.groups, AUTHENTICATED), user.extra)
+def _refusal(rejections: Iterable[Rejected]) -> Exception:
+    message = _GENERIC
+    for rejection in rejections:
+        logger.info("cannot authenticate a request: %s", rejection)
+        if rejection.message != _GENERIC:
+            message = rejection.message
+    return unauthorized(message)

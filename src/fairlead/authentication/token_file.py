@@ -5,25 +5,34 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from fairlead.authentication.chain import Credentials, with_authenticated_group
-from fairlead.authentication.user import User
-from fairlead.errors import unauthorized
+from fairlead.authentication.bearer import (
+    INVALID,
+    Audiences,
+    Grant,
+    as_header_text,
+    bearer_token,
+    common,
+)
+from fairlead.authentication.chain import Credentials, Rejected
+from fairlead.authentication.user import User, with_authenticated_group
 
 
 class TokenFileError(ValueError):
-    """A token file that cannot be used; the text names the line."""
+    """A token file that cannot be used; the text names the line, never a token."""
 
 
 def read_token_file(path: Path) -> dict[str, User]:
     """The users by token; raises TokenFileError."""
     users: dict[str, User] = {}
     try:
-        with path.open(newline="") as file:
-            for row in (reader := csv.reader(file, strict=True)):
+        with path.open(newline="", encoding="utf-8") as file:
+            for row in (reader := csv.reader(file, strict=True, skipinitialspace=True)):
                 if row:
                     _add(users, row, f"{path}, line {reader.line_num}")
     except OSError as error:
         raise TokenFileError(f"cannot read the token file {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise TokenFileError(f"{path} is not UTF-8 text") from None
     except csv.Error as error:
         raise TokenFileError(f"{path}, line {reader.line_num}: {error}") from None
     return users
@@ -32,9 +41,13 @@ def read_token_file(path: Path) -> dict[str, User]:
 def _add(users: dict[str, User], row: list[str], where: str) -> None:
     if len(row) < 3:
         raise TokenFileError(f"{where}: expected at least token, user name and user uid")
+    if len(row) > 4:
+        raise TokenFileError(f"{where}: more than four columns; put double quotes around groups")
     token, name, uid = (cell.strip() for cell in row[:3])
     if not token:
         raise TokenFileError(f"{where}: the token is empty")
+    if len(token.split()) > 1 or not token.isprintable():
+        raise TokenFileError(f"{where}: the token cannot stand in a header")
     if not name:
         raise TokenFileError(f"{where}: the user name is empty")
     if token in users:
@@ -47,20 +60,23 @@ def _add(users: dict[str, User], row: list[str], where: str) -> None:
 class StaticTokens:
     """Looking a token up in a hash table reveals nothing of other tokens by its timing."""
 
-    def __init__(self, users: dict[str, User]) -> None:
-        self._users = users
+    def __init__(self, users: dict[str, User], own_audiences: Audiences = ()) -> None:
+        self._own_audiences = own_audiences
+        self._users = {as_header_text(token): user for token, user in users.items()}
+
+    async def check(self, token: str, audiences: Audiences) -> Grant | None:
+        user = self._users.get(token)
+        if user is None:
+            return None
+        found = common(audiences, self._own_audiences)
+        return Grant(user, found) if found or not audiences else None
 
     async def authenticate(self, request: Credentials) -> User | None:
-        token = bearer_token(request)
+        """Used on its own, without BearerTokens."""
+        token, _ = bearer_token(request.header(b"authorization"))
         if not token:
             return None
         user = self._users.get(token)
         if user is None:
-            raise unauthorized()
+            raise Rejected(INVALID)
         return user
-
-
-def bearer_token(request: Credentials) -> str:
-    """The bearer token of a request, or nothing."""
-    scheme, _, token = request.header(b"authorization").partition(" ")
-    return token if scheme.lower() == "bearer" and token.strip() == token else ""

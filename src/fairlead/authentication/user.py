@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 MASTERS = "system:masters"
+ANONYMOUS_NAME = "system:anonymous"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +19,13 @@ class User:
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+
+
+ANONYMOUS = User(ANONYMOUS_NAME, "", (UNAUTHENTICATED,))
+
+
+def with_authenticated_group(user: User) -> User:
+    """The user as a member of the group that every authenticated user belongs to."""
+    if AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
+        return user
+    return User(user.name, user.uid, (*user.groups, AUTHENTICATED), user.extra)

@@ -90,6 +90,9 @@ class Api:
             request.warnings,
         )
 
+    async def authorize_create(self, request: Request) -> None:
+        """Whether a request that turns out to create an object may; put in place by the chain."""
+
     def selection(self, request: Request, resource: Resource) -> Selection:
         """The label and field selectors of a request; 400 for what they cannot be."""
         if "labelSelector" not in request.query and "fieldSelector" not in request.query:

@@ -15,6 +15,7 @@ from fairlead.endpoints.get import get
 from fairlead.endpoints.list import list_objects
 from fairlead.endpoints.negotiation import ITEM, LIST, NOTHING, negotiate
 from fairlead.endpoints.parameters import flag
+from fairlead.endpoints.patch import patch
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.routing import Target, route
 from fairlead.endpoints.subresources import HANDLERS
@@ -32,6 +33,7 @@ VERBS: dict[str, Verb] = {
     "watch": watch,
     "create": create,
     "update": update,
+    "patch": patch,
     "delete": delete,
     "deletecollection": delete_collection,
 }

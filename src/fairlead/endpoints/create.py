@@ -10,6 +10,7 @@ from fairlead.endpoints.decoding import body_format, check_kind, decode_object, 
 from fairlead.endpoints.parameters import WriteOptions, write_options
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
+from fairlead.endpoints.tracking import set_entries, tracked
 from fairlead.errors import StatusError, already_exists, bad_request
 from fairlead.kinds.conversion import to_stored
 from fairlead.kinds.resources import Resource
@@ -23,9 +24,9 @@ async def create(api: Api, request: Request) -> Answer:
     options = write_options(api.dialect, request, "CreateOptions")
     media_type = body_format(request, api.resources)
     raw = await request.body()
-    parsed = parse_body(raw, media_type, resource.kind)
+    parsed, repeated = parse_body(raw, media_type, resource.kind)
     check_kind(api.resources, resource, parsed)
-    value = decode_object(request, resource, parsed, raw, options.validation)
+    value = decode_object(request, resource, parsed, raw, options.validation, repeated)
     value = to_stored(resource, value)
     writing.set_namespace(request, resource, value["metadata"])
     entry = await store_new(api, request, resource, value, options)
@@ -33,9 +34,15 @@ async def create(api: Api, request: Request) -> Answer:
 
 
 async def store_new(
-    api: Api, request: Request, resource: Resource, value: Object, options: WriteOptions
+    api: Api,
+    request: Request,
+    resource: Resource,
+    value: Object,
+    options: WriteOptions,
+    entries: list[Object] | None = None,
 ) -> Entry:
-    """Take a new object through defaulting, admission and its rules into the store."""
+    """Take a new object through defaulting, admission and its rules into the store. `entries` are
+    its owners where those are known already."""
     metadata = value["metadata"]
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
@@ -45,6 +52,9 @@ async def store_new(
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     if generated:
         metadata["name"] = writing.generate_name(metadata["generateName"])
+    if entries is None:
+        entries = tracked(api, resource, None, value, options)
+    set_entries(metadata, entries)
     writing.set_system_fields(metadata)
     attributes = writing.attributes(
         api, request, CREATE, value, None, context, metadata.get("name", "")

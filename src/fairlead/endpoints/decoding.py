@@ -17,11 +17,12 @@ from fairlead.serialization.bodies import (
     parse_yaml,
     summary,
 )
+from fairlead.serialization.duplicates import duplicate_fields
 
 Object = dict[str, Any]
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
-MOST_STRICT_ERRORS = 40
+MOST_STRICT_ERRORS = 100
 
 
 def body_format(request: Request, resources: Resources) -> str:
@@ -34,27 +35,25 @@ def body_format(request: Request, resources: Resources) -> str:
     raise unsupported_media_type(media_types(resources.dialect))
 
 
-def parse_body(raw: bytes, media_type: str, kind: str) -> Object:
-    """The parsed document, which must be an object."""
-    if not raw.strip():
-        raise bad_request(
-            "the object provided is unrecognized (must be of type"
-            f" {kind}): couldn't get version/kind; json parse error: unexpected end"
-            f" of JSON input ({summary(raw)})"
-        )
+def parse_body(raw: bytes, media_type: str, kind: str) -> tuple[Object, list[str]]:
+    """The parsed document, which must be an object, and what is said of keys it repeats."""
     try:
-        value = parse_json(raw) if media_type == JSON else parse_yaml(raw)
+        if media_type == JSON:
+            value = parse_json(raw)
+            repeated = [f'duplicate field "{path}"' for path in duplicate_fields(raw, value)]
+        else:
+            value, repeated = parse_yaml(raw)
         if not isinstance(value, dict):
             raise BodyError(_not_an_object(value))
         _check_type_meta(value)
     except BodyError as error:
         what = f"couldn't get version/kind; json parse error: {error}"
-        if media_type == YAML and str(error).startswith("yaml:"):
+        if str(error).startswith("yaml:"):
             what = str(error)
         raise bad_request(
             f"the object provided is unrecognized (must be of type {kind}): {what} ({summary(raw)})"
         ) from None
-    return value
+    return value, repeated
 
 
 def _json_word(value: Any) -> str:
@@ -114,50 +113,54 @@ def _struct_of(resources: Resources, api_version: str, kind: str) -> Struct | No
 
 
 def decode_object(
-    request: Request, resource: Resource, value: Object, raw: bytes, validation: str
+    request: Request,
+    resource: Resource,
+    value: Object,
+    raw: bytes,
+    validation: str,
+    repeated: list[str],
 ) -> Object:
-    """The decoded object without kind and apiVersion; unknown fields are dropped, warned of or
-    refused as `validation` says."""
+    """The decoded object without kind and apiVersion; unknown and repeated fields are dropped,
+    warned of or refused as `validation` says."""
     value.pop("kind", None)
     value.pop("apiVersion", None)
     unknown: list[str] = []
     try:
         decoded: Object = decoder(resource.struct)(value, unknown)
     except DecodeError as error:
-        raise _decode_failure(resource, value, raw, error) from None
-    if unknown:
-        _report_unknown(request, resource, unknown, validation)
+        raise _decode_failure(resource, raw, error) from None
+    if unknown or repeated:
+        found = strict_errors(unknown, repeated)
+        if validation == "Strict":
+            raise _not_handled(resource, f"strict decoding error: {', '.join(found)}")
+        warn_of(request, found, validation)
     return decoded
 
 
-def _decode_failure(
-    resource: Resource, value: Object, raw: bytes, error: DecodeError
-) -> StatusError:
+def strict_errors(unknown: list[str], repeated: list[str]) -> list[str]:
+    found = [*repeated, *(f'unknown field "{path}"' for path in unknown)]
+    return list(dict.fromkeys(found))[:MOST_STRICT_ERRORS]
+
+
+def warn_of(request: Request, found: list[str], validation: str) -> None:
+    if validation == "Warn":
+        for text in found:
+            request.warn(text)
+
+
+def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> StatusError:
     """Decode once more from exact numbers, so that the message shows them as they were sent."""
     try:
-        exact = parse_json_exactly(raw)
-        decoder(resource.struct)(exact, [])
+        decoder(resource.struct)(parse_json_exactly(raw), [])
     except DecodeError as exact_error:
         error = exact_error
     except ValueError:
         pass  # YAML: the numbers at hand are the exact ones
+    return _not_handled(resource, str(error))
+
+
+def _not_handled(resource: Resource, why: str) -> StatusError:
     return bad_request(
         f'{resource.kind} in version "{resource.group_version.version}" cannot be handled as a'
-        f" {resource.kind}: {error}"
+        f" {resource.kind}: {why}"
     )
-
-
-def _report_unknown(
-    request: Request, resource: Resource, unknown: list[str], validation: str
-) -> None:
-    if validation == "Ignore":
-        return
-    found = [f'unknown field "{path}"' for path in sorted(unknown)]
-    if validation == "Strict":
-        listed = ", ".join(found[:MOST_STRICT_ERRORS])
-        raise bad_request(
-            f'{resource.kind} in version "{resource.group_version.version}" cannot be handled as a'
-            f" {resource.kind}: strict decoding error: {listed}"
-        )
-    for text in found:
-        request.warn(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from fairlead.admission.chain import UPDATE
 from fairlead.endpoints import writing
@@ -13,6 +14,7 @@ from fairlead.endpoints.decoding import body_format, check_kind, decode_object, 
 from fairlead.endpoints.parameters import WriteOptions, revision_of, write_options
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
+from fairlead.endpoints.tracking import set_entries, tracked
 from fairlead.errors import Cause, ResourceRef, bad_request, conflict, invalid, modified, not_found
 from fairlead.kinds.conversion import to_stored
 from fairlead.kinds.resources import Resource
@@ -22,8 +24,17 @@ from fairlead.storage.store import Conflict
 # Metadata that an update may leave out and never changes.
 _CARRIED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
-# Makes the wanted object from the current one; both in the stored version.
-Change = Callable[[Object], Object]
+
+@dataclass(slots=True)
+class Changed:
+    """A wanted object in the stored version, with its owners where those are known already."""
+
+    value: Object
+    entries: list[Object] | None = None
+
+
+# Makes the wanted object from the current one, which it must not change.
+Change = Callable[[Object], Changed]
 
 
 async def update(api: Api, request: Request) -> Answer:
@@ -35,9 +46,9 @@ async def update(api: Api, request: Request) -> Answer:
     options = write_options(api.dialect, request, "UpdateOptions")
 
     def sent() -> Object:
-        parsed = parse_body(raw, media_type, resource.kind)
+        parsed, repeated = parse_body(raw, media_type, resource.kind)
         check_kind(api.resources, resource, parsed)
-        value = decode_object(request, resource, parsed, raw, options.validation)
+        value = decode_object(request, resource, parsed, raw, options.validation, repeated)
         return to_stored(resource, value)
 
     value: Object | None = sent()
@@ -49,13 +60,13 @@ async def update(api: Api, request: Request) -> Answer:
     if api.store.latest(api.collection(kept), key) is None:
         return await _create_instead(api, request, resource, value, options)
 
-    def change(_: Object) -> Object:
+    def change(_: Object) -> Changed:
         nonlocal value
         wanted, value = value, None
         if wanted is None:  # the object moved: start again from what was sent
             wanted = sent()
             writing.set_namespace(request, kept, wanted["metadata"])
-        return wanted
+        return Changed(wanted)
 
     entry = await store_changed(api, request, resource, change, options)
     return item_answer(api.dialect, request, kept, entry)
@@ -105,8 +116,10 @@ async def store_changed(
         if current is None:
             raise not_found(ResourceRef(kept.group, kept.name, target.name))
         old = current.object()
-        value = change(old)
-        new = await _prepared(api, request, resource, value, old, options)
+        changed = change(old)
+        if changed.value is old:
+            return current
+        new = await _prepared(api, request, resource, changed, old, options)
         old["metadata"].pop("resourceVersion", None)
         if new == old:
             return current
@@ -125,21 +138,26 @@ async def _prepared(
     api: Api,
     request: Request,
     resource: Resource,
-    value: Object,
+    changed: Changed,
     old: Object,
     options: WriteOptions,
 ) -> Object:
     kept = resource.parent or resource
+    value = changed.value
     context = api.context(request, options.dry_run)
     behaviour = api.behaviour(resource)
     _check_version(kept, request, value["metadata"], old["metadata"])
     carry_over(value["metadata"], old["metadata"])
     writing.drop_repeated_owners(request, value["metadata"])
     writing.default(api, kept, value, context)
+    entries = changed.entries
+    if entries is None:
+        entries = tracked(api, resource, old, value, options)
     if resource.subresource:
         behaviour.prepare_subresource_update(resource.subresource, value, old, context)
     else:
         behaviour.prepare_update(value, old, context)
+    set_entries(value["metadata"], entries)
     attributes = writing.attributes(api, request, UPDATE, value, old, context)
     await api.admission.admit(attributes)
     new = writing.ordered(value)

@@ -93,6 +93,11 @@ class Resource:
         return self.group_version.api_version
 
     @property
+    def body_is_other_type(self) -> bool:
+        """Whether a subresource speaks of something else than its parent's kind."""
+        return self.parent is not None and self.parent.kind != self.kind
+
+    @property
     def takes_path(self) -> bool:
         """Whether the path may go on behind it: a proxy hands the rest to what it stands for."""
         return self.subresource == "proxy"

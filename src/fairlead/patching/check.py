@@ -12,6 +12,7 @@ from typing import Any
 
 from fairlead.patching.field_sets import element_text, value_element
 from fairlead.patching.shapes import Untrackable, item_element, key_default
+from fairlead.patching.wording import plain_text, source_text, type_text
 from fairlead.schema.model import ListOf, MapOf, Scalar, Struct, Type
 
 _Path = tuple[Any, str] | None
@@ -171,43 +172,3 @@ def _scalar(kind: Scalar, value: Any, path: _Path, found: _Found) -> None:
     else:
         why = f"expected any scalar, got &{{{plain_text(value)}}}"
     found.append((path, why))
-
-
-def plain_text(value: Any) -> str:
-    """A value as the reference prints it in passing: `map[a:1 b:[x y]]`."""
-    if isinstance(value, dict):
-        inner = " ".join(f"{name}:{plain_text(item)}" for name, item in sorted(value.items()))
-        return f"map[{inner}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(plain_text, value))}]"
-    return _word(value, str)
-
-
-def source_text(value: Any) -> str:
-    """A value as the reference writes it in source: `map[string]interface {}{"a":1}`."""
-    if isinstance(value, dict):
-        inner = ", ".join(f"{_quote(k)}:{source_text(v)}" for k, v in sorted(value.items()))
-        return f"map[string]interface {{}}{{{inner}}}"
-    if isinstance(value, list):
-        return f"[]interface {{}}{{{', '.join(map(source_text, value))}}}"
-    return _word(value, _quote)
-
-
-def type_text(value: Any) -> str:
-    if isinstance(value, dict):
-        return "map[string]interface {}"
-    if isinstance(value, list):
-        return "[]interface {}"
-    return "bool" if isinstance(value, bool) else "string"
-
-
-def _quote(text: str) -> str:
-    return element_text(value_element(text))[2:-1]
-
-
-def _word(value: Any, text: Callable[[str], str]) -> str:
-    if isinstance(value, str):
-        return text(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "<nil>" if value is None else str(value)

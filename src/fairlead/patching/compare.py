@@ -154,7 +154,7 @@ def _object(shape: Shape, parts: dict[str, _Part], same: _Part | None) -> _Compa
 
 
 def _emptied(old: Any, new: Any, below: Extract) -> _Nodes:
-    """Two values of which at least one is null or empty; they themselves are there on both sides."""
+    """Two values that are there on both sides, at least one of them null or empty."""
     if new:
         return below(new), None
     if old:

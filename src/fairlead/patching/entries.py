@@ -1,7 +1,7 @@
 """The entries of `metadata.managedFields`: who owns which fields, since when, in which version.
 
-Entries are the dictionaries of the object itself, with `fieldsV1` as a set of `field_sets`. They are
-never changed; a new state is a new list.
+Entries are the dictionaries of the object itself, with `fieldsV1` as a set of `field_sets`. They
+are never changed; a new state is a new list.
 """
 
 from __future__ import annotations

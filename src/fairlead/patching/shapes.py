@@ -125,7 +125,7 @@ def _single(kind: Type) -> Single:
 def has_free(kind: Type) -> bool:
     """Whether a value of this type can hold something the model does not describe.
 
-    The recorded owners in an object's metadata do not count: they are never compared field by field.
+    The recorded owners in an object's metadata do not count: nobody owns or compares those.
     """
     return _is_opaque(kind) or any(
         struct.preserve_unknown
@@ -192,19 +192,21 @@ def zero_object(struct: Struct) -> dict[str, Any]:
 
 
 def item_element(kind: ListOf) -> Callable[[Any], str]:
-    """The function that names an item of a keyed list by its key fields, or raises `Untrackable`."""
+    """The function that names an item of a keyed list by its keys, or raises `Untrackable`."""
     fields = kind.element.fields if isinstance(kind.element, Struct) else {}
     defaults = [(name, key_default(fields.get(name))) for name in sorted(kind.keys)]
     if len(defaults) == 1:
         return _one_key(*defaults[0])
-    start = [("," if at else "k:{") + compact_json(name) + ":" for at, (name, _) in
-             enumerate(defaults)]
+    parts = [
+        (name, default, ("," if place else "k:{") + compact_json(name) + ":")
+        for place, (name, default) in enumerate(defaults)
+    ]
 
     def element(item: Any) -> str:
         if type(item) is not dict:
             raise Untrackable
         text = ""
-        for (name, default), before in zip(defaults, start, strict=True):
+        for name, default, before in parts:
             value = item.get(name, default)
             if value is None and name not in item:
                 raise Untrackable

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.patching.check import plain_text
 from fairlead.patching.errors import MalformedPatch, UnsupportedPatch
-from fairlead.patching.strategic_order import in_order
-from fairlead.patching.values import copied, equal, json_type
+from fairlead.patching.strategic_order import in_order, name_of
+from fairlead.patching.values import copied, json_type
+from fairlead.patching.wording import plain_text
 from fairlead.schema.model import Field, ListOf, MapOf, Struct, Type
 
 Object = dict[str, Any]
@@ -69,7 +69,8 @@ def _merged_object(kind: Type | None, original: Object, patch: Object) -> Object
         elif value is None:
             result.pop(name, None)
         elif name not in result:
-            result[name] = _plain(value)
+            if not (isinstance(value, dict) and value.get(DIRECTIVE) == "delete"):
+                result[name] = _plain(value)
         else:
             result[name] = _merged(_field(kind, name), result[name], value)
     return result
@@ -144,7 +145,7 @@ def _merged(field: Field | None, original: Any, patch: Any) -> Any:
 
 def _merged_list(field: Field | None, original: list[Any], patch: list[Any]) -> list[Any]:
     if field is None or not field.merge:
-        return copied_list(patch)
+        return [copied(item) for item in patch]
     if not original and not patch:
         return original
     if _of_objects(original, patch):
@@ -152,11 +153,6 @@ def _merged_list(field: Field | None, original: list[Any], patch: list[Any]) -> 
             raise UnsupportedPatch(f"cannot merge lists without merge key for {field.name}")
         return _merged_items(field, original, patch)
     return in_order(_without_repeats(original + patch), patch, original, "")
-
-
-def copied_list(value: list[Any]) -> list[Any]:
-    made: list[Any] = copied(value)
-    return made
 
 
 def _of_objects(*lists: list[Any]) -> bool:
@@ -170,24 +166,21 @@ def _of_objects(*lists: list[Any]) -> bool:
 
 
 def _without_repeats(values: list[Any]) -> list[Any]:
-    made: list[Any] = []
-    for value in values:
-        if not any(equal(value, known) for known in made):
-            made.append(value)
-    return made
+    return list({name_of(value): value for value in reversed(values)}.values())[::-1]
 
 
 def _merged_items(field: Field, original: list[Any], patch: list[Any]) -> list[Any]:
     key = field.merge_key
     element = field.type.element if isinstance(field.type, ListOf) else None
-    standing, stated, replaced = list(original), [], False
+    stated: list[Object] = []
+    deleted: set[str] = set()
+    replaced = False
     for item in patch:
         directive = item.get(DIRECTIVE)
         if DIRECTIVE not in item:
             stated.append(item)
         elif directive == "delete":
-            wanted = key_value(item, key)
-            standing = [old for old in standing if not equal(old.get(key), wanted)]
+            deleted.add(name_of(_key_value(item, key)))
         elif directive == "replace":
             replaced = True
         elif directive == "merge":
@@ -196,19 +189,21 @@ def _merged_items(field: Field, original: list[Any], patch: list[Any]) -> list[A
             raise _unknown(directive, item)
     if replaced:
         return [_plain(item) for item in stated]
+    standing = [item for item in original if name_of(item.get(key)) not in deleted]
     merged = list(standing)
+    places = {name_of(item.get(key)): place for place, item in reversed([*enumerate(merged)])}
     for item in stated:
-        wanted = key_value(item, key)
-        for position, old in enumerate(merged):
-            if equal(old.get(key), wanted):
-                merged[position] = _merged_object(element, old, item)
-                break
-        else:
+        name = name_of(_key_value(item, key))
+        place = places.get(name)
+        if place is None:
+            places[name] = len(merged)
             merged.append(_plain(item))
+        else:
+            merged[place] = _merged_object(element, merged[place], item)
     return in_order(merged, stated, standing, key)
 
 
-def key_value(item: Any, key: str) -> Any:
+def _key_value(item: Any, key: str) -> Any:
     if not isinstance(item, dict) or key not in item:
         raise UnsupportedPatch(
             f"map: {plain_text(item)} does not contain declared merge key: {key}"
@@ -220,9 +215,8 @@ def _delete_values(result: Object, name: str, values: Any) -> None:
     if values is None:
         result.pop(name, None)
     elif isinstance(values, list) and isinstance(result.get(name), list):
-        result[name] = [
-            item for item in result[name] if not any(equal(item, value) for value in values)
-        ]
+        gone = set(map(name_of, values))
+        result[name] = [item for item in result[name] if name_of(item) not in gone]
 
 
 def _merge_ordered(kind: Type | None, result: Object, patch: Object) -> set[str]:
@@ -254,12 +248,11 @@ def _merge_ordered(kind: Type | None, result: Object, patch: Object) -> set[str]
 
 def _check_order(stated: list[Any], order: list[Any], key: str) -> None:
     """The order of a list must name its elements, and in the order in which it brings them."""
-    following = iter(order)
+    following = iter([name_of(_key_value(item, key) if key else item) for item in order])
     for item in stated:
         if key and isinstance(item, dict) and item.get(DIRECTIVE) == "delete":
             continue
-        wanted = key_value(item, key) if key else item
-        if not any(equal(key_value(name, key) if key else name, wanted) for name in following):
+        if name_of(_key_value(item, key) if key else item) not in following:
             raise UnsupportedPatch(
                 f"The order in patch list:\n{plain_text(stated)}\n doesn't match"
                 f" $setElementOrder list:\n{plain_text(order)}\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.patching.values import compact_json
+from fairlead.patching.values import compact_json, string_json
 
 
 def in_order(merged: list[Any], stated: list[Any], live: list[Any], key: str) -> list[Any]:
@@ -48,4 +48,9 @@ def _places(items: list[Any], key: str) -> dict[str, int]:
 
 
 def _name(item: Any, key: str) -> str:
-    return compact_json(item.get(key) if key and isinstance(item, dict) else item)
+    return name_of(item.get(key) if key and isinstance(item, dict) else item)
+
+
+def name_of(value: Any) -> str:
+    """What tells a scalar, or the value of a merge key, from all others."""
+    return string_json(value) if type(value) is str else compact_json(value)

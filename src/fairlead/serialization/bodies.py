@@ -42,8 +42,8 @@ def _exact_int(text: str) -> int | Number:
     return value if -(2**63) <= value < 2**63 else Number(text)
 
 
-def parse_yaml(raw: bytes) -> Any:
-    """The first document of a YAML stream."""
+def parse_yaml(raw: bytes) -> tuple[Any, list[str]]:
+    """The first document of a YAML stream, and the keys that it repeats."""
     from fairlead.serialization.yaml import YamlError, load
 
     try:

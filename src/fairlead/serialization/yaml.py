@@ -20,7 +20,21 @@ class YamlError(ValueError):
 
 
 class _Loader(_SafeLoader):
-    """Timestamps stay text: JSON has no other way to write them."""
+    """Timestamps stay text: JSON has no other way to write them. Repeated keys are noted."""
+
+    def __init__(self, raw: bytes) -> None:
+        super().__init__(raw)
+        self.repeated: list[str] = []
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen and isinstance(key.value, str):
+                line = key.start_mark.line + 1
+                self.repeated.append(f'line {line}: key "{key.value}" already set in map')
+            elif isinstance(key.value, str):
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -29,17 +43,22 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def load(raw: bytes) -> Any:
-    """The first document, as JSON values with string keys."""
+def load(raw: bytes) -> tuple[Any, list[str]]:
+    """The first document, as JSON values with string keys, and the keys it repeats."""
     loader: Any = _Loader(raw)
     try:
-        return _as_json(loader.get_data()) if loader.check_data() else None
+        value = _as_json(loader.get_data()) if loader.check_data() else None
+        return value, sorted(loader.repeated, key=_line)
     except yaml.MarkedYAMLError as error:
         raise YamlError(f"yaml: {_place(error)}{error.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise YamlError(f"yaml: {error}") from None
     finally:
         loader.dispose()
+
+
+def _line(text: str) -> int:
+    return int(text.split(" ", 2)[1].rstrip(":"))
 
 
 def _place(error: yaml.MarkedYAMLError) -> str:

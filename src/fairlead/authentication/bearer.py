@@ -1,0 +1,161 @@
+"""Bearer tokens: reading them from a request, asking the methods that know tokens, and keeping
+what they said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+from time import time
+from typing import Protocol
+
+from fairlead.authentication.chain import Credentials, Rejected
+from fairlead.authentication.user import User
+
+Audiences = tuple[str, ...]
+# An object that a token stands or falls with: our name for its resource, and its storage key.
+Anchor = tuple[str, str]
+
+INVALID = "invalid bearer token"
+_SPACE_WARNING = (
+    "the provided Authorization header contains extra space before the bearer token, and is ignored"
+)
+_MOST_CACHED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A token that was found good.
+
+    `audiences` are those of the wanted ones for which it is good. It may be remembered until the
+    unix time `until` and while nothing happens to its `anchors`.
+    """
+
+    user: User
+    audiences: Audiences
+    until: float = inf
+    anchors: tuple[Anchor, ...] = ()
+
+
+class TokenMethod(Protocol):
+    """One kind of token. None: not one of mine. Rejected: mine, and wrong."""
+
+    async def check(self, token: str, audiences: Audiences) -> Grant | None: ...
+
+
+def bearer_token(header: str) -> tuple[str, bool]:
+    """The token of an Authorization header, or nothing, and whether it is ignored only because of
+    a second space."""
+    parts = header.strip().split(" ", 2)
+    if len(parts) < 2 or parts[0].lower() != "bearer":
+        return "", False
+    return parts[1], not parts[1] and len(parts) == 3
+
+
+def as_header_text(token: str) -> str:
+    """A token as header values are read: one character a byte."""
+    return token.encode().decode("latin-1")
+
+
+def common(listed: Iterable[str], known: Audiences) -> Audiences:
+    """The listed audiences that are known, in the order of the list."""
+    return tuple(audience for audience in listed if audience in known)
+
+
+class TokenCache:
+    """Header value to grant. Objects that grants are anchored in call `forget` when they change,
+    so a revoked token stops working with the commit that revokes it."""
+
+    def __init__(self) -> None:
+        self._grants: dict[str, Grant] = {}
+        self._anchored: dict[Anchor, set[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._grants)
+
+    def get(self, header: str) -> User | None:
+        grant = self._grants.get(header)
+        if grant is None:
+            return None
+        if time() < grant.until:
+            return grant.user
+        self._drop(header)
+        return None
+
+    def add(self, header: str, grant: Grant) -> None:
+        if time() >= grant.until:
+            return
+        if len(self._grants) >= _MOST_CACHED:
+            self._drop(next(iter(self._grants)))
+        self._grants[header] = grant
+        for anchor in grant.anchors:
+            self._anchored.setdefault(anchor, set()).add(header)
+
+    def forget(self, anchor: Anchor) -> None:
+        """Ask again for every token that is anchored in an object."""
+        for header in tuple(self._anchored.get(anchor, ())):
+            self._drop(header)
+
+    def clear(self) -> None:
+        self._grants.clear()
+        self._anchored.clear()
+
+    def _drop(self, header: str) -> None:
+        grant = self._grants.pop(header, None)
+        for anchor in grant.anchors if grant is not None else ():
+            headers = self._anchored.get(anchor)
+            if headers is not None:
+                headers.discard(header)
+                if not headers:
+                    del self._anchored[anchor]
+
+
+class BearerTokens:
+    """The method that reads bearer tokens and asks the token methods in their order."""
+
+    def __init__(self, methods: Sequence[TokenMethod], audiences: Audiences) -> None:
+        self._methods = tuple(methods)
+        self.audiences = audiences
+        self.cache = TokenCache()
+
+    async def authenticate(self, request: Credentials) -> User | None:
+        header = request.header(b"authorization")
+        if not header:
+            return None
+        known = self.cache.get(header)
+        if known is not None:
+            return known
+        token, spaced = bearer_token(header)
+        if not token:
+            if spaced:
+                request.warn(_SPACE_WARNING)
+            return None
+        grant = await self.check(token, self.audiences)
+        if header == f"Bearer {token}":  # other spellings of a good token must not fill the cache
+            self.cache.add(header, grant)
+        return grant.user
+
+    async def check(self, token: str, audiences: Audiences) -> Grant:
+        """What the first method that knows a token grants; raises Rejected."""
+        reasons: list[str] = []
+        shown: dict[str, str] = {}
+        for method in self._methods:
+            try:
+                grant = await method.check(token, audiences)
+            except Rejected as rejection:
+                reasons += rejection.reasons
+                shown["message"] = rejection.message
+                continue
+            if grant is not None:
+                return grant
+        raise Rejected(*(reasons or (INVALID,)), **shown)
+
+    async def review(self, token: str, audiences: Audiences) -> Grant:
+        """What a TokenReview is told of a token; raises Rejected."""
+        read, _ = bearer_token(f"Bearer {token}")
+        if not read:
+            raise Rejected(INVALID)
+        try:
+            return await self.check(as_header_text(read), audiences or self.audiences)
+        except Rejected as rejection:
+            raise Rejected(INVALID, *rejection.reasons) from None

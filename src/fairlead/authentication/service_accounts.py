@@ -1,0 +1,243 @@
+"""Service account tokens: signed by us (or by someone whose key we were given), good while the
+account and the object they are bound to exist.
+
+There are two kinds. A bound token has audiences, an expiry and maybe a Pod or Secret it is bound
+to. A legacy token stands in a Secret, has neither, and is good while that Secret holds it.
+"""
+
+from __future__ import annotations
+
+import hmac
+from base64 import b64decode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from time import time
+from typing import Any
+
+from fairlead.authentication.account_names import (
+    account_groups,
+    account_user_name,
+    split_account_name,
+)
+from fairlead.authentication.bearer import Anchor, Audiences, Grant, common
+from fairlead.authentication.chain import Rejected
+from fairlead.authentication.keys import PublicKey
+from fairlead.authentication.tokens import (
+    BadToken,
+    Claims,
+    audiences,
+    seconds,
+    unverified,
+    verified_by_any,
+)
+from fairlead.authentication.user import User, with_authenticated_group
+from fairlead.dialect import Dialect
+
+Object = dict[str, Any]
+# Reads an object: our name for its resource, namespace, name.
+Lookup = Callable[[str, str, str], Object | None]
+
+ACCOUNTS, SECRETS, PODS = "core/v1/serviceaccounts", "core/v1/secrets", "core/v1/pods"
+_SKEW = 60.0  # seconds by which the clock of another signer may be ahead
+_INVALIDATED = "service account token has been invalidated"
+
+
+@dataclass(frozen=True, slots=True)
+class AccountClaims:
+    """How the private claims are called in a dialect."""
+
+    bound: str
+    legacy_issuer: str
+    namespace: str
+    secret_name: str
+    account_name: str
+    account_uid: str
+    pod_name_extra: str
+    pod_uid_extra: str
+
+
+def account_claims(dialect: Dialect) -> AccountClaims:
+    def legacy(name: str) -> str:
+        return dialect.label(f"@/serviceaccount/{name}")
+
+    return AccountClaims(
+        bound=dialect.label_domain,
+        legacy_issuer=f"{dialect.own_service}/serviceaccount",
+        namespace=legacy("namespace"),
+        secret_name=legacy("secret.name"),
+        account_name=legacy("service-account.name"),
+        account_uid=legacy("service-account.uid"),
+        pod_name_extra=dialect.label("authentication.@/pod-name"),
+        pod_uid_extra=dialect.label("authentication.@/pod-uid"),
+    )
+
+
+class ServiceAccountTokens:
+    """Checks both kinds of token. `own_audiences` are those that a token without any has."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        issuers: Sequence[str],
+        keys: Sequence[PublicKey],
+        own_audiences: Audiences,
+        lookup: Lookup,
+        *,
+        look_up_legacy: bool = True,
+    ) -> None:
+        self._names = account_claims(dialect)
+        self._issuers = frozenset(issuers)
+        self._keys = tuple(keys)
+        self._own_audiences = own_audiences
+        self._lookup = lookup
+        self._look_up_legacy = look_up_legacy
+
+    async def check(self, token: str, wanted: Audiences) -> Grant | None:
+        read = unverified(token)
+        if read is None:
+            return None
+        header, claims = read
+        issuer = claims.get("iss")
+        if not isinstance(issuer, str):
+            return None
+        legacy = issuer == self._names.legacy_issuer
+        if not legacy and issuer not in self._issuers:
+            return None
+        try:
+            claims = verified_by_any(token, header.get("kid"), self._keys)
+            found = self._audiences(claims, wanted)
+            until = _check_times(claims)
+        except BadToken as error:
+            raise Rejected(str(error)) from None
+        if legacy:
+            return self._legacy(token, claims, found, until)
+        return self._bound(claims, found, until)
+
+    def _audiences(self, claims: Claims, wanted: Audiences) -> Audiences:
+        offered = audiences(claims) or self._own_audiences
+        found = common(wanted, offered)
+        if not found and self._own_audiences:
+            raise BadToken(
+                f"token audiences {_quoted(offered)} is invalid for the target audiences"
+                f" {_quoted(wanted)}"
+            )
+        return found
+
+    def _bound(self, claims: Claims, found: Audiences, until: float) -> Grant:
+        own = _mapping(claims.get(self._names.bound))
+        namespace = _text(own.get("namespace"))
+        account = _mapping(own.get("serviceaccount"))
+        name, uid = _text(account.get("name")), _text(account.get("uid"))
+        if not (namespace and name and uid):
+            raise Rejected("service account token claims are incomplete")
+        anchors = [self._check_account(namespace, name, uid)]
+        for kind, resource in (("secret", SECRETS), ("pod", PODS)):
+            if own.get(kind) is not None:
+                anchors.append(self._check_bound(resource, kind, namespace, _mapping(own[kind])))
+        user = self._user(namespace, name, uid, _mapping(own.get("pod")))
+        return Grant(user, found, until, tuple(anchors))
+
+    def _legacy(self, token: str, claims: Claims, found: Audiences, until: float) -> Grant:
+        names = self._names
+        subject = _text(claims.get("sub"))
+        namespace, secret_name, name, uid = (
+            _text(claims.get(claim))
+            for claim in (names.namespace, names.secret_name, names.account_name, names.account_uid)
+        )
+        for value, shown in (
+            (subject, "sub"),
+            (namespace, "namespace"),
+            (secret_name, "secretName"),
+            (name, "serviceAccountName"),
+            (uid, "serviceAccountUID"),
+        ):
+            if not value:
+                raise Rejected(f"{shown} claim is missing")
+        if split_account_name(subject) != (namespace, name):
+            raise Rejected("sub claim is invalid")
+        user = self._user(namespace, name, uid, {})
+        if not self._look_up_legacy:
+            return Grant(user, found, until)
+        anchors = (
+            self._check_copy(namespace, secret_name, token),
+            self._check_account(namespace, name, uid),
+        )
+        return Grant(user, found, until, anchors)
+
+    def _check_account(self, namespace: str, name: str, uid: str) -> Anchor:
+        account = self._lookup(ACCOUNTS, namespace, name)
+        if account is None:
+            raise Rejected(f'serviceaccounts "{name}" not found')
+        if _is_past(account):
+            raise Rejected(f"service account {namespace}/{name} has been deleted")
+        current = account["metadata"]["uid"]
+        if current != uid:
+            raise Rejected(f"service account UID ({current}) does not match claim ({uid})")
+        return ACCOUNTS, f"{namespace}/{name}"
+
+    def _check_bound(self, resource: str, kind: str, namespace: str, ref: Claims) -> Anchor:
+        name, uid = _text(ref.get("name")), _text(ref.get("uid"))
+        value = self._lookup(resource, namespace, name) if name else None
+        if value is None or _is_past(value):
+            raise Rejected(_INVALIDATED)
+        current = value["metadata"]["uid"]
+        if current != uid:
+            raise Rejected(
+                f"{kind} UID ({current}) does not match service account {kind} ref claim ({uid})"
+            )
+        return resource, f"{namespace}/{name}"
+
+    def _check_copy(self, namespace: str, name: str, token: str) -> Anchor:
+        secret = self._lookup(SECRETS, namespace, name)
+        if secret is None or secret["metadata"].get("deletionTimestamp"):
+            raise Rejected(_INVALIDATED)
+        kept = b64decode((secret.get("data") or {}).get("token", ""))
+        if not hmac.compare_digest(kept, token.encode()):
+            raise Rejected("service account token does not match server's copy")
+        return SECRETS, f"{namespace}/{name}"
+
+    def _user(self, namespace: str, name: str, uid: str, pod: Claims) -> User:
+        extra: dict[str, tuple[str, ...]] = {}
+        if pod:
+            extra = {
+                self._names.pod_name_extra: (_text(pod.get("name")),),
+                self._names.pod_uid_extra: (_text(pod.get("uid")),),
+            }
+        groups = account_groups(namespace)
+        return with_authenticated_group(
+            User(account_user_name(namespace, name), uid, groups, extra)
+        )
+
+
+def _check_times(claims: Claims) -> float:
+    """Until when the token is good; no leeway at its end, where the issuer's clock is ours."""
+    now = time()
+    expiry = seconds(claims, "exp")
+    if expiry is not None and now >= expiry:
+        raise BadToken("service account token has expired")
+    for name in ("nbf", "iat"):
+        start = seconds(claims, name)
+        if start is not None and start > now + _SKEW:
+            raise BadToken("service account token is not valid yet")
+    return inf if expiry is None else expiry
+
+
+def _is_past(value: Object) -> bool:
+    """Whether an object's time is up: a Pod's containers may use its token in the grace period."""
+    from fairlead.schema.times import parse_time
+
+    moment = value["metadata"].get("deletionTimestamp")
+    return moment is not None and parse_time(moment).timestamp() <= time()
+
+
+def _mapping(value: object) -> Claims:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    return "[" + " ".join(f'"{text}"' for text in texts) + "]"

@@ -1,0 +1,133 @@
+"""RBAC: roles, and bindings that give them to users, groups and service accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.authentication.user import User
+from fairlead.authorization.attributes import Attributes
+from fairlead.authorization.bindings import Binding, Grants, RoleKey, Scope
+from fairlead.authorization.chain import Epoch, ImmediateMode
+from fairlead.authorization.decision import NO_OPINION, Decision, UserRules, joined_errors
+from fairlead.authorization.following import Follow
+from fairlead.authorization.rules import CompiledRules, Rule, question
+from fairlead.dialect import Dialect
+from fairlead.kinds.causes import quote
+from fairlead.storage.entry import Entry
+
+ROLES = "rbac/v1/roles"
+CLUSTER_ROLES = "rbac/v1/clusterroles"
+ROLE_BINDINGS = "rbac/v1/rolebindings"
+CLUSTER_ROLE_BINDINGS = "rbac/v1/clusterrolebindings"
+
+_ROLE_RESOURCES = {"Role": "role", "ClusterRole": "clusterrole"}
+
+
+class Rbac(ImmediateMode):
+    """The compiled roles and bindings, kept current change by change."""
+
+    def __init__(self, dialect: Dialect, epoch: Epoch) -> None:
+        self._group = dialect.group_name("rbac.authorization.@")
+        self._epoch = epoch
+        self._roles: dict[RoleKey, CompiledRules] = {}
+        self._scopes: dict[str, Scope] = {"": Scope()}
+
+    def follow(self, follow: Follow) -> None:
+        for key in (ROLES, CLUSTER_ROLES):
+            follow(key, self._role_changed)
+        for key in (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS):
+            follow(key, self._binding_changed)
+
+    def _role_changed(self, entry: Entry) -> None:
+        key = (entry.namespace, entry.name)
+        if entry.deleted:
+            self._roles.pop(key, None)
+        else:
+            self._roles[key] = CompiledRules(entry.object().get("rules") or ())
+        self._epoch.advance()
+
+    def _binding_changed(self, entry: Entry) -> None:
+        namespace = entry.namespace
+        scope = self._scopes.setdefault(namespace, Scope())
+        if entry.deleted:
+            scope.remove(entry.name)
+        else:
+            scope.put(Binding(namespace, entry.name, entry.object()))
+        if namespace and not scope.bindings:
+            del self._scopes[namespace]
+        self._epoch.advance()
+
+    def decide(self, attributes: Attributes) -> Decision:
+        asked = question(attributes)
+        roles = self._roles
+        missing: list[str] = []
+        for grants in self._grants(attributes.user, attributes.namespace):
+            for key, bindings in grants.items():
+                rules = roles.get(key)
+                if rules is None:
+                    missing += [self._missing(binding) for binding in bindings.values()]
+                elif rules.allow(asked):
+                    binding = bindings[min(bindings)]
+                    why = f"RBAC: allowed by {binding.explain(attributes.user)}"
+                    return Decision(allowed=True, reason=why)
+        return Decision(reason=f"RBAC: {joined_errors(missing)}") if missing else NO_OPINION
+
+    def _grants(self, user: User, namespace: str) -> Iterator[Grants]:
+        yield from self._scopes[""].grants(user)
+        if namespace:
+            scope = self._scopes.get(namespace)
+            if scope is not None:
+                yield from scope.grants(user)
+
+    def _missing(self, binding: Binding, resources: dict[str, str] = _ROLE_RESOURCES) -> str:
+        resource = resources.get(binding.role_kind)
+        if resource is None:
+            return f"unsupported role reference kind: {quote(binding.role_kind)}"
+        return f"{resource}.{self._group} {quote(binding.role[1])} not found"
+
+    def role_rules(self, key: RoleKey) -> list[Rule] | None:
+        """The rules of a role, None if there is none; ("", name) for a ClusterRole."""
+        found = self._roles.get(key)
+        return found.rules if found is not None else None
+
+    def held_rules(self, user: User, namespace: str) -> tuple[list[Rule], list[Binding]]:
+        """The rules that bindings give a user in a namespace (and everywhere), in the order of
+        the bindings' names, and the bindings whose role is missing."""
+        rules: list[Rule] = []
+        dangling: list[Binding] = []
+        for scope_name in ("", namespace) if namespace else ("",):
+            scope = self._scopes.get(scope_name)
+            if scope is None:
+                continue
+            bound: dict[str, Binding] = {}
+            for grants in scope.grants(user):
+                for bindings in grants.values():
+                    bound |= bindings
+            for _, binding in sorted(bound.items()):
+                found = self._roles.get(binding.role)
+                if found is None:
+                    dangling.append(binding)
+                else:
+                    rules += found.rules
+        return rules, dangling
+
+    def rules_for(self, user: User, namespace: str) -> UserRules:
+        rules, dangling = self.held_rules(user, namespace)
+        return UserRules(
+            [_part(rule, _RESOURCE_PARTS) for rule in rules if rule.get("resources")],
+            [_part(rule, _PATH_PARTS) for rule in rules if rule.get("nonResourceURLs")],
+            errors=[self._missing(binding) for binding in dangling],
+        )
+
+    def dangling_errors(self, bindings: list[Binding]) -> str:
+        """What is said of missing roles where they are looked up in the store."""
+        plural = {kind: f"{resource}s" for kind, resource in _ROLE_RESOURCES.items()}
+        return joined_errors([self._missing(binding, plural) for binding in bindings])
+
+
+_RESOURCE_PARTS = ("verbs", "apiGroups", "resources", "resourceNames")
+_PATH_PARTS = ("verbs", "nonResourceURLs")
+
+
+def _part(rule: Rule, names: tuple[str, ...]) -> Rule:
+    return {name: rule[name] for name in names if rule.get(name)}

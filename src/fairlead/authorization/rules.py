@@ -1,0 +1,132 @@
+"""Policy rules, compiled so that a question costs a few look-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from fairlead.authorization.attributes import Attributes
+
+Rule = dict[str, Any]
+ALL = "*"
+
+
+class _ResourceRule(NamedTuple):
+    """A rule for one resource; None means any."""
+
+    verbs: frozenset[str] | None
+    groups: frozenset[str] | None
+    names: frozenset[str] | None
+
+
+class _PathRule(NamedTuple):
+    verbs: frozenset[str] | None
+    paths: frozenset[str]
+    prefixes: tuple[str, ...]
+
+
+class Question(NamedTuple):
+    """Attributes in the form in which rules are asked; made once for all roles of a user.
+
+    `resources` are the ways in which a rule can name the resource. None of them is `pods/*`,
+    which names nothing.
+    """
+
+    verb: str
+    group: str
+    resources: tuple[str, ...]
+    name: str
+    path: str
+    is_resource: bool
+
+
+def question(attributes: Attributes) -> Question:
+    if attributes.subresource:
+        resources = (attributes.full_resource, ALL, f"*/{attributes.subresource}")
+    else:
+        resources = (attributes.resource, ALL)
+    return Question(
+        attributes.verb,
+        attributes.group,
+        resources,
+        attributes.name,
+        attributes.path,
+        attributes.is_resource,
+    )
+
+
+class CompiledRules:
+    """The rules of one role. `rules` keeps them as they were written."""
+
+    __slots__ = ("_by_resource", "_paths", "rules")
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = list(rules)
+        self._by_resource: dict[str, list[_ResourceRule]] = {}
+        self._paths: list[_PathRule] = []
+        for rule in self.rules:
+            self._add(rule)
+
+    def _add(self, rule: Rule) -> None:
+        verbs = _any_or_set(rule.get("verbs"))
+        resources = rule.get("resources")
+        if resources:
+            names = rule.get("resourceNames")
+            compiled = _ResourceRule(
+                verbs, _any_or_set(rule.get("apiGroups")), frozenset(names) if names else None
+            )
+            for resource in dict.fromkeys(resources):
+                self._by_resource.setdefault(resource, []).append(compiled)
+        paths = rule.get("nonResourceURLs")
+        if paths:
+            prefixes = tuple(path.rstrip(ALL) for path in paths if path.endswith(ALL))
+            self._paths.append(_PathRule(verbs, frozenset(paths), prefixes))
+
+    def allow(self, asked: Question) -> bool:
+        if not asked.is_resource:
+            return self._allow_path(asked.verb, asked.path)
+        by_resource = self._by_resource
+        verb, group, resources, name = asked[:4]
+        for resource in resources:
+            found = by_resource.get(resource)
+            if found is not None:
+                for verbs, groups, names in found:
+                    if (
+                        (verbs is None or verb in verbs)
+                        and (groups is None or group in groups)
+                        and (names is None or name in names)
+                    ):
+                        return True
+        return False
+
+    def _allow_path(self, verb: str, path: str) -> bool:
+        for verbs, paths, prefixes in self._paths:
+            if verbs is not None and verb not in verbs:
+                continue
+            if path in paths or (prefixes and path.startswith(prefixes)):
+                return True
+        return False
+
+    def covers(self, rule: Rule) -> bool:
+        """Whether one rule here grants at least an atomic rule (see `coverage.atoms`): one verb
+        on one path, or on one resource of one group and at most one name."""
+        (verb,) = rule["verbs"]
+        if rule.get("nonResourceURLs"):
+            return self._allow_path(verb, rule["nonResourceURLs"][0])
+        (group,), (resource,) = rule["apiGroups"], rule["resources"]
+        name = rule.get("resourceNames", [None])[0]
+        _, slash, subresource = resource.partition("/")
+        ways = (resource, ALL, f"*/{subresource}") if slash else (resource, ALL)
+        return any(
+            (verbs is None or verb in verbs)
+            and (groups is None or group in groups)
+            and (names is None or (name is not None and name in names))
+            for way in ways
+            for verbs, groups, names in self._by_resource.get(way, ())
+        )
+
+
+def _any_or_set(values: list[str] | None) -> frozenset[str] | None:
+    """None if the values hold the wildcard, which stands for any."""
+    found = frozenset(values or ())
+    return None if ALL in found else found

@@ -1,0 +1,89 @@
+"""Keeping `metadata.managedFields` on the way of a write."""
+
+from __future__ import annotations
+
+from fairlead.endpoints.api import Api, Object
+from fairlead.endpoints.parameters import WriteOptions
+from fairlead.kinds.conversion import from_stored, to_stored
+from fairlead.kinds.resources import Resource
+from fairlead.patching.entries import Entry
+from fairlead.patching.field_sets import EMPTY, FieldSet, of
+from fairlead.patching.ownership import OneVersion, track_update
+from fairlead.patching.prune import Versions
+from fairlead.patching.values import copied
+from fairlead.schema.model import Struct
+from fairlead.schema.times import now
+
+_STATUS: FieldSet = of(("f:status",))
+_BUT_STATUS: FieldSet = of(("f:spec",))
+
+
+class ServedVersions:
+    """The versions in which a resource is served, seen from the version of a request."""
+
+    def __init__(self, resource: Resource, others: dict[str, Resource]) -> None:
+        self._resource = resource
+        self._others = others
+
+    def struct(self, api_version: str) -> Struct | None:
+        found = self._others.get(api_version)
+        return found.struct if found is not None else None
+
+    def convert(self, value: Object, api_version: str) -> Object:
+        if api_version == self._resource.api_version:
+            return value
+        stored = to_stored(self._resource, copied(value))
+        return from_stored(self._others[api_version], stored)
+
+
+def versions_of(api: Api, resource: Resource) -> Versions:
+    """How owners that speak other versions of a resource are understood."""
+    served = {
+        found.resources[resource.name].api_version: found.resources[resource.name]
+        for found in api.resources.groups.get(resource.group, {}).values()
+        if resource.name in found.resources
+    }
+    stored = api.stored(resource)
+    served.setdefault(stored.api_version, stored)
+    if len(served) == 1:
+        return OneVersion(resource.api_version, resource.struct)
+    return ServedVersions(resource, served)
+
+
+def ignored_fields(resource: Resource) -> FieldSet:
+    """What a request cannot write: the status of the main resource, the rest of a status."""
+    if resource.subresource:
+        return _BUT_STATUS
+    return _STATUS if "status" in resource.subresources else EMPTY
+
+
+def tracked(
+    api: Api,
+    resource: Resource,
+    live: Object | None,
+    new: Object,
+    options: WriteOptions,
+) -> list[Entry]:
+    """The entries after a write other than apply; both objects are in the stored version."""
+    kept = resource.parent or resource
+    if not kept.is_stored_here:
+        live = from_stored(kept, copied(live)) if live is not None else None
+        new = from_stored(kept, copied(new))
+    return track_update(
+        versions_of(api, kept),
+        live,
+        new,
+        manager=options.manager,
+        api_version=kept.api_version,
+        now=now(),
+        dialect=api.dialect,
+        subresource=resource.subresource,
+        ignored=ignored_fields(resource),
+    )
+
+
+def set_entries(metadata: Object, entries: list[Entry]) -> None:
+    if entries:
+        metadata["managedFields"] = entries
+    else:
+        metadata.pop("managedFields", None)

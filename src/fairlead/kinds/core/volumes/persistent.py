@@ -1,0 +1,110 @@
+"""The sources of persistent volumes: those of pods, with secrets named in full."""
+
+from __future__ import annotations
+
+from fairlead.kinds.behaviour import Object
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
+from fairlead.kinds.core.volumes import PATHS_BESIDE, PATHS_INSIDE, SOURCES
+from fairlead.kinds.core.volumes.iscsi import check_iscsi
+from fairlead.kinds.core.volumes.projections import MORE_THAN_ONE
+from fairlead.kinds.core.volumes.sources import (
+    Check,
+    check_local,
+    cinder,
+    csi_driver_name,
+    requires,
+    storage_os,
+)
+from fairlead.schema.names import dns_label, dns_subdomain
+
+
+def _glusterfs(source: Object, path: str, causes: Causes, context: Context) -> None:
+    requires("endpoints", "path")(source, path, causes, context)
+    namespace = source.get("endpointsNamespace")
+    if namespace is None:
+        return
+    field = f"{path}.endpointsNamespace"
+    if not namespace:
+        detail = "if the endpointnamespace is set, it must be a valid namespace name"
+        causes.invalid(field, namespace, detail)
+    else:
+        causes.invalid_each(field, namespace, dns_label(namespace))
+
+
+def _azure_file(source: Object, path: str, causes: Causes, context: Context) -> None:
+    requires("secretName", "shareName")(source, path, causes, context)
+    if source.get("secretNamespace") == "":
+        causes.required(f"{path}.secretNamespace")
+
+
+_CSI_SECRETS = (
+    "controllerPublishSecretRef",
+    "controllerExpandSecretRef",
+    "nodePublishSecretRef",
+    "nodeExpandSecretRef",
+)
+
+
+def _csi(source: Object, path: str, causes: Causes, context: Context) -> None:
+    csi_driver_name(source["driver"], f"{path}.driver", causes)
+    if not source["volumeHandle"]:
+        causes.required(f"{path}.volumeHandle")
+    for name in _CSI_SECRETS:
+        if source.get(name) is not None:
+            _check_secret(source[name], f"{path}.{name}", causes)
+
+
+def _check_secret(reference: Object, path: str, causes: Causes) -> None:
+    for name, rule in (("name", dns_subdomain), ("namespace", dns_label)):
+        value = reference.get(name, "")
+        if not value:
+            causes.required(f"{path}.{name}")
+        else:
+            causes.invalid_each(f"{path}.{name}", value, rule(value))
+
+
+PERSISTENT_SOURCES: dict[str, Check | None] = {
+    "hostPath": SOURCES["hostPath"],
+    "gcePersistentDisk": SOURCES["gcePersistentDisk"],
+    "awsElasticBlockStore": SOURCES["awsElasticBlockStore"],
+    "glusterfs": _glusterfs,
+    "flocker": SOURCES["flocker"],
+    "nfs": SOURCES["nfs"],
+    "rbd": SOURCES["rbd"],
+    "quobyte": SOURCES["quobyte"],
+    "cephfs": SOURCES["cephfs"],
+    "iscsi": None,  # checked with the volume's name
+    "cinder": cinder(with_namespace=True),
+    "fc": SOURCES["fc"],
+    "flexVolume": SOURCES["flexVolume"],
+    "azureFile": _azure_file,
+    "vsphereVolume": SOURCES["vsphereVolume"],
+    "photonPersistentDisk": SOURCES["photonPersistentDisk"],
+    "portworxVolume": SOURCES["portworxVolume"],
+    "azureDisk": SOURCES["azureDisk"],
+    "scaleIO": SOURCES["scaleIO"],
+    "local": check_local,
+    "storageos": storage_os(with_namespace=True),
+    "csi": _csi,
+}
+
+
+def check_persistent_sources(
+    spec: Object, volume_name: str, path: str, causes: Causes, context: Context
+) -> list[str]:
+    """Check the sources of a PersistentVolumeSpec; gives the names of those that it has. What
+    belongs to one source in particular (node affinity of local volumes, ...) is the kind's."""
+    given = [name for name in PERSISTENT_SOURCES if spec.get(name) is not None]
+    if not given:
+        causes.required(path, "must specify a volume type")
+    for index, name in enumerate(given):
+        inside = f"{path}.{PATHS_INSIDE.get(name, name)}"
+        check = PERSISTENT_SOURCES[name]
+        if index:
+            causes.forbidden(f"{path}.{PATHS_BESIDE.get(name, name)}", MORE_THAN_ONE)
+        elif check is None:
+            check_iscsi(spec[name], inside, causes, persistent_name=volume_name)
+        else:
+            check(spec[name], inside, causes, context)
+    return given
