@@ -170,35 +170,34 @@ _SCALARS: dict[str, st.SearchStrategy[Any]] = {
 
 
 @cache
-def values_of(kind: Type, depth: int = 6) -> st.SearchStrategy[Any]:
-    """Values of a type, not null and, where the depth allows it, not empty."""
+def values_of(kind: Type, first_key: bool = False, depth: int = 6) -> st.SearchStrategy[Any]:
+    """Values of a type, not null and, where the depth allows it, not empty.
+
+    With `first_key` the items of a keyed list differ in its first key already, which is the one
+    that strategic merge goes by.
+    """
     if isinstance(kind, Scalar):
         return _SCALARS.get(kind.name, _names)
     if isinstance(kind, MapOf):
-        return st.dictionaries(_names, values_of(kind.element, depth - 1), min_size=1, max_size=3)
+        values = values_of(kind.element, first_key, depth - 1)
+        return st.dictionaries(_names, values, min_size=1, max_size=3)
     if isinstance(kind, ListOf):
-        return _lists_of(kind, depth)
-    known = [name for name, field in kind.fields.items() if depth > 0 or _is_flat(field.type)]
-    required = {
-        name: values_of(field.type, depth - 1)
+        return _lists_of(kind, first_key, depth)
+    optional = {
+        name: values_of(field.type, first_key, depth - 1)
         for name, field in kind.fields.items()
-        if name == "name"
+        if depth > 0 or (isinstance(field.type, Scalar) and not field.type.is_opaque)
     }
-    optional = {name: values_of(kind.fields[name].type, depth - 1) for name in known}
     if not optional:
         return st.just({})
     chosen = st.lists(st.sampled_from(sorted(optional)), min_size=1, max_size=4, unique=True)
     return chosen.flatmap(
-        lambda names: st.fixed_dictionaries(required | {name: optional[name] for name in names})
+        lambda names: st.fixed_dictionaries({name: optional[name] for name in names})
     )
 
 
-def _is_flat(kind: Type) -> bool:
-    return isinstance(kind, Scalar) and not kind.is_opaque
-
-
-def _lists_of(kind: ListOf, depth: int) -> st.SearchStrategy[list[Any]]:
-    items = values_of(kind.element, depth - 1)
+def _lists_of(kind: ListOf, first_key: bool, depth: int) -> st.SearchStrategy[list[Any]]:
+    items = values_of(kind.element, first_key, depth - 1)
     if kind.kind == "set":
         return st.lists(items, min_size=1, max_size=4, unique=True)
     if kind.kind == "atomic":
@@ -208,14 +207,14 @@ def _lists_of(kind: ListOf, depth: int) -> st.SearchStrategy[list[Any]]:
     keys = {key: values_of(fields[key].type) for key in kind.keys}
 
     def name(item: Object) -> tuple[Any, ...]:
-        return tuple(item.get(key, fields[key].default) for key in kind.keys)
+        return tuple(item[key] for key in kind.keys[: 1 if first_key else None])
 
     keyed = st.tuples(items, st.fixed_dictionaries(keys)).map(lambda pair: {**pair[0], **pair[1]})
     return st.lists(keyed, min_size=1, max_size=3, unique_by=name)
 
 
-def objects_of(kind: Struct, api_version: str = "v1") -> st.SearchStrategy[Object]:
-    """Whole objects of a kind, named `a`, with labels or without."""
+def objects_of(kind: Struct, *, first_key: bool = False) -> st.SearchStrategy[Object]:
+    """Whole objects of a kind, named `a`, with labels or without, and without a status."""
     body = [name for name in kind.fields if name not in ("apiVersion", "kind", "metadata", "status")]
     labels = st.one_of(st.none(), st.dictionaries(_names, _names, min_size=1, max_size=3))
 
@@ -224,10 +223,9 @@ def objects_of(kind: Struct, api_version: str = "v1") -> st.SearchStrategy[Objec
         metadata: Object = {"name": "a"}
         if with_labels:
             metadata["labels"] = with_labels
-        head = {"apiVersion": api_version, "kind": kind.name, "metadata": metadata}
-        return {**head, **content}
+        return {"apiVersion": "v1", "kind": kind.name, "metadata": metadata, **content}
 
-    fields = {name: values_of(kind.fields[name].type) for name in body}
+    fields = {name: values_of(kind.fields[name].type, first_key) for name in body}
     content = st.lists(st.sampled_from(body), max_size=5, unique=True).flatmap(
         lambda names: st.fixed_dictionaries({name: fields[name] for name in names})
     )

@@ -33,6 +33,7 @@ from fairlead.authentication.tokens import (
 )
 from fairlead.authentication.user import User, with_authenticated_group
 from fairlead.dialect import Dialect
+from fairlead.schema.times import parse_time
 
 Object = dict[str, Any]
 # Reads an object: our name for its resource, namespace, name.
@@ -131,12 +132,15 @@ class ServiceAccountTokens:
         name, uid = _text(account.get("name")), _text(account.get("uid"))
         if not (namespace and name and uid):
             raise Rejected("service account token claims are incomplete")
-        anchors = [self._check_account(namespace, name, uid)]
+        anchors = [(ACCOUNTS, f"{namespace}/{name}")]
+        ends = [until, self._check_account(namespace, name, uid)]
         for kind, resource in (("secret", SECRETS), ("pod", PODS)):
             if own.get(kind) is not None:
-                anchors.append(self._check_bound(resource, kind, namespace, _mapping(own[kind])))
+                ref = _mapping(own[kind])
+                ends.append(self._check_bound(resource, kind, namespace, ref))
+                anchors.append((resource, f"{namespace}/{ref['name']}"))
         user = self._user(namespace, name, uid, _mapping(own.get("pod")))
-        return Grant(user, found, until, tuple(anchors))
+        return Grant(user, found, min(ends), tuple(anchors))
 
     def _legacy(self, token: str, claims: Claims, found: Audiences, until: float) -> Grant:
         names = self._names
@@ -159,43 +163,49 @@ class ServiceAccountTokens:
         user = self._user(namespace, name, uid, {})
         if not self._look_up_legacy:
             return Grant(user, found, until)
-        anchors = (
-            self._check_copy(namespace, secret_name, token),
-            self._check_account(namespace, name, uid),
+        self._check_copy(namespace, secret_name, token)
+        until = min(until, self._check_account(namespace, name, uid))
+        anchors: tuple[Anchor, ...] = (
+            (SECRETS, f"{namespace}/{secret_name}"),
+            (ACCOUNTS, f"{namespace}/{name}"),
         )
         return Grant(user, found, until, anchors)
 
-    def _check_account(self, namespace: str, name: str, uid: str) -> Anchor:
+    def _check_account(self, namespace: str, name: str, uid: str) -> float:
+        """Until when the account exists, as far as is known."""
         account = self._lookup(ACCOUNTS, namespace, name)
         if account is None:
             raise Rejected(f'serviceaccounts "{name}" not found')
-        if _is_past(account):
+        end = _end(account)
+        if end <= time():
             raise Rejected(f"service account {namespace}/{name} has been deleted")
         current = account["metadata"]["uid"]
         if current != uid:
             raise Rejected(f"service account UID ({current}) does not match claim ({uid})")
-        return ACCOUNTS, f"{namespace}/{name}"
+        return end
 
-    def _check_bound(self, resource: str, kind: str, namespace: str, ref: Claims) -> Anchor:
+    def _check_bound(self, resource: str, kind: str, namespace: str, ref: Claims) -> float:
         name, uid = _text(ref.get("name")), _text(ref.get("uid"))
         value = self._lookup(resource, namespace, name) if name else None
-        if value is None or _is_past(value):
+        if value is None:
+            raise Rejected(_INVALIDATED)
+        end = _end(value)
+        if end <= time():
             raise Rejected(_INVALIDATED)
         current = value["metadata"]["uid"]
         if current != uid:
             raise Rejected(
                 f"{kind} UID ({current}) does not match service account {kind} ref claim ({uid})"
             )
-        return resource, f"{namespace}/{name}"
+        return end
 
-    def _check_copy(self, namespace: str, name: str, token: str) -> Anchor:
+    def _check_copy(self, namespace: str, name: str, token: str) -> None:
         secret = self._lookup(SECRETS, namespace, name)
         if secret is None or secret["metadata"].get("deletionTimestamp"):
             raise Rejected(_INVALIDATED)
         kept = b64decode((secret.get("data") or {}).get("token", ""))
         if not hmac.compare_digest(kept, token.encode()):
             raise Rejected("service account token does not match server's copy")
-        return SECRETS, f"{namespace}/{name}"
 
     def _user(self, namespace: str, name: str, uid: str, pod: Claims) -> User:
         extra: dict[str, tuple[str, ...]] = {}
@@ -223,12 +233,10 @@ def _check_times(claims: Claims) -> float:
     return inf if expiry is None else expiry
 
 
-def _is_past(value: Object) -> bool:
-    """Whether an object's time is up: a Pod's containers may use its token in the grace period."""
-    from fairlead.schema.times import parse_time
-
+def _end(value: Object) -> float:
+    """When an object's time is up: a Pod's containers may use its token in the grace period."""
     moment = value["metadata"].get("deletionTimestamp")
-    return moment is not None and parse_time(moment).timestamp() <= time()
+    return inf if moment is None else parse_time(moment).timestamp()
 
 
 def _mapping(value: object) -> Claims:

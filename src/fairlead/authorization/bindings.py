@@ -12,6 +12,7 @@ from fairlead.kinds.causes import quote
 RoleKey = tuple[str, str]
 Subject = dict[str, Any]
 
+_NOWHERE = "/"  # no namespace has this name
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 
 
@@ -25,7 +26,7 @@ class Binding:
         self.name = name
         role = value["roleRef"]
         self.role_kind: str = role["kind"]
-        self.role: RoleKey = (namespace if self.role_kind == "Role" else "", role["name"])
+        self.role: RoleKey = (_role_namespace(self.role_kind, namespace), role["name"])
         self.subjects: list[Subject] = value.get("subjects") or []
 
     def user_of(self, subject: Subject) -> str | None:
@@ -59,6 +60,13 @@ class Binding:
         if subject["kind"] != "ServiceAccount":
             return name
         return f"{name}/{subject.get('namespace') or self.namespace}"
+
+
+def _role_namespace(kind: str, namespace: str) -> str:
+    """Where the role is; a reference that can lead nowhere must not lead to a ClusterRole."""
+    if kind == "ClusterRole":
+        return ""
+    return namespace if kind == "Role" and namespace else _NOWHERE
 
 
 # The bindings that give a role to a subject, by their names.

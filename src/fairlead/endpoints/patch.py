@@ -31,6 +31,7 @@ from fairlead.patching.json_patch import apply_json_patch, operations
 from fairlead.patching.merge_patch import apply_merge_patch, merge_document
 from fairlead.patching.ownership import apply
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
+from fairlead.patching.values import json_type
 from fairlead.schema.decode import DecodeError, decoder
 from fairlead.schema.times import now
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
@@ -207,7 +208,8 @@ def _configuration(request: Request, raw: bytes, options: WriteOptions) -> Objec
     try:
         value, repeated = parse_yaml(raw)
     except BodyError as error:
-        raise bad_request(f"error decoding YAML: {error}") from None
+        what = f"error converting YAML to JSON: {error}"
+        raise bad_request(f"error decoding YAML: {what}") from None
     if repeated:
         if options.validation == "Strict":
             listed = "\n  ".join(repeated)
@@ -216,9 +218,12 @@ def _configuration(request: Request, raw: bytes, options: WriteOptions) -> Objec
                 f" errors:\n  {listed}"
             )
         warn_of(request, repeated, options.validation)
-    if not isinstance(value, dict):
-        raise bad_request("error decoding YAML: the configuration is not an object")
-    return value
+    if value is not None and not isinstance(value, dict):
+        raise bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot"
+            f" unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
+        )
+    return value or {}
 
 
 def _merged(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairlead.dialect import Dialect
 from fairlead.kinds.gates import Gates
+
+if TYPE_CHECKING:
+    from fairlead.kinds.core.services.allocation import ServiceAllocators
 
 # Reads an object of another resource (our name for it, namespace, name) from the cache.
 Lookup = Callable[[str, str, str], dict[str, Any] | None]
@@ -15,7 +18,12 @@ Lookup = Callable[[str, str, str], dict[str, Any] | None]
 
 @dataclass(slots=True)
 class Context:
-    """One write. `user_name` is who asks; `warn` reaches the client as a Warning header."""
+    """One write. `user_name` is who asks; `warn` reaches the client as a Warning header.
+
+    `group_version` is the version the client speaks, as our tables name it (`events/v1`). What a
+    hook set aside for the write goes into `undo`; whoever finds that the write will not happen
+    calls `roll_back`.
+    """
 
     dialect: Dialect
     gates: Gates
@@ -25,7 +33,15 @@ class Context:
     user_name: str = ""
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list)
+    group_version: str = ""
+    allocators: ServiceAllocators | None = None
+    undo: list[Callable[[], None]] = field(default_factory=list)
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:
             self.warnings.append(text)
+
+    def roll_back(self) -> None:
+        """Give back what was set aside; does nothing the second time."""
+        while self.undo:
+            self.undo.pop()()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import yaml
@@ -41,6 +42,9 @@ _Loader.yaml_implicit_resolvers = {
     letter: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
     for letter, rules in _SafeLoader.yaml_implicit_resolvers.items()
 }
+# YAML 1.1 has one-letter booleans, which PyYAML leaves out.
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^[yYnN]$"), list("yYnN"))
+_Loader.bool_values = {**_SafeLoader.bool_values, "y": True, "n": False}
 
 
 def load(raw: bytes) -> tuple[Any, list[str]]:
@@ -63,12 +67,11 @@ def _line(text: str) -> int:
 
 def _place(error: yaml.MarkedYAMLError) -> str:
     """The line, counted as clients are used to: from 0, but from 1 while scanning."""
-    mark = error.context_mark if error.context_mark and error.context_mark.line else None
-    mark = mark or error.problem_mark
-    line = mark.line if mark is not None else 0
-    if line and isinstance(error, yaml.scanner.ScannerError):
-        line += 1
-    return f"line {line}: " if line else ""
+    for mark in (error.problem_mark, error.context_mark):
+        if mark is not None and mark.line:
+            is_scanner = mark is error.problem_mark and isinstance(error, yaml.scanner.ScannerError)
+            return f"line {mark.line + is_scanner}: "
+    return ""
 
 
 def _as_json(value: Any) -> Any:

@@ -1,0 +1,44 @@
+"""Escalation prevention: nobody writes a role or binding that gives rights they do not have.
+
+It is no admission plugin that can be switched off. It runs as the last of the changing steps, on
+the object as it will be, and before the kind's rules, because that is the order of its answers.
+"""
+
+from __future__ import annotations
+
+from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.authorization.bindings import RoleKey
+from fairlead.authorization.escalation import EscalationGuard, Object
+from fairlead.authorization.rbac import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    ROLE_BINDINGS,
+    ROLES,
+)
+
+
+class RbacEscalation:
+    name = "RbacEscalation"
+
+    def __init__(self, guard: EscalationGuard) -> None:
+        self._guard = guard
+
+    async def admit(self, attributes: Attributes) -> None:
+        value = attributes.value
+        if value is None or attributes.operation not in (CREATE, UPDATE):
+            return
+        key = attributes.resource.key
+        ref = attributes.resource.ref(attributes.name)
+        user, namespace, old = attributes.user, attributes.namespace, attributes.old
+        if key in (ROLES, CLUSTER_ROLES):
+            await self._guard.check_role(user, ref, namespace, value, old)
+        elif key in (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS):
+            lookup = attributes.context.lookup
+
+            def find_role(role: RoleKey) -> Object | None:
+                return lookup(ROLES if role[0] else CLUSTER_ROLES, *role)
+
+            await self._guard.check_binding(user, ref, namespace, value, old, find_role)
+
+    async def validate(self, attributes: Attributes) -> None:
+        pass

@@ -1,0 +1,123 @@
+"""Rules and wording that several kinds of the core group share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from fairlead.errors import Cause
+from fairlead.kinds.causes import Causes, GoValue, quote
+from fairlead.kinds.rules import NON_NEGATIVE
+from fairlead.schema.quantity import quantity
+
+MUST_BE_POSITIVE = "must be greater than zero"
+NOT_AN_INTEGER = "must be an integer"
+ZERO_TIME = "0001-01-01 00:00:00 +0000 UTC"
+
+_DECIMAL_POWERS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
+_DECIMAL_POWERS["E"] = 18
+
+
+def go_list(element: str, values: Iterable[Any] | None) -> GoValue:
+    """A list of texts as messages print it, e.g. `[]string{"a"}`."""
+    listed = list(values or ())
+    if not listed:
+        return GoValue(f"[]{element}(nil)")
+    return GoValue(f"[]{element}{{{', '.join(quote(value) for value in listed)}}}")
+
+
+def go_struct(name: str, fields: Mapping[str, str]) -> GoValue:
+    """A struct as messages print it; the values are printed already."""
+    inner = ", ".join(f"{field}:{text}" for field, text in fields.items())
+    return GoValue(f"{name}{{{inner}}}")
+
+
+def go_text_fields(name: str, value: Mapping[str, Any], fields: Mapping[str, str]) -> GoValue:
+    """A struct of texts; `fields` tells how messages spell each of its fields."""
+    return go_struct(name, {shown: quote(value.get(ours, "")) for ours, shown in fields.items()})
+
+
+def go_quantity(text: str, *, printed: bool = False) -> GoValue:
+    """A quantity as messages print the struct behind it. `printed`: its text was made before, and
+    then the struct remembers it."""
+    amount, scale, form = _amount(text)
+    remembered = text if printed else ""
+    return GoValue(
+        f"resource.Quantity{{i:resource.int64Amount{{value:{amount}, scale:{scale}}},"
+        " d:resource.infDecAmount{Dec:(*inf.Dec)(nil)},"
+        f' s:{quote(remembered)}, Format:"{form}"}}'
+    )
+
+
+def _amount(text: str) -> tuple[int, int, str]:
+    """Digits, power of ten and format of a canonical quantity."""
+    if text.endswith("i"):
+        return int(quantity(text)), 0, "BinarySI"
+    mantissa, exponent, power = text.partition("e")
+    if exponent:
+        return int(mantissa), int(power), "DecimalExponent"
+    suffix = text.lstrip("+-0123456789")
+    digits, scale = int(text[: len(text) - len(suffix)]), _DECIMAL_POWERS[suffix]
+    if scale < 0 and abs(digits) > 10**-scale:  # it was most likely written with a point
+        while digits % 10 == 0:
+            digits, scale = digits // 10, scale + 1
+    return digits, scale, "DecimalSI"
+
+
+def go_quantities(values: Mapping[str, str] | None) -> GoValue:
+    if not values:
+        return GoValue("core.ResourceList(nil)")
+    inner = ", ".join(f"{quote(key)}:{go_quantity(values[key])}" for key in sorted(values))
+    return GoValue(f"core.ResourceList{{{inner}}}")
+
+
+def go_time(text: str | None) -> GoValue:
+    """A moment as messages print it."""
+    if not text:
+        return GoValue(ZERO_TIME)
+    moment = datetime.fromisoformat(text)
+    fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
+    return GoValue(f"{moment:%Y-%m-%d %H:%M:%S}{fraction} +0000 UTC")
+
+
+def duplicate(path: str, value: GoValue, detail: str, causes: Causes) -> None:
+    """A repeated value with an explanation."""
+    causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {value}: {detail}", path))
+
+
+def value_of(text: str) -> int:
+    """A quantity as a whole number, rounded away from zero."""
+    number = quantity(text)
+    whole = int(number)
+    return whole if number == whole else whole + (1 if number > 0 else -1)
+
+
+def is_fractional(text: str | None) -> bool:
+    """Whether a quantity, to a thousandth, is no whole number."""
+    return text is not None and quantity(text) * 1000 % 1000 != 0
+
+
+def non_negative_quantity(text: str, path: str, causes: Causes) -> None:
+    if quantity(text) < 0:
+        causes.invalid(path, text, NON_NEGATIVE)
+
+
+def positive_quantity(text: str, path: str, causes: Causes) -> None:
+    if quantity(text) <= 0:
+        causes.invalid(path, text, MUST_BE_POSITIVE)
+
+
+def basic_quantity(text: str, path: str, causes: Causes) -> None:
+    if quantity(text) < 0:
+        causes.invalid(path, value_of(text), "must be a valid resource quantity")
+
+
+def same_quantities(values: Mapping[str, str] | None, others: Mapping[str, str] | None) -> bool:
+    """Whether two maps hold the same amounts, however they are written."""
+
+    def amounts(given: Mapping[str, str] | None) -> dict[str, Decimal]:
+        return {key: quantity(text) for key, text in (given or {}).items()}
+
+    return amounts(values) == amounts(others)

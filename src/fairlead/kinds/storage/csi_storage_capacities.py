@@ -1,0 +1,34 @@
+"""CSIStorageCapacity: the room that a driver has for a class in a part of the cluster."""
+
+from __future__ import annotations
+
+from fairlead.kinds.behaviour import Object
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
+from fairlead.kinds.rules import IMMUTABLE, NON_NEGATIVE, immutable, label_selector
+from fairlead.kinds.storage.shared import OrderedBehaviour, Step, go_selector, same
+from fairlead.schema.names import dns_subdomain
+from fairlead.schema.quantity import quantity
+
+
+class CSIStorageCapacityBehaviour(OrderedBehaviour):
+    update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.CHANGE)
+
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        for _ in range(2):  # the reference checks twice and lists every cause twice
+            super().check_create(value, causes, context)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        label_selector(value.get("nodeTopology"), "nodeTopology", causes)
+        name = value["storageClassName"]
+        causes.invalid_each("storageClassName", name, dns_subdomain(name))
+        capacity = value.get("capacity")
+        if capacity is not None and quantity(capacity) < 0:
+            causes.invalid("capacity", capacity, NON_NEGATIVE)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        topology = value.get("nodeTopology")
+        if not same(topology, old.get("nodeTopology")):
+            causes.invalid("nodeTopology", go_selector(topology), IMMUTABLE)
+        name = "storageClassName"
+        immutable(value[name], old[name], name, causes)

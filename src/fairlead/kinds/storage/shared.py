@@ -1,0 +1,124 @@
+"""What several groups use beyond `kinds.rules`: the order in which an update is checked, and values
+in the notation in which messages print whole structs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from fairlead.kinds.behaviour import Behaviour, Object, keep
+from fairlead.kinds.causes import Causes, GoValue, quote
+from fairlead.kinds.context import Context
+from fairlead.kinds.metadata import NameRule, check_metadata, check_metadata_update
+
+
+class Step(Enum):
+    """One part of the check of an update; a kind runs some of them, in its own order."""
+
+    METADATA = "the metadata as of a new object"
+    METADATA_CHANGE = "what of the metadata may change"
+    RULES = "the rules of the kind"
+    CHANGE = "what else may change"
+
+
+class OrderedBehaviour(Behaviour):
+    """A behaviour that says in which order its updates are checked: causes are listed in that
+    order, and once for each time that a step runs."""
+
+    update_order: tuple[Step, ...] = (Step.METADATA_CHANGE, Step.RULES, Step.CHANGE)
+
+    def name_rule_of(self, value: Object) -> NameRule:
+        """The syntax of the object's name, for kinds in which it depends on the object."""
+        return self.name_rule
+
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        self.check_own_metadata(value, causes)
+        self.check(value, causes, context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        for step in self.update_order:
+            match step:
+                case Step.METADATA:
+                    self.check_own_metadata(value, causes)
+                case Step.METADATA_CHANGE:
+                    check_metadata_update(value["metadata"], old["metadata"], causes)
+                case Step.RULES:
+                    self.check_again(value, old, causes, context)
+                case Step.CHANGE:
+                    self.check_change(value, old, causes, context)
+
+    def check_own_metadata(self, value: Object, causes: Causes) -> None:
+        check_metadata(
+            value["metadata"], self.resource.namespaced, self.name_rule_of(value), causes
+        )
+
+    def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        """The rules of an object that exists, for kinds that bear with what the old one breaks."""
+        self.check(value, causes, context)
+
+
+# Metadata that a write to `status` leaves alone in kinds that say so.
+_STATUS_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences")
+
+
+def keep_metadata(value: Object, old: Object, names: Iterable[str] = _STATUS_KEEPS) -> None:
+    for name in names:
+        keep(value["metadata"], old["metadata"], name)
+
+
+def same(value: Any, old: Any) -> bool:
+    """Whether two values are equal when an empty list is as good as none."""
+    if isinstance(value, dict) and isinstance(old, dict):
+        return all(same(value.get(name), old.get(name)) for name in {*value, *old})
+    if isinstance(value, list) and isinstance(old, list) and len(value) == len(old):
+        return all(same(one, other) for one, other in zip(value, old, strict=True))
+    return bool(value == old or (value in (None, []) and old in (None, [])))
+
+
+def go_struct(name: str, **fields: str) -> GoValue:
+    """A struct; the fields are texts in the same notation."""
+    listed = ", ".join(f"{field}:{text}" for field, text in fields.items())
+    return GoValue(f"{name}{{{listed}}}")
+
+
+def go_list(element: str, values: Iterable[str] | None) -> GoValue:
+    """A list of texts as `[]string{"a"}`; none at all is nil."""
+    if values is None:
+        return GoValue(f"[]{element}(nil)")
+    return GoValue(f"[]{element}{{{', '.join(quote(value) for value in values)}}}")
+
+
+def go_map(values: Mapping[str, str] | None) -> str:
+    if values is None:
+        return "map[string]string(nil)"
+    return "map[string]string{" + ", ".join(
+        f"{quote(key)}:{quote(values[key])}" for key in sorted(values)
+    ) + "}"
+
+
+def go_pointer(name: str, value: Any) -> str:
+    """A pointer to a struct: only whether there is one can be told."""
+    return f"(*{name})(nil)" if value is None else f"(*{name})(0xc000000000)"
+
+
+def go_selector(selector: Mapping[str, Any] | None) -> GoValue:
+    """A label selector."""
+    if selector is None:
+        return GoValue('"null"')
+    rules = selector.get("matchExpressions")
+    shown = ", ".join(
+        go_struct(
+            "v1.LabelSelectorRequirement",
+            Key=quote(rule["key"]),
+            Operator=quote(rule["operator"]),
+            Values=go_list("string", rule.get("values")),
+        )
+        for rule in rules or ()
+    )
+    return go_struct(
+        "v1.LabelSelector",
+        MatchLabels=go_map(selector.get("matchLabels")),
+        MatchExpressions="[]v1.LabelSelectorRequirement"
+        + ("(nil)" if rules is None else f"{{{shown}}}"),
+    )

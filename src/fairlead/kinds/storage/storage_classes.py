@@ -1,0 +1,87 @@
+"""StorageClass: how volumes of a class are provisioned; only its extras may change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.kinds.behaviour import Object
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
+from fairlead.kinds.rules import immutable, one_of_if_set
+from fairlead.kinds.storage.shared import OrderedBehaviour, Step
+from fairlead.schema.names import qualified_name
+
+MOST_PARAMETERS = 512
+MOST_PARAMETER_BYTES = 256 * 1024
+RECLAIM_POLICIES = ("Delete", "Retain")
+BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
+
+
+class StorageClassBehaviour(OrderedBehaviour):
+    update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.CHANGE)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        _check_provisioner(value["provisioner"], causes)
+        _check_parameters(value.get("parameters") or {}, causes)
+        one_of_if_set(value.get("reclaimPolicy"), RECLAIM_POLICIES, "reclaimPolicy", causes)
+        mode = value.get("volumeBindingMode")
+        if mode is None:
+            causes.required("volumeBindingMode")
+        elif mode not in BINDING_MODES:
+            causes.unsupported("volumeBindingMode", mode, BINDING_MODES)
+        _check_topologies(value.get("allowedTopologies") or [], causes)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        for name in ("parameters", "provisioner", "reclaimPolicy"):
+            if value.get(name) != old.get(name):
+                causes.forbidden(name, f"updates to {name} are forbidden.")
+        name = "volumeBindingMode"
+        immutable(value.get(name), old.get(name), name, causes)
+
+
+def _check_provisioner(provisioner: str, causes: Causes) -> None:
+    if not provisioner:
+        causes.required("provisioner")
+    else:
+        lower = provisioner.lower()
+        causes.invalid_each("provisioner", lower, qualified_name(lower))
+
+
+def _check_parameters(parameters: dict[str, str], causes: Causes) -> None:
+    if len(parameters) > MOST_PARAMETERS:
+        causes.too_long("parameters", MOST_PARAMETERS)
+        return
+    if "" in parameters:
+        causes.invalid("parameters", "", "field can not be empty.")
+    size = sum(len(key.encode()) + len(text.encode()) for key, text in parameters.items())
+    if size > MOST_PARAMETER_BYTES:
+        causes.too_long("parameters", MOST_PARAMETER_BYTES)
+
+
+def _check_topologies(terms: list[dict[str, Any]], causes: Causes) -> None:
+    # The reference compares with as many empty terms as there are terms, so an empty term counts
+    # as a duplicate that many times.
+    seen: list[dict[str, set[str]]] = [{} for _ in terms]
+    for index, term in enumerate(terms):
+        path = f"allowedTopologies[{index}].matchLabelExpressions"
+        found = _check_term(term.get("matchLabelExpressions") or [], path, causes)
+        for _ in range(seen.count(found)):
+            causes.duplicate(path, "")
+        seen.append(found)
+
+
+def _check_term(rules: list[dict[str, Any]], path: str, causes: Causes) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for index, rule in enumerate(rules):
+        key, values = rule["key"], rule["values"] or []
+        here = f"{path}[{index}]"
+        if not values:
+            causes.required(f"{here}.values")
+        for number, text in enumerate(values):
+            if text in values[:number]:
+                causes.duplicate(f"{here}.values[{number}]", text)
+        causes.invalid_each(f"{here}.key", key, qualified_name(key))
+        if key in found:
+            causes.duplicate(f"{here}.key", key)
+        found[key] = set(values)
+    return found
