@@ -205,7 +205,7 @@ class TestSetElementOrder:
 
 @pytest.mark.parametrize("kind", [POD, DEPLOYMENT, SERVICE], ids=lambda kind: kind.name)
 def test_the_patch_of_a_difference_restores_the_target(kind):
-    @settings(max_examples=4000, deadline=None)
+    @settings(max_examples=150, deadline=None)
     @given(objects_of(kind, first_key=True), objects_of(kind, first_key=True))
     def restores(original, modified):
         patch = strategic_diff(kind, original, modified)

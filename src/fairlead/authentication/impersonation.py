@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
 from urllib.parse import unquote_to_bytes
 
 from fairlead.authentication.account_names import account_groups, split_account_name
@@ -15,7 +14,7 @@ from fairlead.authentication.user import (
     User,
 )
 from fairlead.dialect import Dialect
-from fairlead.errors import ResourceRef, bad_request, forbidden
+from fairlead.errors import bad_request
 
 RawHeaders = Iterable[tuple[bytes, bytes]]
 
@@ -25,18 +24,9 @@ _EXTRA = b"impersonate-extra-"
 _HEX = b"0123456789abcdefABCDEF"
 
 
-class Decision(Protocol):
-    """What an authorizer says."""
-
-    @property
-    def allowed(self) -> bool: ...
-
-    @property
-    def reason(self) -> str: ...
-
-
-# Asks whether the caller may: verb, group, resource, subresource, namespace, name.
-Authorize = Callable[[str, str, str, str, str, str], Awaitable[Decision]]
+# Asks whether the caller may: verb, group, resource, subresource, namespace, name. Raises the 403
+# StatusError if not.
+Authorize = Callable[[str, str, str, str, str, str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +50,9 @@ async def impersonate(
 ) -> User:
     """The user that a request wants to act as, or the caller itself if it wants none.
 
-    Raises a 400 StatusError for headers without a user or with unreadable text, and a 403 for
-    what the caller may not act as. The caller's own user stays with the chain, for audit.
+    Raises a 400 StatusError for headers without a user or with unreadable text; `authorize`
+    raises for what the caller may not act as. The caller's own user stays with the chain, for
+    audit.
     """
     read = _Headers(headers)
     if not read.any:
@@ -70,7 +61,9 @@ async def impersonate(
         raise bad_request("impersonation of groups, extra fields or a UID needs Impersonate-User")
     account = split_account_name(read.user)
     for wish in _wishes(dialect, read, account):
-        await _check(wish, user, authorize)
+        await authorize(
+            "impersonate", wish.group, wish.resource, wish.subresource, wish.namespace, wish.name
+        )
     groups = tuple(read.groups)
     if account is not None and not groups:
         groups = account_groups(account[0])
@@ -130,23 +123,6 @@ def _wishes(dialect: Dialect, read: _Headers, account: tuple[str, str] | None) -
             yield _Wish(own, "userextras", value, key)
     if read.uid:
         yield _Wish(own, "uids", read.uid)
-
-
-async def _check(wish: _Wish, user: User, authorize: Authorize) -> None:
-    decision = await authorize(
-        "impersonate", wish.group, wish.resource, wish.subresource, wish.namespace, wish.name
-    )
-    if decision.allowed:
-        return
-    what = f"{wish.resource}/{wish.subresource}" if wish.subresource else wish.resource
-    where = f'in the namespace "{wish.namespace}"' if wish.namespace else "at the cluster scope"
-    why = (
-        f'User "{user.name}" cannot impersonate resource "{what}" in API group "{wish.group}"'
-        f" {where}"
-    )
-    if decision.reason:
-        why += f": {decision.reason}"
-    raise forbidden(ResourceRef(wish.group, wish.resource, wish.name), why)
 
 
 def _completed(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:

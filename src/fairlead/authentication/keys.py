@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     PublicKeyObject = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
     PrivateKeyObject = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
-_BLOCK = re.compile(
-    rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n.+?\r?\n-----END \1-----", re.DOTALL
-)
+_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n.+?\r?\n-----END \1-----", re.DOTALL)
 _CURVE_ALGORITHMS = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _SMALLEST_RSA = 2048
 

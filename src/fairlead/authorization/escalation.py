@@ -53,11 +53,9 @@ class EscalationGuard:
         missing = self._missing(user, namespace, value.get("rules") or [])
         if missing:
             raise forbidden(ref, missing)
-        if _aggregates(value) or (old is not None and _aggregates(old)):
-            if self._missing(user, namespace, FULL_AUTHORITY):
-                raise forbidden(
-                    ref, "must have cluster-admin privileges to use the aggregationRule"
-                )
+        aggregates = _aggregates(value) or (old is not None and _aggregates(old))
+        if aggregates and self._missing(user, namespace, FULL_AUTHORITY):
+            raise forbidden(ref, "must have cluster-admin privileges to use the aggregationRule")
 
     async def check_binding(
         self,

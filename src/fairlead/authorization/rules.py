@@ -41,6 +41,7 @@ class Question(NamedTuple):
 
 
 def question(attributes: Attributes) -> Question:
+    resources: tuple[str, ...]
     if attributes.subresource:
         resources = (attributes.full_resource, ALL, f"*/{attributes.subresource}")
     else:

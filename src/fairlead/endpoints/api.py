@@ -14,6 +14,7 @@ from fairlead.kinds.catalogue import behaviour_of, field_selector
 from fairlead.kinds.context import Context
 from fairlead.kinds.gates import Gates
 from fairlead.kinds.resources import Resource, Resources
+from fairlead.patching.prune import Versions
 from fairlead.storage.collection import Collection
 from fairlead.storage.entry import Entry
 from fairlead.storage.selection import (
@@ -42,6 +43,7 @@ class Api:
         self.gates = gates
         self._behaviours: dict[str, Behaviour] = {}
         self._collections: dict[str, Collection] = {}
+        self.versions: dict[str, Versions] = {}
 
     def collection(self, resource: Resource) -> Collection:
         """Where the objects of a resource (or of a subresource's parent) are kept."""

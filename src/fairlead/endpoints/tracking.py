@@ -37,7 +37,14 @@ class ServedVersions:
 
 
 def versions_of(api: Api, resource: Resource) -> Versions:
-    """How owners that speak other versions of a resource are understood."""
+    """How owners that speak other versions of a resource are understood; made once."""
+    found: Versions | None = api.versions.get(resource.key)
+    if found is None:
+        found = api.versions[resource.key] = _versions(api, resource)
+    return found
+
+
+def _versions(api: Api, resource: Resource) -> Versions:
     served = {
         found.resources[resource.name].api_version: found.resources[resource.name]
         for found in api.resources.groups.get(resource.group, {}).values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import orjson
 
@@ -147,29 +147,39 @@ class WatchStream(Answer):
         gone = asyncio.ensure_future(_disconnected(request))
         gone.add_done_callback(lambda _: self.watcher.close())
         try:
-            async for frames in self._frames():
-                await send({"type": "http.response.body", "body": frames, "more_body": True})
+            for piece in _pieces(self.initial):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await self._follow(send)
             await send({"type": "http.response.body", "body": b""})
         finally:
             gone.cancel()
             self.collection.unwatch(self.watcher)
 
-    async def _frames(self) -> AsyncIterator[bytes]:
+    async def _follow(self, send: Send) -> None:
+        """Send what the watcher collects until its time is up or it is closed."""
         loop = asyncio.get_running_loop()
+        watcher = self.watcher
         end = loop.time() + self.timeout
-        for piece in _pieces(self.initial):
-            yield piece
         next_bookmark = self._next_bookmark(loop.time(), end)
-        while not self.watcher.closed or self.watcher.pending:
-            now = loop.time()
-            if now >= end:
-                return
-            taken = await self.watcher.take(min(end, next_bookmark) - now)
-            if taken:
-                yield b"".join(taken)
-            elif loop.time() >= next_bookmark:
-                yield self.framing.bookmark(self.store.revision)
-                next_bookmark = self._next_bookmark(loop.time(), end)
+        alarm = loop.call_at(min(end, next_bookmark), watcher.wake)
+        try:
+            while not watcher.closed or watcher.pending:
+                taken = await watcher.take()
+                if taken:
+                    body = taken[0] if len(taken) == 1 else b"".join(taken)
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
+                    continue
+                now = loop.time()
+                if now >= end:
+                    return
+                if now >= next_bookmark:
+                    body = self.framing.bookmark(self.store.revision)
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
+                    next_bookmark = self._next_bookmark(now, end)
+                alarm.cancel()
+                alarm = loop.call_at(min(end, next_bookmark), watcher.wake)
+        finally:
+            alarm.cancel()
 
     def _next_bookmark(self, now: float, end: float) -> float:
         """About once a minute, and shortly before the end."""

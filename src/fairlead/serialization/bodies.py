@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from fairlead.schema.decode import Number
+from fairlead.serialization.duplicates import duplicate_fields
 from fairlead.serialization.json_syntax import describe_json_error
 
 _SHOWN = 30
@@ -43,7 +44,16 @@ def _exact_int(text: str) -> int | Number:
 
 
 def parse_yaml(raw: bytes) -> tuple[Any, list[str]]:
-    """The first document of a YAML stream, and the keys that it repeats."""
+    """The first document of a YAML stream, and the keys that it repeats. JSON, which is YAML too,
+    is read a hundred times faster as what it is."""
+    if raw[:1] == b"{":
+        try:
+            value = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            pass
+        else:
+            if not duplicate_fields(raw, value):
+                return value, []
     from fairlead.serialization.yaml import YamlError, load
 
     try:

@@ -242,6 +242,7 @@ class Server:
             ws="none",
             lifespan="off",
             access_log=False,
+            proxy_headers=False,
             log_config=None,
             timeout_keep_alive=_KEEP_ALIVE,
         )

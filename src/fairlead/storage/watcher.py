@@ -57,30 +57,28 @@ class Watcher:
             self.close()
             return
         self.pending.append(self.frame(kind, entry))
-        self._wake()
+        self.wake()
 
     def close(self) -> None:
         """End the stream: what is pending is still given out, then `take` gives nothing."""
         self.closed = True
         if self.lagging:
             self.pending.clear()
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let `take` return, with what there is."""
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
-    async def take(self, timeout: float) -> list[bytes]:
-        """The next frames; none when the time is up or the watcher is closed."""
+    async def take(self) -> list[bytes]:
+        """The next frames; none when it was woken or closed without any."""
         if not self.pending and not self.closed:
-            loop = asyncio.get_running_loop()
-            self._waiter = waiter = loop.create_future()
-            timer = loop.call_later(timeout, self._wake)
+            self._waiter = asyncio.get_running_loop().create_future()
             try:
-                await waiter
+                await self._waiter
             finally:
-                timer.cancel()
                 self._waiter = None
         taken, self.pending = self.pending, []
         return taken

@@ -43,10 +43,8 @@ def selector_shown(selector: Object | None) -> str:
 def _rule_shown(rule: Object) -> str:
     values = rule.get("values")
     listed = "(nil)" if values is None else f"{{{', '.join(map(quote, values))}}}"
-    return (
-        f"v1.LabelSelectorRequirement{{Key:{quote(rule['key'])}, Operator:{quote(rule['operator'])},"
-        f" Values:[]string{listed}}}"
-    )
+    key, operator = quote(rule["key"]), quote(rule["operator"])
+    return f"v1.LabelSelectorRequirement{{Key:{key}, Operator:{operator}, Values:[]string{listed}}}"
 
 
 def int_or_string_shown(value: int | str) -> GoValue:

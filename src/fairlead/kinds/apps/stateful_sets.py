@@ -4,7 +4,6 @@ since what the claims add to the pods is not in it."""
 from __future__ import annotations
 
 from fairlead.kinds.apps.shared import (
-    UNSET,
     StatusCounts,
     amount,
     check_at_most_hundred_percent,
@@ -182,10 +181,7 @@ def _check_steps(steps: Object, path: str, causes: Causes, context: Context) -> 
 
 
 def _check_retention(retention: Object | None, causes: Causes, context: Context) -> None:
-    if not context.gates["StatefulSetAutoDeletePVC"]:
-        return
-    if retention is None:
-        causes.required(f"spec.{RETENTION}", UNSET)
+    if retention is None or not context.gates["StatefulSetAutoDeletePVC"]:
         return
     for name in ("whenDeleted", "whenScaled"):
         if retention.get(name) not in RETENTION_CHOICES:

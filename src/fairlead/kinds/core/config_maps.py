@@ -7,9 +7,11 @@ from base64 import b64decode
 from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
+from fairlead.kinds.metadata import check_metadata_update
 from fairlead.kinds.rules import config_key_errors
 
 MOST_DATA_BYTES = 1024 * 1024
+FROZEN = "field is immutable when `immutable` is set"
 
 
 class ConfigMapBehaviour(Behaviour):
@@ -27,11 +29,18 @@ class ConfigMapBehaviour(Behaviour):
         if size > MOST_DATA_BYTES:
             causes.too_long("", MOST_DATA_BYTES)
 
-    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        if not old.get("immutable"):
-            return
-        if not value.get("immutable"):
-            causes.forbidden("immutable", "field is immutable when `immutable` is set")
-        for name in ("data", "binaryData"):
-            if value.get(name) != old.get(name):
-                causes.forbidden(name, "field is immutable when `immutable` is set")
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        check_frozen(value, old, ("data", "binaryData"), causes)
+        self.check_create(value, causes, context)
+
+
+def check_frozen(value: Object, old: Object, names: tuple[str, ...], causes: Causes) -> None:
+    """Once an object is immutable, it stays so and these fields stay as they are."""
+    if not old.get("immutable"):
+        return
+    if not value.get("immutable"):
+        causes.forbidden("immutable", FROZEN)
+    for name in names:
+        if (value.get(name) or None) != (old.get(name) or None):
+            causes.forbidden(name, FROZEN)

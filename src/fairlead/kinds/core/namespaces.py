@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from fairlead.kinds.behaviour import Behaviour, Object, keep
+from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
-from fairlead.schema.names import dns_label
+from fairlead.kinds.metadata import STANDARD_FINALIZERS, check_metadata_update
+from fairlead.schema.names import dns_label, qualified_name
 
 CONTENT_FINALIZER = "kubernetes"
 
@@ -28,6 +30,46 @@ class NamespaceBehaviour(Behaviour):
         keep(value, old, "status")
         keep(value, old, "spec")
 
+    def prepare_subresource_update(
+        self, subresource: str, value: Object, old: Object, context: Context
+    ) -> None:
+        """`finalize` takes the spec, which holds nothing but finalizers; `status` the status."""
+        keep(value, old, "status" if subresource == "finalize" else "spec")
+
     def prepare_delete(self, value: Object, context: Context) -> None:
         value["metadata"].pop("deletionGracePeriodSeconds", None)
         value["status"] = {**(value.get("status") or {}), "phase": "Terminating"}
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        for name in value["spec"].get("finalizers") or ():
+            _check_finalizer(name, "spec.finalizers", causes)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        self.check_create(value, causes, context)
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        if subresource == "finalize":
+            for index, name in enumerate(value["spec"].get("finalizers") or ()):
+                _check_finalizer(name, f"spec.finalizers[{index}]", causes)
+        else:
+            _check_phase(value, causes)
+
+
+def _check_finalizer(name: str, path: str, causes: Causes) -> None:
+    causes.invalid_each(path, name, qualified_name(name))
+    if "/" not in name and name not in STANDARD_FINALIZERS:
+        detail = "name is neither a standard finalizer name nor is it fully qualified"
+        causes.invalid(path, name, detail)
+
+
+def _check_phase(value: Object, causes: Causes) -> None:
+    phase = value["status"].get("phase", "")
+    ending = value["metadata"].get("deletionTimestamp") is not None
+    wanted, state = ("Terminating", "not empty") if ending else ("Active", "empty")
+    if phase != wanted:
+        detail = f"may only be '{wanted}' if `deletionTimestamp` is {state}"
+        causes.invalid("status.Phase", phase, detail)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from fairlead.errors import Cause
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.rules import NON_NEGATIVE
-from fairlead.schema.quantity import quantity
+from fairlead.schema.quantity import format_quantity, quantity
 
 MUST_BE_POSITIVE = "must be greater than zero"
 NOT_AN_INTEGER = "must be an integer"
@@ -121,3 +121,12 @@ def same_quantities(values: Mapping[str, str] | None, others: Mapping[str, str] 
         return {key: quantity(text) for key, text in (given or {}).items()}
 
     return amounts(values) == amounts(others)
+
+
+def round_quantities(values: dict[str, str] | None) -> None:
+    """Round amounts up to a thousandth: nothing finer is kept."""
+    for key, text in (values or {}).items():
+        if (text[-1] in "nu" or "e-" in text) and values is not None:
+            thousandths = (quantity(text) * 1000).to_integral_value(ROUND_CEILING)
+            form = "exponent" if "e" in text else "decimal"
+            values[key] = format_quantity(thousandths / 1000, form)

@@ -7,14 +7,14 @@ from typing import Any
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.shared import go_struct
+from fairlead.kinds.core.volumes.sources import csi_driver_name
 from fairlead.kinds.rules import IMMUTABLE, non_negative
-from fairlead.kinds.storage.driver_names import check_driver_name
 from fairlead.kinds.storage.shared import (
     OrderedBehaviour,
     Step,
     go_list,
     go_pointer,
-    go_struct,
     same,
 )
 from fairlead.schema.names import qualified_name
@@ -38,7 +38,7 @@ class CSINodeBehaviour(OrderedBehaviour):
 
 
 def _check_driver(driver: dict[str, Any], seen: set[str], path: str, causes: Causes) -> None:
-    check_driver_name(driver["name"], f"{path}.name", causes)
+    csi_driver_name(driver["name"], f"{path}.name", causes)
     node_id = driver["nodeID"]
     if not node_id:
         causes.required(f"{path}.nodeID")
@@ -64,8 +64,10 @@ def _check_topology_keys(keys: list[str], path: str, causes: Causes) -> None:
 def _shown(driver: dict[str, Any]) -> GoValue:
     return go_struct(
         "storage.CSINodeDriver",
-        Name=quote(driver["name"]),
-        NodeID=quote(driver["nodeID"]),
-        TopologyKeys=go_list("string", driver["topologyKeys"]),
-        Allocatable=go_pointer("storage.VolumeNodeResources", driver.get("allocatable")),
+        {
+            "Name": quote(driver["name"]),
+            "NodeID": quote(driver["nodeID"]),
+            "TopologyKeys": go_list("string", driver["topologyKeys"] or None),
+            "Allocatable": go_pointer("storage.VolumeNodeResources", driver.get("allocatable")),
+        },
     )

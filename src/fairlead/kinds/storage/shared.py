@@ -10,6 +10,7 @@ from typing import Any
 from fairlead.kinds.behaviour import Behaviour, Object, keep
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.shared import go_struct
 from fairlead.kinds.metadata import NameRule, check_metadata, check_metadata_update
 
 
@@ -76,12 +77,6 @@ def same(value: Any, old: Any) -> bool:
     return bool(value == old or (value in (None, []) and old in (None, [])))
 
 
-def go_struct(name: str, **fields: str) -> GoValue:
-    """A struct; the fields are texts in the same notation."""
-    listed = ", ".join(f"{field}:{text}" for field, text in fields.items())
-    return GoValue(f"{name}{{{listed}}}")
-
-
 def go_list(element: str, values: Iterable[str] | None) -> GoValue:
     """A list of texts as `[]string{"a"}`; none at all is nil."""
     if values is None:
@@ -110,15 +105,19 @@ def go_selector(selector: Mapping[str, Any] | None) -> GoValue:
     shown = ", ".join(
         go_struct(
             "v1.LabelSelectorRequirement",
-            Key=quote(rule["key"]),
-            Operator=quote(rule["operator"]),
-            Values=go_list("string", rule.get("values")),
+            {
+                "Key": quote(rule["key"]),
+                "Operator": quote(rule["operator"]),
+                "Values": go_list("string", rule.get("values")),
+            },
         )
         for rule in rules or ()
     )
+    listed = "(nil)" if rules is None else f"{{{shown}}}"
     return go_struct(
         "v1.LabelSelector",
-        MatchLabels=go_map(selector.get("matchLabels")),
-        MatchExpressions="[]v1.LabelSelectorRequirement"
-        + ("(nil)" if rules is None else f"{{{shown}}}"),
+        {
+            "MatchLabels": go_map(selector.get("matchLabels")),
+            "MatchExpressions": f"[]v1.LabelSelectorRequirement{listed}",
+        },
     )

@@ -8,14 +8,14 @@ from typing import Any
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.shared import go_struct
+from fairlead.kinds.core.volumes.sources import csi_driver_name
 from fairlead.kinds.rules import IMMUTABLE
-from fairlead.kinds.storage.driver_names import check_driver_name
 from fairlead.kinds.storage.inline_volumes import check_inline_volume
 from fairlead.kinds.storage.shared import (
     OrderedBehaviour,
     Step,
     go_pointer,
-    go_struct,
     keep_metadata,
     same,
 )
@@ -32,7 +32,7 @@ class VolumeAttachmentBehaviour(OrderedBehaviour):
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
         super().check_create(value, causes, context)
         spec = value["spec"]
-        check_driver_name(spec["attacher"], "spec.attacher", causes)
+        csi_driver_name(spec["attacher"], "spec.attacher", causes)
         name = spec["source"].get("persistentVolumeName")
         if name is not None:
             path = "spec.source.persistentVolumeName"
@@ -42,7 +42,7 @@ class VolumeAttachmentBehaviour(OrderedBehaviour):
         spec = value["spec"]
         if not spec["attacher"]:
             causes.required("spec.attacher")
-        _check_source(spec["source"], causes)
+        _check_source(spec["source"], causes, context)
         causes.invalid_each("spec.nodeName", spec["nodeName"], dns_subdomain(spec["nodeName"]))
         _check_status(value.get("status") or {}, causes)
 
@@ -62,7 +62,7 @@ class VolumeAttachmentBehaviour(OrderedBehaviour):
         self.check_update(value, old, causes, context)
 
 
-def _check_source(source: dict[str, Any], causes: Causes) -> None:
+def _check_source(source: dict[str, Any], causes: Causes, context: Context) -> None:
     name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
     if name is None and inline is None:
         causes.required("spec.source", ONE_SOURCE)
@@ -72,7 +72,7 @@ def _check_source(source: dict[str, Any], causes: Causes) -> None:
         detail = "must specify non empty persistentVolumeName"
         causes.required("spec.source.persistentVolumeName", detail)
     elif inline is not None:
-        check_inline_volume(inline, "spec.source.inlineVolumeSpec", causes)
+        check_inline_volume(inline, "spec.source.inlineVolumeSpec", causes, context)
 
 
 def _check_status(status: dict[str, Any], causes: Causes) -> None:
@@ -91,11 +91,19 @@ def _shown(spec: dict[str, Any]) -> GoValue:
     source = spec["source"]
     return go_struct(
         "storage.VolumeAttachmentSpec",
-        Attacher=quote(spec["attacher"]),
-        Source=go_struct(
-            "storage.VolumeAttachmentSource",
-            PersistentVolumeName=go_pointer("string", source.get("persistentVolumeName")),
-            InlineVolumeSpec=go_pointer("core.PersistentVolumeSpec", source.get("inlineVolumeSpec")),
-        ),
-        NodeName=quote(spec["nodeName"]),
+        {
+            "Attacher": quote(spec["attacher"]),
+            "Source": go_struct(
+                "storage.VolumeAttachmentSource",
+                {
+                    "PersistentVolumeName": go_pointer(
+                        "string", source.get("persistentVolumeName")
+                    ),
+                    "InlineVolumeSpec": go_pointer(
+                        "core.PersistentVolumeSpec", source.get("inlineVolumeSpec")
+                    ),
+                },
+            ),
+            "NodeName": quote(spec["nodeName"]),
+        },
     )

@@ -1,0 +1,316 @@
+"""From the command line to the authenticator."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from fairlead.authentication.account_tokens import IssuerDocuments, TokenIssuer
+from fairlead.authentication.authorities import Authorities, AuthorityError
+from fairlead.authentication.bearer import Audiences, BearerTokens, TokenMethod
+from fairlead.authentication.bootstrap_tokens import BootstrapTokens
+from fairlead.authentication.chain import Authenticator, Method
+from fairlead.authentication.client_certificates import ClientCertificates
+from fairlead.authentication.front_proxy import FrontProxy
+from fairlead.authentication.keys import (
+    KeyFileError,
+    PublicKey,
+    load_public_keys,
+    load_signing_key,
+)
+from fairlead.authentication.service_accounts import (
+    ACCOUNTS,
+    PODS,
+    SECRETS,
+    Lookup,
+    ServiceAccountTokens,
+)
+from fairlead.authentication.token_file import StaticTokens, TokenFileError, read_token_file
+from fairlead.dialect import Dialect
+from fairlead.storage.entry import Entry
+
+logger = logging.getLogger("fairlead.authentication")
+
+_RELOAD_EVERY = 1.0
+_SHORTEST_LIMIT, _LONGEST_LIMIT = 3600.0, float(2**32)
+
+# Calls a listener after each commit to a resource (our name for it).
+Follow = Callable[[str, Callable[[Entry], None]], None]
+
+
+class AuthenticationError(ValueError):
+    """The settings of authentication cannot be used; the text names the flag."""
+
+
+class Closable(Protocol):
+    async def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Authentication:
+    """Everything that authentication gives to the server."""
+
+    authenticator: Authenticator
+    tokens: BearerTokens
+    issuer: TokenIssuer
+    documents: IssuerDocuments
+    client_authorities: Authorities
+    proxy_authorities: Authorities | None
+    _background: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
+    _closables: list[Closable] = field(default_factory=list)
+
+    @property
+    def authorities(self) -> list[Authorities]:
+        """All CAs that the TLS layer has to know."""
+        proxy = self.proxy_authorities
+        return [self.client_authorities, *([proxy] if proxy is not None else [])]
+
+    async def run(self) -> None:
+        """Reload files that change and fetch what others publish, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for work in self._background:
+                group.create_task(work())
+            group.create_task(asyncio.to_thread(_warm_up))
+            while True:
+                await asyncio.sleep(_RELOAD_EVERY)
+                for authorities in self.authorities:
+                    authorities.reload()
+
+    async def close(self) -> None:
+        for closable in self._closables:
+            await closable.close()
+
+
+def _warm_up() -> None:
+    """Import what the first token or certificate needs, so that no request waits for it."""
+    import jwt  # noqa: F401
+
+
+def build_authenticator(
+    options: argparse.Namespace,
+    dialect: Dialect,
+    *,
+    lookup: Lookup,
+    follow: Follow,
+    own_ca: Path,
+    own_key: Path,
+    authorization_modes: Sequence[str] = (),
+) -> Authentication:
+    """Put authentication together; raises AuthenticationError.
+
+    `lookup` reads the newest version of an object, `follow` tells of commits, `own_ca` is the
+    server's CA, whose client certificates are always accepted, `own_key` the signing key that is
+    used unless another is given.
+    """
+    issuers = options.service_account_issuer or [default_issuer(dialect)]
+    audiences: Audiences = tuple(options.api_audiences or issuers[:1])
+    issuer, keys = _issuer(options, dialect, issuers[0], own_key, audiences)
+    clients = _authorities("--client-ca-file", own_ca, options.client_ca_file)
+    closables: list[Closable] = []
+    background: list[Callable[[], Coroutine[Any, Any, None]]] = []
+    methods: list[TokenMethod] = []
+    if options.token_auth_file is not None:
+        methods.append(_token_file(options.token_auth_file, audiences))
+    methods.append(
+        ServiceAccountTokens(
+            dialect,
+            issuers,
+            keys,
+            audiences,
+            lookup,
+            look_up_legacy=options.service_account_lookup,
+        )
+    )
+    if options.enable_bootstrap_token_auth:
+        methods.append(BootstrapTokens(dialect, audiences, lookup))
+    methods += _oidc(options, dialect, audiences, background)
+    methods += _webhook(options, dialect, audiences, closables)
+    tokens = BearerTokens(methods, audiences)
+    _forget_with_objects(tokens, follow)
+    proxy = _proxy(options)
+    chain: list[Method] = [ClientCertificates(clients), tokens]
+    if proxy is not None:
+        chain.insert(0, proxy[1])
+    return Authentication(
+        Authenticator(chain, anonymous=_anonymous(options, authorization_modes)),
+        tokens,
+        issuer,
+        _documents(options, issuers[0], keys),
+        clients,
+        proxy[0] if proxy is not None else None,
+        background,
+        closables,
+    )
+
+
+def default_issuer(dialect: Dialect) -> str:
+    return f"https://{dialect.own_service}.default.svc"
+
+
+def _authorities(flag: str, *paths: Path | None) -> Authorities:
+    try:
+        return Authorities(*(path for path in paths if path is not None))
+    except AuthorityError as error:
+        raise AuthenticationError(f"{flag}: {error}") from None
+
+
+def _token_file(path: Path, audiences: Audiences) -> StaticTokens:
+    try:
+        return StaticTokens(read_token_file(path), audiences)
+    except TokenFileError as error:
+        raise AuthenticationError(f"--token-auth-file: {error}") from None
+
+
+def _issuer(
+    options: argparse.Namespace,
+    dialect: Dialect,
+    name: str,
+    own_key: Path,
+    audiences: Audiences,
+) -> tuple[TokenIssuer, tuple[PublicKey, ...]]:
+    """The issuer and the keys with which tokens are checked, its own first."""
+    limit = options.service_account_max_token_expiration
+    if limit and not _SHORTEST_LIMIT <= limit <= _LONGEST_LIMIT:
+        raise AuthenticationError(
+            "--service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
+        )
+    given = options.service_account_signing_key_file
+    files = options.service_account_key_file
+    if not files and options.tls_private_key_file is not None:
+        files = [options.tls_private_key_file]
+    try:
+        signing = load_signing_key(given or own_key)
+    except KeyFileError as error:
+        raise AuthenticationError(f"--service-account-signing-key-file: {error}") from None
+    keys = {signing.public.key_id: signing.public}
+    try:
+        for path in files:
+            keys |= {key.key_id: key for key in load_public_keys(path)}
+    except KeyFileError as error:
+        raise AuthenticationError(f"--service-account-key-file: {error}") from None
+    extends = options.service_account_extend_token_expiration
+    issuer = TokenIssuer(dialect, name, signing, audiences, int(limit), extends)
+    return issuer, tuple(keys.values())
+
+
+def _documents(
+    options: argparse.Namespace, issuer: str, keys: tuple[PublicKey, ...]
+) -> IssuerDocuments:
+    uri = options.service_account_jwks_uri
+    if uri and urlsplit(uri).scheme != "https":
+        raise AuthenticationError(f"--service-account-jwks-uri {uri} is not an https URL")
+    return IssuerDocuments(issuer, keys, uri)
+
+
+def _oidc(
+    options: argparse.Namespace,
+    dialect: Dialect,
+    audiences: Audiences,
+    background: list[Callable[[], Coroutine[Any, Any, None]]],
+) -> list[TokenMethod]:
+    issuer, client = options.oidc_issuer_url, options.oidc_client_id
+    if not issuer and not client:
+        return []
+    if not issuer or not client:
+        raise AuthenticationError("--oidc-issuer-url and --oidc-client-id go together")
+    if urlsplit(issuer).scheme != "https":
+        raise AuthenticationError(f"--oidc-issuer-url {issuer} is not an https URL")
+    if issuer in (options.service_account_issuer or [default_issuer(dialect)]):
+        raise AuthenticationError("--oidc-issuer-url must not be the service account issuer")
+    from fairlead.authentication.oidc import ClaimRules, OidcTokens, username_prefix
+    from fairlead.authentication.oidc_provider import Provider
+    from fairlead.authentication.tokens import ALGORITHMS
+
+    for name in options.oidc_signing_algs:
+        if name not in ALGORITHMS:
+            raise AuthenticationError(f"--oidc-signing-algs: {name} is not supported")
+    try:
+        provider = Provider(issuer, options.oidc_ca_file, options.oidc_signing_algs)
+    except (OSError, ssl.SSLError) as error:
+        why = error.strerror or "holds no usable PEM certificate"
+        raise AuthenticationError(f"--oidc-ca-file {options.oidc_ca_file}: {why}") from None
+    claim = options.oidc_username_claim
+    rules = ClaimRules(
+        client_id=client,
+        username_claim=claim,
+        username_prefix=username_prefix(options.oidc_username_prefix, claim, issuer),
+        groups_claim=options.oidc_groups_claim,
+        groups_prefix=options.oidc_groups_prefix,
+        required=dict(options.oidc_required_claim),
+        groups_array_only=dialect.oidc_groups_array_only,
+    )
+    background.append(provider.keep_trying)
+    return [OidcTokens(provider, rules, audiences)]
+
+
+def _webhook(
+    options: argparse.Namespace,
+    dialect: Dialect,
+    audiences: Audiences,
+    closables: list[Closable],
+) -> list[TokenMethod]:
+    path = options.authentication_token_webhook_config_file
+    if path is None:
+        return []
+    from fairlead.authentication.webhook import TokenWebhook
+    from fairlead.webhooks.client import JsonPoster
+    from fairlead.webhooks.client_config import ClientConfigError, load_client_config
+
+    try:
+        poster = JsonPoster(load_client_config(path))
+    except ClientConfigError as error:
+        raise AuthenticationError(f"--authentication-token-webhook-config-file: {error}") from None
+    closables.append(poster)
+    version = options.authentication_token_webhook_version
+    api_version = f"{dialect.group_name('authentication.@')}/{version}"
+    keep = options.authentication_token_webhook_cache_ttl
+    return [TokenWebhook(poster, api_version, audiences, keep)]
+
+
+def _proxy(options: argparse.Namespace) -> tuple[Authorities, FrontProxy] | None:
+    path = options.requestheader_client_ca_file
+    names = options.requestheader_username_headers
+    if path is None and not names:
+        return None
+    if path is None or not names:
+        raise AuthenticationError(
+            "--requestheader-client-ca-file and --requestheader-username-headers go together"
+        )
+    authorities = _authorities("--requestheader-client-ca-file", path)
+    if not options.requestheader_allowed_names:
+        logger.warning(
+            "without --requestheader-allowed-names every certificate of the proxy's CA may name"
+            " any user"
+        )
+    return authorities, FrontProxy(
+        authorities,
+        options.requestheader_allowed_names,
+        names,
+        options.requestheader_group_headers,
+        options.requestheader_extra_headers_prefix,
+    )
+
+
+def _anonymous(options: argparse.Namespace, modes: Sequence[str]) -> bool:
+    if "AlwaysAllow" in modes:
+        if options.anonymous_auth:
+            logger.warning("--anonymous-auth is off: the authorization mode allows everything")
+        return False
+    return options.anonymous_auth is not False
+
+
+def _forget_with_objects(tokens: BearerTokens, follow: Follow) -> None:
+    """Check a token again as soon as an object changed that it stands or falls with."""
+    for resource in (ACCOUNTS, SECRETS, PODS):
+
+        def changed(entry: Entry, resource: str = resource) -> None:
+            tokens.cache.forget((resource, entry.key))
+
+        follow(resource, changed)

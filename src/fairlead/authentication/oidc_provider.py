@@ -1,0 +1,215 @@
+"""What an OpenID Connect provider publishes: its configuration and its keys, fetched over HTTPS
+in a thread and kept, so that nothing waits for a provider that is slow or down."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from fairlead.authentication.tokens import ALGORITHMS
+
+if TYPE_CHECKING:
+    from urllib.request import OpenerDirector
+
+logger = logging.getLogger("fairlead.authentication")
+
+_TIMEOUT = 10.0
+_MOST_BYTES = 1024 * 1024
+_RETRY = 2.0  # seconds between two attempts that fail
+_REFRESH_APART = 1.0  # seconds between two fetches that unknown keys ask for
+_OLDEST_KEYS = 300.0  # seconds after which keys are fetched again, in the background
+_LONGEST_WAIT = 5.0  # seconds that a request waits for the provider
+_DISCOVERY = "/.well-known/openid-configuration"
+_FAMILIES = {"RSA": ("RS", "PS"), "EC": ("ES",)}
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class ProviderError(Exception):
+    """The provider cannot be asked or answers nonsense."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderKey:
+    """A published key; `algorithm` is the only one it is meant for, if the provider says so."""
+
+    key: Any
+    key_id: str
+    family: str
+    algorithm: str
+
+    def fits(self, algorithm: str) -> bool:
+        return algorithm[:2] in _FAMILIES[self.family] and self.algorithm in ("", algorithm)
+
+
+class Provider:
+    """The algorithms and keys of one issuer. `algorithms` restricts what the provider announces;
+    empty for all that it announces."""
+
+    def __init__(self, issuer: str, ca_file: Path | None, algorithms: Sequence[str] = ()) -> None:
+        self.issuer = issuer
+        self._context = _tls(ca_file)
+        self._wanted = tuple(algorithms)
+        self._jwks_uri = ""
+        self._keys: list[ProviderKey] = []
+        self._tried = self._fetched = -_OLDEST_KEYS
+        self._refreshing: asyncio.Task[None] | None = None
+        self.algorithms: tuple[str, ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        return bool(self._keys)
+
+    async def keys(self, key_id: object) -> list[ProviderKey]:
+        """The keys that may have signed a token that names this one. An unknown key asks the
+        provider again."""
+        found = self._matching(key_id)
+        if not found:
+            return await self.newer_keys(key_id)
+        if monotonic() - self._fetched > _OLDEST_KEYS and monotonic() - self._tried > _RETRY:
+            self._refresh()
+        return found
+
+    async def newer_keys(self, key_id: object) -> list[ProviderKey]:
+        """The same after asking the provider once more, which happens at most once a second, and
+        with a bounded wait."""
+        apart = _REFRESH_APART if self.ready else _RETRY
+        if self._refreshing is None and monotonic() - self._tried < apart:
+            return self._matching(key_id)
+        await asyncio.wait([self._refresh()], timeout=_LONGEST_WAIT)
+        return self._matching(key_id)
+
+    def _matching(self, key_id: object) -> list[ProviderKey]:
+        if not key_id:
+            return list(self._keys)
+        return [key for key in self._keys if key.key_id == key_id]
+
+    def _refresh(self) -> asyncio.Task[None]:
+        """One fetch at a time; everybody who needs it waits for the same one."""
+        if self._refreshing is None:
+            self._tried = monotonic()
+            self._refreshing = asyncio.create_task(self._fetch())
+            self._refreshing.add_done_callback(self._refreshed)
+        return self._refreshing
+
+    def _refreshed(self, _: asyncio.Task[None]) -> None:
+        self._refreshing = None
+
+    async def _fetch(self) -> None:
+        try:
+            if not self._jwks_uri:
+                await self._discover()
+            document = await asyncio.to_thread(_get, self._jwks_uri, self._context)
+            self._keys = _usable_keys(document)
+            self._fetched = monotonic()
+        except ProviderError as error:
+            self._jwks_uri = ""  # it may have moved: discover it anew
+            logger.warning("the OIDC provider cannot be used: %s", error)
+
+    async def _discover(self) -> None:
+        url = self.issuer.rstrip("/") + _DISCOVERY
+        document = await asyncio.to_thread(_get, url, self._context)
+        if document.get("issuer") != self.issuer:
+            raise ProviderError(f"{url} is the document of another issuer")
+        uri = document.get("jwks_uri")
+        if not isinstance(uri, str) or urlsplit(uri).scheme != "https":
+            raise ProviderError(f"{url} names no https jwks_uri")
+        announced = document.get("id_token_signing_alg_values_supported") or ["RS256"]
+        listed = announced if isinstance(announced, list) else []
+        self.algorithms = tuple(
+            name for name in ALGORITHMS if name in listed and (name in (self._wanted or listed))
+        )
+        if not self.algorithms:
+            raise ProviderError(f"{url} announces no signature algorithm that is allowed here")
+        self._jwks_uri = uri
+
+    async def keep_trying(self) -> None:
+        """Learn the keys soon after the start, however long the provider takes to come up."""
+        while not self.ready:
+            await asyncio.wait([self._refresh()])
+            if not self.ready:
+                await asyncio.sleep(_RETRY)
+
+
+def _tls(ca_file: Path | None) -> ssl.SSLContext:
+    """Trust in the CA file alone, or in the host's roots; raises OSError or SSLError."""
+    context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def _opener(url: str, context: ssl.SSLContext) -> OpenerDirector:
+    """Knows https and nothing else, so that no redirect leads away from it."""
+    from urllib import request
+
+    opener = request.OpenerDirector()
+    if urlsplit(url).hostname not in _LOOPBACK:
+        opener.add_handler(request.ProxyHandler())
+    opener.add_handler(request.HTTPSHandler(context=context))
+    for kind in (
+        request.HTTPDefaultErrorHandler,
+        request.HTTPRedirectHandler,
+        request.HTTPErrorProcessor,
+    ):
+        opener.add_handler(kind())
+    return opener
+
+
+def _get(url: str, context: ssl.SSLContext) -> dict[str, Any]:
+    """A JSON document; only https, redirects included."""
+    from http.client import HTTPException
+    from urllib.error import URLError
+    from urllib.request import Request
+
+    try:
+        request = Request(url, headers={"accept": "application/json", "user-agent": "fairlead"})
+        answer = _opener(url, context).open(request, timeout=_TIMEOUT)
+        if answer is None:
+            raise ProviderError(f"{url} leads away from https")
+        with answer:
+            content = answer.read(_MOST_BYTES + 1)
+    except (URLError, OSError, ValueError, HTTPException) as error:
+        raise ProviderError(f"{url}: {getattr(error, 'reason', error)}") from None
+    if len(content) > _MOST_BYTES:
+        raise ProviderError(f"{url}: the answer is too long")
+    try:
+        value = orjson.loads(content)
+    except ValueError:
+        raise ProviderError(f"{url}: the answer is not JSON") from None
+    if not isinstance(value, dict):
+        raise ProviderError(f"{url}: the answer is not a JSON object")
+    return value
+
+
+def _usable_keys(document: dict[str, Any]) -> list[ProviderKey]:
+    """The public signing keys of a key set; what we cannot use is left out."""
+    listed = document.get("keys")
+    found = [_usable_key(value) for value in listed] if isinstance(listed, list) else []
+    usable = [key for key in found if key is not None]
+    if not usable:
+        raise ProviderError("the provider publishes no key that can be used")
+    return usable
+
+
+def _usable_key(value: object) -> ProviderKey | None:
+    from jwt import PyJWK
+    from jwt.exceptions import PyJWTError
+
+    if not isinstance(value, dict) or value.get("kty") not in _FAMILIES or "d" in value:
+        return None
+    if value.get("use", "sig") != "sig":
+        return None
+    try:
+        key = PyJWK(value).key
+    except (PyJWTError, ValueError, TypeError, KeyError):
+        logger.warning("the OIDC provider publishes a key that cannot be used")
+        return None
+    return ProviderKey(key, str(value.get("kid", "")), value["kty"], str(value.get("alg", "")))

@@ -1,0 +1,87 @@
+"""Putting the bootstrap roles and bindings back where they are missing or lack something."""
+
+from __future__ import annotations
+
+import asyncio
+from copy import deepcopy
+from typing import Any, Protocol
+
+from fairlead.authorization.bootstrap import autoupdate_annotation, bootstrap_objects
+from fairlead.authorization.coverage import missing_atoms
+from fairlead.authorization.rbac import CLUSTER_ROLES, ROLES
+from fairlead.dialect import Dialect
+
+Object = dict[str, Any]
+
+
+class Objects(Protocol):
+    """Reading and writing by our name for a resource; values are without kind and apiVersion."""
+
+    def find(self, key: str, namespace: str, name: str) -> Object | None:
+        """A copy of the object as it is."""
+
+    async def create(self, key: str, value: Object) -> None: ...
+
+    async def replace(self, key: str, value: Object) -> None:
+        """Write over the version that `find` gave."""
+
+    async def delete(self, key: str, namespace: str, name: str) -> None: ...
+
+
+async def reconcile_bootstrap_objects(dialect: Dialect, objects: Objects) -> None:
+    """Create what is missing; give back rules, subjects and labels that were taken away. More
+    than that stays, and an object whose autoupdate annotation is `false` is left alone. All
+    writes are on their way at once, so that they share their commits."""
+    wanted = bootstrap_objects(dialect)
+    await asyncio.gather(*(_reconcile(dialect, objects, key, value) for key, value in wanted))
+
+
+async def _reconcile(dialect: Dialect, objects: Objects, key: str, wanted: Object) -> None:
+    metadata = wanted["metadata"]
+    namespace, name = metadata.get("namespace", ""), metadata["name"]
+    found = objects.find(key, namespace, name)
+    if found is None:
+        await objects.create(key, wanted)
+        return
+    annotations = found["metadata"].get("annotations") or {}
+    if annotations.get(autoupdate_annotation(dialect)) == "false":
+        return
+    if "roleRef" in wanted and found["roleRef"] != wanted["roleRef"]:
+        await objects.delete(key, namespace, name)
+        await objects.create(key, wanted)
+        return
+    better = completed(key, wanted, found)
+    if better != found:
+        await objects.replace(key, better)
+
+
+def completed(key: str, wanted: Object, found: Object) -> Object:
+    """The object that exists with what it lacks of the wanted one."""
+    better = deepcopy(found)
+    for name in ("labels", "annotations"):
+        existing = found["metadata"].get(name) or {}
+        better["metadata"][name] = {**wanted["metadata"][name], **existing}
+    if key not in (ROLES, CLUSTER_ROLES):
+        _append(better, "subjects", _absent(wanted.get("subjects"), found.get("subjects")))
+    elif "aggregationRule" in wanted:
+        _complete_selectors(better, wanted)
+    elif not found.get("aggregationRule"):
+        missing = missing_atoms(found.get("rules") or (), wanted["rules"] or ())
+        _append(better, "rules", missing)
+    return better
+
+
+def _complete_selectors(better: Object, wanted: Object) -> None:
+    aggregation = better.setdefault("aggregationRule", {})
+    selectors = wanted["aggregationRule"]["clusterRoleSelectors"]
+    absent = _absent(selectors, aggregation.get("clusterRoleSelectors"))
+    _append(aggregation, "clusterRoleSelectors", absent)
+
+
+def _absent(wanted: list[Any] | None, found: list[Any] | None) -> list[Any]:
+    return [item for item in wanted or () if item not in (found or ())]
+
+
+def _append(value: Object, name: str, items: list[Any]) -> None:
+    if items:
+        value[name] = [*(value.get(name) or ()), *items]

@@ -1,0 +1,70 @@
+"""Whether a certificate and a private key in PEM belong together."""
+
+from __future__ import annotations
+
+import re
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n.+?-----END \1-----", re.DOTALL)
+
+
+def key_pair_error(certificate: bytes, key: bytes) -> str:
+    """What is wrong with the pair; empty when nothing is."""
+    return _certificate_error(certificate) or _key_error(key) or _match_error(certificate, key)
+
+
+def _kinds(text: bytes) -> list[str]:
+    return [found.decode() for found in _BLOCK.findall(text)]
+
+
+def _certificate_error(text: bytes) -> str:
+    kinds = _kinds(text)
+    if not kinds:
+        return "tls: failed to find any PEM data in certificate input"
+    if "CERTIFICATE" in kinds:
+        return ""
+    if any(kind.endswith("PRIVATE KEY") for kind in kinds):
+        return (
+            "tls: failed to find certificate PEM data in certificate input, but did find a private"
+            " key; PEM inputs may have been switched"
+        )
+    return (
+        'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks'
+        f" of the following types: [{' '.join(kinds)}]"
+    )
+
+
+def _key_error(text: bytes) -> str:
+    kinds = _kinds(text)
+    if not kinds:
+        return "tls: failed to find any PEM data in key input"
+    if any(kind.endswith("PRIVATE KEY") for kind in kinds):
+        return ""
+    if kinds == ["CERTIFICATE"]:
+        return "tls: found a certificate rather than a key in the PEM for the private key"
+    return (
+        'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping'
+        f" PEM blocks of the following types: [{' '.join(kinds)}]"
+    )
+
+
+def _match_error(certificate: bytes, key: bytes) -> str:
+    try:
+        signed = x509.load_pem_x509_certificates(certificate)[0].public_key()
+    except (ValueError, UnsupportedAlgorithm):
+        return "x509: malformed certificate"
+    try:
+        held = load_pem_private_key(key, None).public_key()
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return "tls: failed to parse private key"
+    form = Encoding.DER, PublicFormat.SubjectPublicKeyInfo
+    if signed.public_bytes(*form) != held.public_bytes(*form):
+        return "tls: private key does not match public key"
+    return ""

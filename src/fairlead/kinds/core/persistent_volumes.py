@@ -1,0 +1,195 @@
+"""PersistentVolume: a piece of storage of the cluster; what it is never changes."""
+
+from __future__ import annotations
+
+import posixpath
+from copy import deepcopy
+
+from fairlead.kinds.behaviour import Behaviour, Object
+from fairlead.kinds.causes import Causes, GoValue
+from fairlead.kinds.context import Context
+from fairlead.kinds.core.node_selectors import check_node_selector, node_selector_warnings
+from fairlead.kinds.core.shared import (
+    basic_quantity,
+    go_quantities,
+    positive_quantity,
+    round_quantities,
+)
+from fairlead.kinds.core.volumes.claims import SINGLE_POD, VOLUME_MODES, check_access_modes
+from fairlead.kinds.core.volumes.persistent import PERSISTENT_SOURCES, check_persistent_sources
+from fairlead.kinds.metadata import check_metadata_update
+from fairlead.kinds.rules import IMMUTABLE, immutable
+from fairlead.schema.names import dns_subdomain
+
+RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
+CLASS_ANNOTATION = "volume.beta.@/storage-class"
+MOUNT_OPTIONS_ANNOTATION = "volume.beta.@/mount-options"
+
+_MOUNTED_WITH_OPTIONS = frozenset(
+    "gcePersistentDisk awsElasticBlockStore glusterfs nfs rbd quobyte iscsi cephfs cinder azureFile"
+    " vsphereVolume azureDisk csi storageos".split()
+)
+_FADING = {
+    "glusterfs": ("v1.25", "v1.26+"),
+    "photonPersistentDisk": ("v1.11", "v1.16+"),
+    "scaleIO": ("v1.16", "v1.22+"),
+    "storageos": ("v1.22", "v1.25+"),
+}
+
+
+class PersistentVolumeBehaviour(Behaviour):
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        round_quantities(value["spec"].get("capacity"))
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        value["status"] = {"phase": "Pending"}
+        _drop_disabled(value, None, context)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        super().prepare_update(value, old, context)
+        _drop_disabled(value, old, context)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        self._check_spec(value, None, causes, context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        """The object as a whole is looked at twice, as clients see in the causes."""
+        for _ in range(2):
+            super().check_create({**value, "spec": {}}, causes, context)
+            self._check_spec(value, old, causes, context)
+        _check_source_change(value["spec"], old["spec"], causes)
+        immutable(
+            value["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes
+        )
+        affinity = old["spec"].get("nodeAffinity")
+        if affinity is not None and value["spec"].get("nodeAffinity") != affinity:
+            shown = GoValue(_shown_affinity(value["spec"].get("nodeAffinity")))
+            causes.invalid("nodeAffinity", shown, IMMUTABLE)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+
+    def _check_spec(
+        self, value: Object, old: Object | None, causes: Causes, context: Context
+    ) -> None:
+        spec = value["spec"]
+        if not spec:
+            return
+        _check_modes(spec, old, causes, context)
+        _check_capacity(spec.get("capacity"), "spec.capacity", causes)
+        policy = spec.get("persistentVolumeReclaimPolicy", "")
+        if policy and policy not in RECLAIM_POLICIES:
+            causes.unsupported("spec.persistentVolumeReclaimPolicy", policy, RECLAIM_POLICIES)
+        _check_affinity(spec.get("nodeAffinity"), "spec.nodeAffinity", causes)
+        _check_sources(value, causes, context)
+        name, mode = spec.get("storageClassName", ""), spec.get("volumeMode")
+        if name:
+            causes.invalid_each("spec.storageClassName", name, dns_subdomain(name))
+        if mode is not None and mode not in VOLUME_MODES:
+            causes.unsupported("spec.volumeMode", mode, VOLUME_MODES)
+        _check_mount_options(value, causes, context)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        spec = value["spec"]
+        annotation_warnings(value["metadata"], context)
+        if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+            context.warn(
+                "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated."
+                " Instead, the recommended approach is to use dynamic provisioning."
+            )
+        affinity = (spec.get("nodeAffinity") or {}).get("required")
+        if affinity is not None:
+            node_selector_warnings(affinity, "spec.nodeAffinity.required", context)
+        for name, (since, gone) in _FADING.items():
+            if spec.get(name) is not None:
+                shown = "storageOS" if name == "storageos" else name
+                context.warn(f"spec.{shown}: deprecated in {since}, non-functional in {gone}")
+
+
+def annotation_warnings(metadata: Object, context: Context) -> None:
+    """Say which annotations of volumes and claims have become fields."""
+    fields = {
+        CLASS_ANNOTATION: ("v1.8", "storageClassName"),
+        MOUNT_OPTIONS_ANNOTATION: ("v1.6", "mountOptions"),
+    }
+    for name, (since, instead) in fields.items():
+        key = context.dialect.label(name)
+        if key in (metadata.get("annotations") or {}):
+            text = f'deprecated since {since}; use "{instead}" attribute instead'
+            context.warn(f"metadata.annotations[{key}]: {text}")
+
+
+def _drop_disabled(value: Object, old: Object | None, context: Context) -> None:
+    if context.gates["CSINodeExpandSecret"]:
+        return
+    if old is None or "nodeExpandSecretRef" not in (old["spec"].get("csi") or {}):
+        (value["spec"].get("csi") or {}).pop("nodeExpandSecretRef", None)
+
+
+def _check_modes(spec: Object, old: Object | None, causes: Causes, context: Context) -> None:
+    modes = spec.get("accessModes") or []
+    if not modes:
+        causes.required("spec.accessModes")
+    used = old is not None and SINGLE_POD in (old["spec"].get("accessModes") or ())
+    single_pod = used or context.gates["ReadWriteOncePod"]
+    check_access_modes(modes, "spec.accessModes", causes, single_pod=single_pod)
+
+
+def _check_capacity(capacity: dict[str, str] | None, path: str, causes: Causes) -> None:
+    if not capacity:
+        causes.required(path)
+    if not capacity or set(capacity) != {"storage"}:
+        causes.unsupported(path, go_quantities(capacity), ("storage",))
+    for name, text in (capacity or {}).items():
+        basic_quantity(text, f"{path}[{name}]", causes)
+        positive_quantity(text, f"{path}[{name}]", causes)
+
+
+def _check_affinity(affinity: Object | None, path: str, causes: Causes) -> None:
+    if affinity is None:
+        return
+    if affinity.get("required") is None:
+        causes.required(f"{path}.required", "must specify required node constraints")
+    else:
+        check_node_selector(affinity["required"], f"{path}.required", causes)
+
+
+def _check_sources(value: Object, causes: Causes, context: Context) -> None:
+    spec = value["spec"]
+    name = value["metadata"].get("name", "")
+    given = check_persistent_sources(spec, name, "spec", causes, context)
+    if given[:1] == ["local"] and spec.get("nodeAffinity") is None:
+        causes.required("spec.nodeAffinity", "Local volume requires node affinity")
+    host_path = (spec.get("hostPath") or {}).get("path", "")
+    is_root = host_path and posixpath.normpath(host_path).replace("//", "/") == "/"
+    if is_root and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        detail = "may not be 'recycle' for a hostPath mount of '/'"
+        causes.forbidden("spec.persistentVolumeReclaimPolicy", detail)
+
+
+def _check_mount_options(value: Object, causes: Causes, context: Context) -> None:
+    key = context.dialect.label(MOUNT_OPTIONS_ANNOTATION)
+    if key not in (value["metadata"].get("annotations") or {}):
+        return
+    if not any(value["spec"].get(name) is not None for name in _MOUNTED_WITH_OPTIONS):
+        detail = "may not specify mount options for this volume type"
+        causes.forbidden(f"metadata.annotations.{key}", detail)
+
+
+def _check_source_change(spec: Object, old: Object, causes: Causes) -> None:
+    sources = {name: spec.get(name) for name in PERSISTENT_SOURCES}
+    old_sources = {name: old.get(name) for name in PERSISTENT_SOURCES}
+    mine, theirs = sources["csi"], old_sources["csi"]
+    expands = "controllerExpandSecretRef"
+    if mine and theirs and expands in mine and expands not in theirs:
+        sources["csi"] = deepcopy(mine)
+        del sources["csi"][expands]
+    if sources != old_sources:
+        detail = "spec.persistentvolumesource is immutable after creation"
+        causes.forbidden("spec.persistentvolumesource", detail)
+
+
+def _shown_affinity(affinity: Object | None) -> str:
+    return "null" if affinity is None else "core.VolumeNodeAffinity{Required:(*core.NodeSelector)}"

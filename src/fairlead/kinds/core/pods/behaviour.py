@@ -1,0 +1,165 @@
+"""Pod: what it is when it begins, what may become of it, and how it ends."""
+
+from __future__ import annotations
+
+from fairlead.kinds.behaviour import Behaviour, Object, keep
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
+from fairlead.kinds.core.pods.annotations import (
+    check_annotation_changes,
+    check_pod_annotations,
+    check_seccomp_matches,
+    fill_seccomp_fields,
+    keys,
+)
+from fairlead.kinds.core.pods.changes import check_ephemeral_change, check_spec_change
+from fairlead.kinds.core.pods.containers import check_image_space
+from fairlead.kinds.core.pods.defaults import (
+    drop_disabled_fields,
+    fill_requests,
+    fill_spec_defaults,
+)
+from fairlead.kinds.core.pods.qos import qos_class
+from fairlead.kinds.core.pods.spec import check_spec
+from fairlead.kinds.core.pods.status import align_addresses, check_conditions, check_status
+from fairlead.kinds.core.pods.warnings import warn_of_pod
+from fairlead.kinds.metadata import check_metadata, check_metadata_update
+
+ANNOTATIONS = "metadata.annotations"
+# Metadata that stays when an update is for one part of the pod only.
+_STATUS_KEEPS = ("ownerReferences",)
+_EPHEMERAL_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences", "managedFields")
+_FINISHED = ("Succeeded", "Failed")
+
+
+class PodBehaviour(Behaviour):
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        spec = value["spec"]
+        if spec.get("enableServiceLinks") is None:
+            spec["enableServiceLinks"] = True
+        fill_spec_defaults(spec)
+        fill_requests(spec)
+        align_addresses(value["status"])
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        spec = value["spec"]
+        value["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+        drop_disabled_fields(spec, None, context)
+        fill_seccomp_fields(value["metadata"].get("annotations"), spec, context.dialect)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        keep(value, old, "status")
+        drop_disabled_fields(value["spec"], old["spec"], context)
+
+    def prepare_subresource_update(
+        self, subresource: str, value: Object, old: Object, context: Context
+    ) -> None:
+        if subresource == "ephemeralcontainers":
+            _keep_all_but_ephemeral(value, old)
+            drop_disabled_fields(value["spec"], old["spec"], context)
+            return
+        keep(value, old, "spec")
+        for name in _STATUS_KEEPS:
+            keep(value["metadata"], old["metadata"], name)
+        if not value["status"].get("qosClass"):
+            keep(value["status"], old["status"], "qosClass")
+
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        self._check_all(value, causes, context)
+        spec, metadata = value["spec"], value["metadata"]
+        if spec.get("ephemeralContainers"):
+            causes.forbidden("spec.ephemeralContainers", "cannot be set on create")
+        check_seccomp_matches(metadata.get("annotations"), spec, "spec", causes, context.dialect)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        self._check_changed(value, old, causes, context)
+        check_spec_change(value["spec"], old["spec"], "spec", causes)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        if subresource == "ephemeralcontainers":
+            self._check_ephemeral_update(value, old, causes, context)
+            return
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        self._check_annotations(value, old, causes, context)
+        check_conditions(value["status"], "metadata.conditions", causes)
+        policy = old["spec"].get("restartPolicy", "")
+        check_status(value["status"], old["status"], policy, causes)
+
+    def _check_ephemeral_update(
+        self, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        if keys(context.dialect).mirror in (old["metadata"].get("annotations") or {}):
+            causes.clear()
+            causes.forbidden("", "static pods do not support ephemeral containers")
+            return
+        self._check_changed(value, old, causes, context)
+        path = "spec.ephemeralContainers"
+        check_ephemeral_change(value["spec"], old["spec"], path, causes)
+
+    def _check_changed(
+        self, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        self._check_all(value, causes, context, old)
+        self._check_annotations(value, old, causes, context)
+
+    def _check_annotations(
+        self, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        dialect = context.dialect
+        metadata, old_metadata = value["metadata"], old["metadata"]
+        check_annotation_changes(metadata, old_metadata, ANNOTATIONS, causes, dialect)
+        new, before = metadata.get("annotations"), old_metadata.get("annotations")
+        check_pod_annotations(new, value["spec"], ANNOTATIONS, causes, dialect, before)
+
+    def _check_all(
+        self, value: Object, causes: Causes, context: Context, old: Object | None = None
+    ) -> None:
+        metadata, spec = value["metadata"], value["spec"]
+        check_metadata(metadata, True, self.name_rule, causes)
+        before = old["metadata"].get("annotations") if old else None
+        annotations = metadata.get("annotations")
+        check_pod_annotations(annotations, spec, ANNOTATIONS, causes, context.dialect, before)
+        check_spec(spec, metadata.get("name", ""), "spec", causes, context)
+        if not spec.get("serviceAccountName"):
+            _check_no_tokens(spec, causes)
+        for name in ("containers", "initContainers"):
+            for index, container in enumerate(spec.get(name) or ()):
+                check_image_space(container, f"spec.{name}[{index}]", causes)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        if old is None:  # pods are changed by machines, which do not read
+            warn_of_pod(value["spec"], value["metadata"], "", context)
+
+    def grace_period(self, value: Object, wanted: int | None) -> int | None:
+        """Nothing is running of a pod without a node or of one that has finished."""
+        if not value["spec"].get("nodeName") or value["status"].get("phase") in _FINISHED:
+            return 0
+        own: int = value["spec"].get("terminationGracePeriodSeconds", 0)
+        period = own if wanted is None else wanted
+        return 1 if period < 0 else period
+
+
+def _check_no_tokens(spec: Object, causes: Causes) -> None:
+    """A pod without a service account has no tokens of one."""
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        sources = (volume.get("projected") or {}).get("sources") or ()
+        for number, source in enumerate(sources):
+            if source.get("serviceAccountToken") is not None:
+                causes.forbidden(
+                    f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken",
+                    "must not be specified when serviceAccountName is not set",
+                )
+
+
+def _keep_all_but_ephemeral(value: Object, old: Object) -> None:
+    wanted = value["spec"].get("ephemeralContainers")
+    value["spec"] = dict(old["spec"])
+    value["spec"].pop("ephemeralContainers", None)
+    if wanted:
+        value["spec"]["ephemeralContainers"] = wanted
+    keep(value, old, "status")
+    for name in _EPHEMERAL_KEEPS:
+        keep(value["metadata"], old["metadata"], name)

@@ -1,0 +1,191 @@
+"""The rules of containers: regular, initial and ephemeral ones."""
+
+from __future__ import annotations
+
+from fairlead.kinds.behaviour import Object
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
+from fairlead.kinds.core.pods.environment import check_env, check_env_from
+from fairlead.kinds.core.pods.handlers import check_lifecycle, check_probes
+from fairlead.kinds.core.pods.mounts import check_mounts
+from fairlead.kinds.core.pods.resources import check_resources
+from fairlead.kinds.core.pods.security import check_security_context
+from fairlead.kinds.rules import PORT_RANGE, port_name_errors
+from fairlead.schema.names import dns_label
+
+PROTOCOLS = ("SCTP", "TCP", "UDP")
+PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
+NOT_FOR_INIT = "may not be set for init containers"
+NOT_FOR_EPHEMERAL = "cannot be set for an Ephemeral Container"
+SURROUNDING_SPACE = "must not have leading or trailing whitespace"
+_REGULAR_ONLY = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+_NOT_EPHEMERAL = (
+    "ports",
+    "resources",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+)
+
+Volumes = dict[str, Object]
+
+
+def check_containers(
+    containers: list[Object] | None,
+    volumes: Volumes,
+    path: str,
+    causes: Causes,
+    context: Context,
+) -> None:
+    if not containers:
+        causes.required(path)
+        return
+    names: set[str] = set()
+    for index, container in enumerate(containers):
+        container_path = f"{path}[{index}]"
+        _check_common(container, volumes, container_path, causes, context)
+        if container["name"] in names:
+            causes.duplicate(f"{container_path}.name", container["name"])
+        names.add(container["name"])
+        if "lifecycle" in container:
+            check_lifecycle(container["lifecycle"], f"{container_path}.lifecycle", causes)
+        check_probes(container, container_path, causes)
+    _check_host_ports(containers, path, causes)
+
+
+def check_init_containers(
+    spec: Object, volumes: Volumes, path: str, causes: Causes, context: Context
+) -> None:
+    """Names are unique among these and the regular ones; ports only within each, since they run
+    one after the other."""
+    names = {container["name"] for container in spec["containers"] or ()}
+    for index, container in enumerate(spec.get("initContainers") or ()):
+        container_path = f"{path}[{index}]"
+        _check_common(container, volumes, container_path, causes, context)
+        if container["name"] in names:
+            causes.duplicate(f"{container_path}.name", container["name"])
+        elif container["name"]:
+            names.add(container["name"])
+        _check_host_ports([container], path, causes)
+        for name in _REGULAR_ONLY:
+            if container.get(name) is not None:
+                causes.forbidden(f"{container_path}.{name}", NOT_FOR_INIT)
+
+
+def check_ephemeral_containers(
+    spec: Object, volumes: Volumes, path: str, causes: Causes, context: Context
+) -> None:
+    others = {c["name"] for c in spec["containers"] or ()}
+    others.update(c["name"] for c in spec.get("initContainers") or ())
+    names = set(others)
+    for index, container in enumerate(spec.get("ephemeralContainers") or ()):
+        container_path = f"{path}[{index}]"
+        _check_common(container, volumes, container_path, causes, context)
+        check_image_space(container, container_path, causes)
+        if container["name"] in names:
+            causes.duplicate(f"{container_path}.name", container["name"])
+        names.add(container["name"])
+        target = container.get("targetContainerName", "")
+        if target and target not in others:
+            causes.not_found(f"{container_path}.targetContainerName", target)
+        for name in _NOT_EPHEMERAL:
+            if container.get(name):
+                causes.forbidden(f"{container_path}.{name}", NOT_FOR_EPHEMERAL)
+        _check_ephemeral_mounts(container, f"{container_path}.volumeMounts", causes)
+
+
+def _check_ephemeral_mounts(container: Object, path: str, causes: Causes) -> None:
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        for name in ("subPath", "subPathExpr"):
+            if mount.get(name):
+                causes.forbidden(f"{path}[{index}].{name}", NOT_FOR_EPHEMERAL)
+
+
+def check_image_space(container: Object, path: str, causes: Causes) -> None:
+    image = container.get("image", "")
+    if image != image.strip():
+        causes.invalid(f"{path}.image", image, SURROUNDING_SPACE)
+
+
+def _check_common(
+    container: Object, volumes: Volumes, path: str, causes: Causes, context: Context
+) -> None:
+    """What holds of every container."""
+    name = container["name"]
+    if not name:
+        causes.required(f"{path}.name")
+    else:
+        wrong = dns_label(name)
+        if wrong:
+            causes.invalid_each(f"{path}.name", name, wrong)
+    if not container.get("image"):
+        causes.required(f"{path}.image")
+    policy = container.get("terminationMessagePolicy", "")
+    if policy not in MESSAGE_POLICIES:
+        _check_choice(policy, MESSAGE_POLICIES, f"{path}.terminationMessagePolicy", causes)
+    if "ports" in container:
+        _check_ports(container["ports"], f"{path}.ports", causes)
+    if "env" in container:
+        check_env(container["env"], f"{path}.env", causes)
+    if "envFrom" in container:
+        check_env_from(container["envFrom"], f"{path}.envFrom", causes)
+    check_mounts(container, volumes, path, causes)
+    pull = container.get("imagePullPolicy", "")
+    if pull not in PULL_POLICIES:
+        _check_choice(pull, PULL_POLICIES, f"{path}.imagePullPolicy", causes)
+    if container["resources"]:
+        check_resources(container["resources"], f"{path}.resources", causes, context)
+    security = container.get("securityContext")
+    if security:
+        check_security_context(security, f"{path}.securityContext", causes)
+
+
+def _check_choice(value: str, supported: tuple[str, ...], path: str, causes: Causes) -> None:
+    if value:
+        causes.unsupported(path, value, supported)
+    else:
+        causes.required(path)
+
+
+def _check_ports(ports: list[Object], path: str, causes: Causes) -> None:
+    names: set[str] = set()
+    for index, port in enumerate(ports):
+        name, number, host = port.get("name", ""), port["containerPort"], port.get("hostPort", 0)
+        if name:
+            _check_port_name(name, names, f"{path}[{index}].name", causes)
+        if not 1 <= number <= 65535:
+            if number:
+                causes.invalid(f"{path}[{index}].containerPort", number, PORT_RANGE)
+            else:
+                causes.required(f"{path}[{index}].containerPort")
+        if host and not 1 <= host <= 65535:
+            causes.invalid(f"{path}[{index}].hostPort", host, PORT_RANGE)
+        protocol = port.get("protocol", "")
+        if protocol not in PROTOCOLS:
+            _check_choice(protocol, PROTOCOLS, f"{path}[{index}].protocol", causes)
+
+
+def _check_port_name(name: str, names: set[str], path: str, causes: Causes) -> None:
+    wrong = port_name_errors(name)
+    if wrong:
+        causes.invalid_each(path, name, wrong)
+    elif name in names:
+        causes.duplicate(path, name)
+    else:
+        names.add(name)
+
+
+def _check_host_ports(containers: list[Object], path: str, causes: Causes) -> None:
+    """Each port of the host is used once."""
+    used: set[str] = set()
+    for index, container in enumerate(containers):
+        for number, port in enumerate(container.get("ports") or ()):
+            host = port.get("hostPort", 0)
+            if not host:
+                continue
+            shown = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{host}"
+            if shown in used:
+                causes.duplicate(f"{path}[{index}].ports[{number}].hostPort", shown)
+            used.add(shown)

@@ -1,0 +1,126 @@
+"""Defaults of pod specs that depend on other fields, and fields of features that are off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.kinds.behaviour import Object
+from fairlead.kinds.context import Context
+from fairlead.kinds.core.pods.images import default_pull_policy
+from fairlead.kinds.core.pods.resources import round_up_amounts
+from fairlead.kinds.core.pods.windows import containers_with_paths
+from fairlead.kinds.core.volumes import sources_of
+
+
+def fill_spec_defaults(spec: Object) -> None:
+    """What holds in pods and in templates."""
+    for volume in spec.get("volumes") or ():
+        if not sources_of(volume):
+            volume["emptyDir"] = {}
+        _round_claim(volume.get("ephemeral"))
+    host_network = spec.get("hostNetwork")
+    for name in ("containers", "initContainers", "ephemeralContainers"):
+        for container in spec.get(name) or ():
+            if not container.get("imagePullPolicy"):
+                container["imagePullPolicy"] = default_pull_policy(container.get("image", ""))
+            resources = container["resources"]
+            if resources:
+                round_up_amounts(resources.get("limits"))
+                round_up_amounts(resources.get("requests"))
+            if host_network and name != "ephemeralContainers":
+                _fill_host_ports(container)
+    round_up_amounts(spec.get("overhead"))
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:  # two names of one field; the newer one wins
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
+
+
+def _round_claim(ephemeral: Object | None) -> None:
+    template = (ephemeral or {}).get("volumeClaimTemplate")
+    if template is not None:
+        resources = template["spec"]["resources"]
+        round_up_amounts(resources.get("limits"))
+        round_up_amounts(resources.get("requests"))
+
+
+def _fill_host_ports(container: Object) -> None:
+    for port in container.get("ports") or ():
+        if not port.get("hostPort") and port["containerPort"]:
+            port["hostPort"] = port["containerPort"]
+
+
+def fill_requests(spec: Object) -> None:
+    """In a pod, what is limited is also requested."""
+    for name in ("containers", "initContainers"):
+        for container in spec.get(name) or ():
+            limits = container["resources"].get("limits")
+            if not limits:
+                continue
+            requests = container["resources"].get("requests")
+            if requests is None:
+                container["resources"]["requests"] = dict(limits)
+            else:
+                for resource, amount in limits.items():
+                    requests.setdefault(resource, amount)
+
+
+# Fields of spread constraints and the gate each needs.
+_GATED_CONSTRAINTS = {
+    "minDomains": "MinDomainsInPodTopologySpread",
+    "nodeAffinityPolicy": "NodeInclusionPolicyInPodTopologySpread",
+    "nodeTaintsPolicy": "NodeInclusionPolicyInPodTopologySpread",
+    "matchLabelKeys": "MatchLabelKeysInPodTopologySpread",
+}
+# Fields of probes and the gate each needs.
+_GATED_PROBES = {
+    "terminationGracePeriodSeconds": "ProbeTerminationGracePeriod",
+    "grpc": "GRPCContainerProbe",
+}
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+
+
+def drop_disabled_fields(spec: Object, old: Object | None, context: Context) -> None:
+    gates = context.gates
+    before = old or {}
+    for field, gate in (
+        ("hostUsers", "UserNamespacesStatelessPodsSupport"),
+        ("os", "IdentifyPodOS"),
+    ):
+        if field in spec and not gates[gate] and before.get(field) is None:
+            del spec[field]
+    if "topologySpreadConstraints" in spec:
+        constraints = spec["topologySpreadConstraints"]
+        before_constraints = before.get("topologySpreadConstraints") or []
+        _drop_gated(constraints, before_constraints, _GATED_CONSTRAINTS, context)
+    if not all(gates[gate] for gate in _GATED_PROBES.values()):
+        _drop_gated(_probes(spec), _probes(before), _GATED_PROBES, context)
+    if not gates["ProcMountType"] and not _uses_proc_mount(before):
+        for container, _ in containers_with_paths(spec, ""):
+            security = container.get("securityContext")
+            if security and security.get("procMount") is not None:
+                security["procMount"] = "Default"
+
+
+def _probes(spec: Object) -> list[Object]:
+    found = containers_with_paths(spec, "")
+    return [c[name] for c, _ in found for name in _PROBES if c.get(name) is not None]
+
+
+def _drop_gated(
+    items: list[Object], before: list[Object], gated: dict[str, str], context: Context
+) -> None:
+    for field, gate in gated.items():
+        if context.gates[gate] or any(field in item for item in before):
+            continue
+        for item in items:
+            item.pop(field, None)
+
+
+def _uses_proc_mount(spec: Object) -> bool:
+    def mount(container: Object) -> Any:
+        return (container.get("securityContext") or {}).get("procMount")
+
+    return any(
+        mount(container) not in (None, "Default") for container, _ in containers_with_paths(spec, "")
+    )
+

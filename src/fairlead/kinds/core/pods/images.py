@@ -1,0 +1,27 @@
+"""Names of container images, as far as the API needs to read them."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_LABEL = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
+_DOMAIN = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+_STEP = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_TAG = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
+_DIGEST = r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
+_IMAGE = re.compile(
+    rf"\A(?:{_DOMAIN}/)?{_STEP}(?:/{_STEP})*(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?\Z",
+    re.ASCII,
+)
+_IDENTIFIER = re.compile(r"\A[0-9a-f]{64}\Z")
+
+
+@lru_cache(maxsize=1024)
+def default_pull_policy(image: str) -> str:
+    """`Always` for an image that may be another tomorrow: one tagged, or left to be, `latest`."""
+    match = _IMAGE.match(image)
+    if match is None or _IDENTIFIER.match(image):
+        return "IfNotPresent"
+    tag = match["tag"] or ("" if match["digest"] else "latest")
+    return "Always" if tag == "latest" else "IfNotPresent"

@@ -1,0 +1,48 @@
+"""RuntimeClass: how the containers of a pod are run, what that costs and where it can be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.kinds.behaviour import Object
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
+from fairlead.kinds.core.pods.go_text import TOLERATION, go_struct
+from fairlead.kinds.core.pods.resources import check_resources
+from fairlead.kinds.core.pods.scheduling import check_tolerations
+from fairlead.kinds.metadata import check_labels
+from fairlead.kinds.rules import immutable
+from fairlead.kinds.storage.shared import OrderedBehaviour, Step
+from fairlead.schema.names import dns_label
+
+_TOLERATION_KEY = ("key", "operator", "value", "effect")
+
+
+class RuntimeClassBehaviour(OrderedBehaviour):
+    update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.CHANGE)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        causes.invalid_each("handler", value["handler"], dns_label(value["handler"]))
+        overhead = value.get("overhead")
+        if overhead is not None:
+            # the overhead of a pod has the rules, and the path, of a container's limits
+            limits = {"limits": overhead.get("podFixed")}
+            check_resources(limits, "overhead", causes, context)
+        scheduling = value.get("scheduling")
+        if scheduling is not None:
+            check_labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", causes)
+            _check_tolerations(scheduling.get("tolerations") or [], causes)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        immutable(value["handler"], old["handler"], "handler", causes)
+
+
+def _check_tolerations(tolerations: list[dict[str, Any]], causes: Causes) -> None:
+    path = "scheduling.tolerations"
+    check_tolerations(tolerations, f"{path}.tolerations", causes)
+    seen = set()
+    for index, toleration in enumerate(tolerations):
+        key = tuple(toleration.get(name, "") for name in _TOLERATION_KEY)
+        if key in seen:
+            causes.duplicate(f"{path}[{index}]", go_struct("Toleration", toleration, TOLERATION))
+        seen.add(key)
