@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from fairlead.authentication.account_names import account_user_name
 from fairlead.authentication.bearer import Audiences
-from fairlead.authentication.keys import PublicKey, SigningKey
+from fairlead.authentication.keys import KeyRing
 from fairlead.authentication.service_accounts import AccountClaims, account_claims
 from fairlead.authentication.tokens import Claims, sign
 from fairlead.dialect import Dialect
@@ -32,7 +32,7 @@ class TokenIssuer:
 
     dialect: Dialect
     issuer: str
-    key: SigningKey
+    keys: KeyRing
     audiences: Audiences
     max_seconds: int = 0
     extends: bool = True
@@ -69,7 +69,7 @@ class TokenIssuer:
             "sub": account_user_name(metadata["namespace"], metadata["name"]),
             self._names.bound: own,
         }
-        return sign(claims, self.key)
+        return sign(claims, self.keys.signing)
 
     def _is_transitional(self, lifetime: int, audiences: Sequence[str]) -> bool:
         ours = bool(audiences) and set(audiences) <= set(self.audiences)
@@ -86,7 +86,7 @@ class TokenIssuer:
             names.account_name: metadata["name"],
             names.account_uid: metadata["uid"],
         }
-        return sign(claims, self.key)
+        return sign(claims, self.keys.signing)
 
 
 def _ref(value: Object) -> Object:
@@ -99,7 +99,7 @@ class IssuerDocuments:
     URL that discovery needs; the paths are then not served."""
 
     issuer: str
-    keys: tuple[PublicKey, ...]
+    keys: KeyRing
     jwks_uri: str = ""
 
     @property
@@ -114,9 +114,11 @@ class IssuerDocuments:
             "jwks_uri": self.jwks_uri or f"https://{address}{JWKS_PATH}",
             "response_types_supported": ["id_token"],
             "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": sorted({key.algorithm for key in self.keys}),
+            "id_token_signing_alg_values_supported": sorted(
+                {key.algorithm for key in self.keys.public}
+            ),
         }
 
     def jwks(self) -> Object:
         """The document at JWKS_PATH."""
-        return {"keys": [key.jwk() for key in self.keys]}
+        return {"keys": [key.jwk() for key in self.keys.public]}

@@ -8,6 +8,7 @@ import logging
 import ssl
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -19,12 +20,7 @@ from fairlead.authentication.bootstrap_tokens import BootstrapTokens
 from fairlead.authentication.chain import Authenticator, Method
 from fairlead.authentication.client_certificates import ClientCertificates
 from fairlead.authentication.front_proxy import FrontProxy
-from fairlead.authentication.keys import (
-    KeyFileError,
-    PublicKey,
-    load_public_keys,
-    load_signing_key,
-)
+from fairlead.authentication.keys import KeyFileError, KeyRing
 from fairlead.authentication.service_accounts import (
     ACCOUNTS,
     PODS,
@@ -77,7 +73,7 @@ class Authentication:
         async with asyncio.TaskGroup() as group:
             for work in self._background:
                 group.create_task(work())
-            group.create_task(asyncio.to_thread(_warm_up))
+            group.create_task(asyncio.to_thread(_warm_up, self.issuer.keys))
             while True:
                 await asyncio.sleep(_RELOAD_EVERY)
                 for authorities in self.authorities:
@@ -88,9 +84,14 @@ class Authentication:
             await closable.close()
 
 
-def _warm_up() -> None:
+def _warm_up(keys: KeyRing) -> None:
     """Import what the first token or certificate needs, so that no request waits for it."""
-    import jwt  # noqa: F401
+    import_module("cryptography.x509")
+    import_module("jwt")
+    try:
+        keys.load()
+    except KeyFileError as error:
+        logger.error("service account tokens cannot be issued or checked: %s", error)
 
 
 def build_authenticator(
@@ -111,7 +112,8 @@ def build_authenticator(
     """
     issuers = options.service_account_issuer or [default_issuer(dialect)]
     audiences: Audiences = tuple(options.api_audiences or issuers[:1])
-    issuer, keys = _issuer(options, dialect, issuers[0], own_key, audiences)
+    keys = _keys(options, own_key)
+    issuer = _issuer(options, dialect, issuers[0], keys, audiences)
     clients = _authorities("--client-ca-file", own_ca, options.client_ca_file)
     closables: list[Closable] = []
     background: list[Callable[[], Coroutine[Any, Any, None]]] = []
@@ -168,41 +170,34 @@ def _token_file(path: Path, audiences: Audiences) -> StaticTokens:
         raise AuthenticationError(f"--token-auth-file: {error}") from None
 
 
+def _keys(options: argparse.Namespace, own_key: Path) -> KeyRing:
+    """The keys of service account tokens. Our own file needs no check at the start."""
+    given = options.service_account_signing_key_file
+    files = options.service_account_key_file
+    if not files and options.tls_private_key_file is not None:
+        files = [options.tls_private_key_file]
+    ring = KeyRing(given or own_key, files)
+    if given or files:
+        try:
+            ring.load()
+        except KeyFileError as error:
+            raise AuthenticationError(f"service account keys: {error}") from None
+    return ring
+
+
 def _issuer(
-    options: argparse.Namespace,
-    dialect: Dialect,
-    name: str,
-    own_key: Path,
-    audiences: Audiences,
-) -> tuple[TokenIssuer, tuple[PublicKey, ...]]:
-    """The issuer and the keys with which tokens are checked, its own first."""
+    options: argparse.Namespace, dialect: Dialect, name: str, keys: KeyRing, audiences: Audiences
+) -> TokenIssuer:
     limit = options.service_account_max_token_expiration
     if limit and not _SHORTEST_LIMIT <= limit <= _LONGEST_LIMIT:
         raise AuthenticationError(
             "--service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
         )
-    given = options.service_account_signing_key_file
-    files = options.service_account_key_file
-    if not files and options.tls_private_key_file is not None:
-        files = [options.tls_private_key_file]
-    try:
-        signing = load_signing_key(given or own_key)
-    except KeyFileError as error:
-        raise AuthenticationError(f"--service-account-signing-key-file: {error}") from None
-    keys = {signing.public.key_id: signing.public}
-    try:
-        for path in files:
-            keys |= {key.key_id: key for key in load_public_keys(path)}
-    except KeyFileError as error:
-        raise AuthenticationError(f"--service-account-key-file: {error}") from None
     extends = options.service_account_extend_token_expiration
-    issuer = TokenIssuer(dialect, name, signing, audiences, int(limit), extends)
-    return issuer, tuple(keys.values())
+    return TokenIssuer(dialect, name, keys, audiences, int(limit), extends)
 
 
-def _documents(
-    options: argparse.Namespace, issuer: str, keys: tuple[PublicKey, ...]
-) -> IssuerDocuments:
+def _documents(options: argparse.Namespace, issuer: str, keys: KeyRing) -> IssuerDocuments:
     uri = options.service_account_jwks_uri
     if uri and urlsplit(uri).scheme != "https":
         raise AuthenticationError(f"--service-account-jwks-uri {uri} is not an https URL")

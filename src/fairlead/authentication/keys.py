@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from base64 import urlsafe_b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,6 +99,38 @@ def load_signing_key(path: Path) -> SigningKey:
             key = _private(block, path)
             return SigningKey(key, _checked(key.public_key(), path))
     raise KeyFileError(f"{path} holds no PEM private key")
+
+
+class KeyRing:
+    """The signing key and all keys that tokens are checked with, its own first. Files are read at
+    the first use, or at once by `load`; both raise KeyFileError."""
+
+    def __init__(self, signing: Path, others: Sequence[Path] = ()) -> None:
+        self._signing_file = signing
+        self._other_files = tuple(others)
+        self._signing: SigningKey | None = None
+        self._public: tuple[PublicKey, ...] = ()
+
+    def load(self) -> None:
+        signing = load_signing_key(self._signing_file)
+        keys = {signing.public.key_id: signing.public}
+        for path in self._other_files:
+            keys |= {key.key_id: key for key in load_public_keys(path)}
+        self._public = tuple(keys.values())
+        self._signing = signing
+
+    @property
+    def signing(self) -> SigningKey:
+        if self._signing is None:
+            self.load()
+        assert self._signing is not None
+        return self._signing
+
+    @property
+    def public(self) -> tuple[PublicKey, ...]:
+        if self._signing is None:
+            self.load()
+        return self._public
 
 
 def _blocks(path: Path) -> list[tuple[bytes, bytes]]:

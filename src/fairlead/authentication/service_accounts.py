@@ -22,7 +22,7 @@ from fairlead.authentication.account_names import (
 )
 from fairlead.authentication.bearer import Anchor, Audiences, Grant, common
 from fairlead.authentication.chain import Rejected
-from fairlead.authentication.keys import PublicKey
+from fairlead.authentication.keys import KeyRing
 from fairlead.authentication.tokens import (
     BadToken,
     Claims,
@@ -81,7 +81,7 @@ class ServiceAccountTokens:
         self,
         dialect: Dialect,
         issuers: Sequence[str],
-        keys: Sequence[PublicKey],
+        keys: KeyRing,
         own_audiences: Audiences,
         lookup: Lookup,
         *,
@@ -89,7 +89,7 @@ class ServiceAccountTokens:
     ) -> None:
         self._names = account_claims(dialect)
         self._issuers = frozenset(issuers)
-        self._keys = tuple(keys)
+        self._keys = keys
         self._own_audiences = own_audiences
         self._lookup = lookup
         self._look_up_legacy = look_up_legacy
@@ -106,7 +106,7 @@ class ServiceAccountTokens:
         if not legacy and issuer not in self._issuers:
             return None
         try:
-            claims = verified_by_any(token, header.get("kid"), self._keys)
+            claims = verified_by_any(token, header.get("kid"), self._keys.public)
             found = self._audiences(claims, wanted)
             until = _check_times(claims)
         except BadToken as error:

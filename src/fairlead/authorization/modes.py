@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
-from fairlead.authorization.chain import Mode
-
 RBAC, NODE, ABAC, WEBHOOK = "RBAC", "Node", "ABAC", "Webhook"
 ALWAYS_ALLOW, ALWAYS_DENY = "AlwaysAllow", "AlwaysDeny"
 MODES = (ALWAYS_ALLOW, ALWAYS_DENY, ABAC, WEBHOOK, RBAC, NODE)
@@ -45,8 +41,3 @@ def check_files(modes: tuple[str, ...], policy_file: bool, webhook_config: bool)
             raise ModeError(f"authorization-mode {mode}'s {what} not passed")
         if given and mode not in modes:
             raise ModeError(f"cannot specify {flag} without mode {mode}")
-
-
-def build_modes(names: tuple[str, ...], makers: Mapping[str, Callable[[], Mode]]) -> list[Mode]:
-    """The modes in their order, each made by its maker."""
-    return [makers[name]() for name in names]

@@ -19,6 +19,7 @@ _TYPES = {
     YAML: (b"content-type", b"application/yaml"),
     "text/plain": (b"content-type", b"text/plain; charset=utf-8"),
 }
+_NO_EXTENSIONS: dict[str, Any] = {}
 _SMALLEST_COMPRESSED = 128 * 1024
 _PIECE = 512 * 1024
 _LONGEST_WARNING, _MOST_WARNING_BYTES = 256, 4096
@@ -67,6 +68,9 @@ class Answer:
         if len(body) >= _SMALLEST_COMPRESSED and accepts_gzip(request):
             headers += _COMPRESSED
             body = await _compress(body)
+        respond = request.scope.get("extensions", _NO_EXTENSIONS).get("respond")
+        if respond is not None and respond(self.code, headers, body):
+            return
         headers.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": self.code, "headers": headers})
         await send({"type": "http.response.body", "body": body})

@@ -36,6 +36,7 @@ class Context:
     group_version: str = ""
     allocators: ServiceAllocators | None = None
     undo: list[Callable[[], None]] = field(default_factory=list)
+    user: Any = None  # fairlead.authentication.user.User, for kinds that write down who asked
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:

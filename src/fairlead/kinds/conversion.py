@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from fairlead.kinds.resources import Resource
@@ -15,18 +16,27 @@ _OUTWARD: dict[str, Convert] = {}
 
 
 def converts(key: str, *, inward: Convert, outward: Convert) -> None:
-    """Declare how a resource (`events/v1/events`) is converted to and from its stored version."""
+    """Declare how a resource (`events/v1/events`) is converted to and from its stored version; its
+    group's package does so when it is imported."""
     _INWARD[key] = inward
     _OUTWARD[key] = outward
 
 
 def to_stored(resource: Resource, value: Object) -> Object:
     """The object in its stored version; the value may be changed."""
-    convert = _INWARD.get(resource.key)
-    return convert(value) if convert else value
+    if resource.is_stored_here:
+        return value
+    return _converter(_INWARD, resource)(value)
 
 
 def from_stored(resource: Resource, value: Object) -> Object:
     """The object in the version of the resource; the value may be changed."""
-    convert = _OUTWARD.get(resource.key)
-    return convert(value) if convert else value
+    if resource.is_stored_here:
+        return value
+    return _converter(_OUTWARD, resource)(value)
+
+
+def _converter(known: dict[str, Convert], resource: Resource) -> Convert:
+    if resource.key not in known:
+        import_module(f"{__package__}.{resource.group_version.short}")
+    return known[resource.key]

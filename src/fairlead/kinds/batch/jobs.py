@@ -48,14 +48,17 @@ class JobBehaviour(TemplateBehaviour):
         if not value["spec"].get("manualSelector"):
             _generate_selector(value)
         metadata = value["metadata"]
-        if metadata.get("labels"):
-            metadata["labels"] = dict(metadata["labels"])
+        _separate_labels(metadata)
         super().prepare_create(value, context)
         key, annotations = context.dialect.label(TRACKING), metadata.get("annotations") or {}
         if context.gates["JobTrackingWithFinalizers"]:
             metadata["annotations"] = {**annotations, key: ""}
         else:
             annotations.pop(key, None)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        _separate_labels(value["metadata"])
+        super().prepare_update(value, old, context)
 
     def drop_disabled(self, value: Object, old: Object | None, context: Context) -> None:
         super().drop_disabled(value, old, context)
@@ -117,6 +120,11 @@ class JobBehaviour(TemplateBehaviour):
 def is_tracked(value: Object, context: Context) -> bool:
     """Whether the pods of a Job are counted by their finalizers."""
     return context.dialect.label(TRACKING) in (value["metadata"].get("annotations") or {})
+
+
+def _separate_labels(metadata: Object) -> None:
+    if metadata.get("labels"):
+        metadata["labels"] = dict(metadata["labels"])
 
 
 def _generate_selector(value: Object) -> None:

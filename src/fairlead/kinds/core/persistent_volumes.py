@@ -17,7 +17,7 @@ from fairlead.kinds.core.shared import (
 )
 from fairlead.kinds.core.volumes.claims import SINGLE_POD, VOLUME_MODES, check_access_modes
 from fairlead.kinds.core.volumes.persistent import PERSISTENT_SOURCES, check_persistent_sources
-from fairlead.kinds.metadata import check_metadata_update
+from fairlead.kinds.metadata import check_metadata
 from fairlead.kinds.rules import IMMUTABLE, immutable
 from fairlead.schema.names import dns_subdomain
 
@@ -50,13 +50,17 @@ class PersistentVolumeBehaviour(Behaviour):
         _drop_disabled(value, old, context)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        self._check_spec(value, None, causes, context)
+        _check_spec(value, None, causes, context)
+        _check_mount_options(value, causes, context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         """The object as a whole is looked at twice, as clients see in the causes."""
-        for _ in range(2):
-            super().check_create({**value, "spec": {}}, causes, context)
-            self._check_spec(value, old, causes, context)
+        metadata = value["metadata"]
+        check_metadata(metadata, self.resource.namespaced, self.name_rule, causes)
+        _check_spec(value, old, causes, context)
+        _check_mount_options(value, causes, context)
+        check_metadata(metadata, self.resource.namespaced, self.name_rule, causes)
+        _check_spec(value, old, causes, context)
         _check_source_change(value["spec"], old["spec"], causes)
         immutable(
             value["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes
@@ -65,31 +69,6 @@ class PersistentVolumeBehaviour(Behaviour):
         if affinity is not None and value["spec"].get("nodeAffinity") != affinity:
             shown = GoValue(_shown_affinity(value["spec"].get("nodeAffinity")))
             causes.invalid("nodeAffinity", shown, IMMUTABLE)
-
-    def check_subresource_update(
-        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
-    ) -> None:
-        check_metadata_update(value["metadata"], old["metadata"], causes)
-
-    def _check_spec(
-        self, value: Object, old: Object | None, causes: Causes, context: Context
-    ) -> None:
-        spec = value["spec"]
-        if not spec:
-            return
-        _check_modes(spec, old, causes, context)
-        _check_capacity(spec.get("capacity"), "spec.capacity", causes)
-        policy = spec.get("persistentVolumeReclaimPolicy", "")
-        if policy and policy not in RECLAIM_POLICIES:
-            causes.unsupported("spec.persistentVolumeReclaimPolicy", policy, RECLAIM_POLICIES)
-        _check_affinity(spec.get("nodeAffinity"), "spec.nodeAffinity", causes)
-        _check_sources(value, causes, context)
-        name, mode = spec.get("storageClassName", ""), spec.get("volumeMode")
-        if name:
-            causes.invalid_each("spec.storageClassName", name, dns_subdomain(name))
-        if mode is not None and mode not in VOLUME_MODES:
-            causes.unsupported("spec.volumeMode", mode, VOLUME_MODES)
-        _check_mount_options(value, causes, context)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         spec = value["spec"]
@@ -106,6 +85,22 @@ class PersistentVolumeBehaviour(Behaviour):
             if spec.get(name) is not None:
                 shown = "storageOS" if name == "storageos" else name
                 context.warn(f"spec.{shown}: deprecated in {since}, non-functional in {gone}")
+
+
+def _check_spec(value: Object, old: Object | None, causes: Causes, context: Context) -> None:
+    spec = value["spec"]
+    _check_modes(spec, old, causes, context)
+    _check_capacity(spec.get("capacity"), "spec.capacity", causes)
+    policy = spec.get("persistentVolumeReclaimPolicy", "")
+    if policy and policy not in RECLAIM_POLICIES:
+        causes.unsupported("spec.persistentVolumeReclaimPolicy", policy, RECLAIM_POLICIES)
+    _check_affinity(spec.get("nodeAffinity"), "spec.nodeAffinity", causes)
+    _check_sources(value, causes, context)
+    name, mode = spec.get("storageClassName", ""), spec.get("volumeMode")
+    if name:
+        causes.invalid_each("spec.storageClassName", name, dns_subdomain(name))
+    if mode is not None and mode not in VOLUME_MODES:
+        causes.unsupported("spec.volumeMode", mode, VOLUME_MODES)
 
 
 def annotation_warnings(metadata: Object, context: Context) -> None:

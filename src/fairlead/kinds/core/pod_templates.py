@@ -29,4 +29,5 @@ class PodTemplateBehaviour(Behaviour):
         check_pod_template(value["template"], "template", causes, context)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        template_warnings(value["template"], "template", context)
+        if old is None or value["template"] != old["template"]:
+            template_warnings(value["template"], "template", context)

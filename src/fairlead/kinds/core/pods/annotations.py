@@ -12,7 +12,7 @@ from fairlead.dialect import Dialect
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.pods.scheduling import check_tolerations
-from fairlead.kinds.core.pods.windows import containers_with_paths
+from fairlead.kinds.core.pods.windows import all_containers, containers_with_paths
 from fairlead.kinds.core.volumes.paths import descending_path
 
 RUNTIME_DEFAULT, DOCKER_DEFAULT = "runtime/default", "docker/default"
@@ -89,9 +89,7 @@ def _check_tolerations(text: str, key: str, path: str, causes: Causes) -> None:
         check_tolerations(tolerations, f"{path}.{key}", causes)
 
 
-def _check_seccomp(
-    annotations: dict[str, str], known: Keys, path: str, causes: Causes
-) -> None:
+def _check_seccomp(annotations: dict[str, str], known: Keys, path: str, causes: Causes) -> None:
     if known.seccomp_pod in annotations:
         profile = annotations[known.seccomp_pod]
         _check_seccomp_profile(profile, f"{path}.{known.seccomp_pod}", causes)
@@ -107,10 +105,8 @@ def _check_seccomp_profile(profile: str, path: str, causes: Causes) -> None:
         causes.invalid(path, profile, "must be a valid seccomp profile")
 
 
-def _check_app_armor(
-    container: str, profile: str, spec: Object, path: str, causes: Causes
-) -> None:
-    if not any(found["name"] == container for found, _ in containers_with_paths(spec, "")):
+def _check_app_armor(container: str, profile: str, spec: Object, path: str, causes: Causes) -> None:
+    if not any(found["name"] == container for found in all_containers(spec)):
         causes.invalid(path, container, "container not found")
     named = profile in ("", RUNTIME_DEFAULT, UNCONFINED) or profile.startswith(LOCALHOST)
     if not named:
@@ -158,7 +154,7 @@ def fill_seccomp_fields(annotations: dict[str, str] | None, spec: Object, dialec
         return
     known = keys(dialect)
     _fill_seccomp(spec, annotations.get(known.seccomp_pod))
-    for container, _ in containers_with_paths(spec, ""):
+    for container in all_containers(spec):
         _fill_seccomp(container, annotations.get(known.seccomp_container + container["name"]))
 
 

@@ -113,4 +113,3 @@ def check_ephemeral_change(spec: Object, old: Object, path: str, causes: Causes)
             text = difference("EphemeralContainer", container, present[name])
             detail = f'existing ephemeral containers "{name}" may not be changed\n{text}'
             causes.forbidden(path, detail)
-

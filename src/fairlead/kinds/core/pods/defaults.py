@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.images import default_pull_policy
 from fairlead.kinds.core.pods.resources import round_up_amounts
-from fairlead.kinds.core.pods.windows import containers_with_paths
+from fairlead.kinds.core.pods.windows import all_containers
 from fairlead.kinds.core.volumes import sources_of
 
 
@@ -94,16 +92,16 @@ def drop_disabled_fields(spec: Object, old: Object | None, context: Context) -> 
         _drop_gated(constraints, before_constraints, _GATED_CONSTRAINTS, context)
     if not all(gates[gate] for gate in _GATED_PROBES.values()):
         _drop_gated(_probes(spec), _probes(before), _GATED_PROBES, context)
-    if not gates["ProcMountType"] and not _uses_proc_mount(before):
-        for container, _ in containers_with_paths(spec, ""):
+    if not gates["ProcMountType"] and not (old and _uses_proc_mount(old)):
+        for container in all_containers(spec):
             security = container.get("securityContext")
             if security and security.get("procMount") is not None:
                 security["procMount"] = "Default"
 
 
 def _probes(spec: Object) -> list[Object]:
-    found = containers_with_paths(spec, "")
-    return [c[name] for c, _ in found for name in _PROBES if c.get(name) is not None]
+    containers = all_containers(spec)
+    return [c[name] for c in containers for name in _PROBES if c.get(name) is not None]
 
 
 def _drop_gated(
@@ -117,10 +115,5 @@ def _drop_gated(
 
 
 def _uses_proc_mount(spec: Object) -> bool:
-    def mount(container: Object) -> Any:
-        return (container.get("securityContext") or {}).get("procMount")
-
-    return any(
-        mount(container) not in (None, "Default") for container, _ in containers_with_paths(spec, "")
-    )
-
+    mounts = [(c.get("securityContext") or {}).get("procMount") for c in all_containers(spec)]
+    return any(mount not in (None, "Default") for mount in mounts)

@@ -9,9 +9,7 @@ from fairlead.kinds.core.volumes.paths import descending_path, has_backsteps
 PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 
 
-def check_mounts(
-    container: Object, volumes: dict[str, Object], path: str, causes: Causes
-) -> None:
+def check_mounts(container: Object, volumes: dict[str, Object], path: str, causes: Causes) -> None:
     """`volumes` are the pod's volumes that are in order, by name."""
     mounts, devices = container.get("volumeMounts"), container.get("volumeDevices")
     if mounts:
@@ -48,9 +46,7 @@ def _check_volume_mounts(
             _check_mount_options(container, mount, index, list_path, causes)
 
 
-def _check_overlap(
-    mount: Object, device_paths: dict[str, str], path: str, causes: Causes
-) -> None:
+def _check_overlap(mount: Object, device_paths: dict[str, str], path: str, causes: Causes) -> None:
     name, mount_path = mount["name"], mount["mountPath"]
     if name in device_paths:
         causes.invalid(f"{path}.name", name, "must not already exist in volumeDevices")

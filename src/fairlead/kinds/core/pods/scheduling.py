@@ -151,9 +151,7 @@ def check_spreading(constraints: list[Object], path: str, causes: Causes) -> Non
         _check_constraint(constraint, constraints[index + 1 :], f"{path}[{index}]", causes)
 
 
-def _check_constraint(
-    constraint: Object, later: list[Object], path: str, causes: Causes
-) -> None:
+def _check_constraint(constraint: Object, later: list[Object], path: str, causes: Causes) -> None:
     key, action = constraint["topologyKey"], constraint["whenUnsatisfiable"]
     if constraint["maxSkew"] <= 0:
         causes.invalid(f"{path}.maxSkew", constraint["maxSkew"], NOT_POSITIVE)

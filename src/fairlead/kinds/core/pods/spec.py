@@ -22,7 +22,11 @@ from fairlead.kinds.core.pods.scheduling import (
     check_tolerations,
 )
 from fairlead.kinds.core.pods.security import check_pod_security
-from fairlead.kinds.core.pods.windows import check_host_process, check_system
+from fairlead.kinds.core.pods.windows import (
+    check_host_process,
+    check_system,
+    uses_windows_options,
+)
 from fairlead.kinds.core.volumes import check_volumes
 from fairlead.kinds.metadata import check_labels
 from fairlead.kinds.rules import one_of
@@ -40,9 +44,7 @@ _FIRST_NAMES = (("serviceAccountName", dns_subdomain), ("nodeName", dns_subdomai
 _NETWORK_NAMES = (("hostname", dns_label), ("subdomain", dns_label))
 
 
-def check_spec(
-    spec: Object, pod_name: str, path: str, causes: Causes, context: Context
-) -> None:
+def check_spec(spec: Object, pod_name: str, path: str, causes: Causes, context: Context) -> None:
     """`pod_name` is empty for the spec of a template."""
     given = spec.get("volumes")
     volumes = check_volumes(given, pod_name, f"{path}.volumes", causes, context) if given else {}
@@ -56,7 +58,8 @@ def check_spec(
     check_labels(spec.get("nodeSelector"), f"{path}.nodeSelector", causes)
     check_pod_security(spec, path, causes)
     _check_placing(spec, path, causes, context)
-    check_host_process(spec, path, causes)
+    if uses_windows_options(spec):
+        check_host_process(spec, path, causes)
     if spec.get("hostUsers") is False:
         _check_own_users(spec, path, causes)
     _check_names(spec, _FIRST_NAMES, path, causes)

@@ -10,9 +10,10 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.annotations import keys
 from fairlead.kinds.core.pods.resources import is_fractional
 from fairlead.kinds.core.pods.scheduling import PREFERRED, REQUIRED
-from fairlead.kinds.core.pods.windows import containers_with_paths
+from fairlead.kinds.core.pods.windows import all_containers, containers_with_paths
 
 _BYTES = ("memory", "ephemeral-storage")
+_AMOUNTS = ("limits", "requests")
 
 # Node labels that have newer names: since when, and the name.
 _OLD_NODE_LABELS = {
@@ -66,7 +67,7 @@ def warn_of_pod(spec: Object, metadata: Object, path: str, context: Context) -> 
                 name, state = _OLD_SOURCES[source]
                 context.warn(f"{spec_path}.volumes[{index}].{name}: deprecated in {state}")
     _warn_of_repeats(spec, spec_path, context)
-    _warn_of_fractions(spec.get("overhead"), f"{spec_path}.overhead", _BYTES, context)
+    _warn_of_fractions([(f"{spec_path}.overhead", spec.get("overhead"))], context)
     if annotations:
         _warn_of_seccomp(spec, annotations, f"{path}metadata.annotations", context)
     for container, container_path in containers_with_paths(spec, spec_path):
@@ -116,7 +117,7 @@ def _warn_of_seccomp(
     holders = [(spec, known.seccomp_pod)]
     holders += [
         (container, known.seccomp_container + container["name"])
-        for container, _ in containers_with_paths(spec, "")
+        for container in all_containers(spec)
     ]
     for holder, key in holders:
         profile = (holder.get("securityContext") or {}).get("seccompProfile")
@@ -146,25 +147,23 @@ def _warn_of_repeats(spec: Object, path: str, context: Context) -> None:
             context.warn(f'{path}.imagePullSecrets[{index}].name: invalid empty name ""')
 
 
-def _warn_of_fractions(
-    amounts: Object | None, path: str, names: tuple[str, ...], context: Context
-) -> None:
-    for name in names:
-        amount = amounts.get(name) if amounts else None
-        # A whole number has neither a fraction's suffix nor an exponent.
-        if amount and (amount[-1] == "m" or "e-" in amount) and is_fractional(amount):
-            context.warn(
-                f'{path}[{name}]: fractional byte value "{amount}" is invalid, must be an integer'
-            )
+def _warn_of_fractions(lists: list[tuple[str, Object | None]], context: Context) -> None:
+    for name in _BYTES:
+        for path, amounts in lists:
+            amount = amounts.get(name) if amounts else None
+            # A whole number has neither a fraction's suffix nor an exponent.
+            if amount and (amount[-1] == "m" or "e-" in amount) and is_fractional(amount):
+                context.warn(
+                    f'{path}[{name}]: fractional byte value "{amount}" is invalid, must be an'
+                    " integer"
+                )
 
 
 def _warn_of_container(container: Object, path: str, context: Context) -> None:
     resources = container["resources"]
     if resources:
-        for name in _BYTES:
-            for kind in ("limits", "requests"):
-                field = f"{path}.resources.{kind}"
-                _warn_of_fractions(resources.get(kind), field, (name,), context)
+        lists = [(f"{path}.resources.{kind}", resources.get(kind)) for kind in _AMOUNTS]
+        _warn_of_fractions(lists, context)
     variables = container.get("env") or ()
     if len(variables) > 1:
         for index, name in _repeated(variable["name"] for variable in variables):

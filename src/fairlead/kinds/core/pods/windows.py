@@ -31,6 +31,19 @@ def containers_with_paths(spec: Object, path: str) -> Iterator[tuple[Object, str
             yield container, f"{path}.{name}[{index}]"
 
 
+def all_containers(spec: Object) -> list[Object]:
+    return [container for name in CONTAINER_LISTS for container in spec.get(name) or ()]
+
+
+def uses_windows_options(spec: Object) -> bool:
+    """Whether anything in a pod is said about how it runs on Windows."""
+    for holder in (spec, *all_containers(spec)):
+        context = holder.get("securityContext")
+        if context and "windowsOptions" in context:
+            return True
+    return False
+
+
 def check_windows_options(options: Object | None, path: str, causes: Causes) -> None:
     if options is None:
         return
@@ -79,7 +92,7 @@ def _plain_user_errors(user: str) -> list[str]:
     if _DOTS_OR_SPACES.match(user):
         wrong.append("runAsUserName's User cannot contain only periods or spaces")
     if _NOT_IN_USERS.search(user):
-        detail = 'runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]'
+        detail = "runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]"
         wrong.append(detail)
     return wrong
 
@@ -96,8 +109,6 @@ def check_host_process(spec: Object, path: str, causes: Causes) -> None:
     total = on_host = 0
     for container, container_path in containers_with_paths(spec, path):
         total += 1
-        if of_pod is None and "securityContext" not in container:
-            continue
         wanted = _host_process(container)
         if of_pod is not None and wanted is not None and of_pod != wanted:
             shown = "true" if of_pod else "false"

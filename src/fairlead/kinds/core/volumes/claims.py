@@ -32,7 +32,9 @@ _FOREIGN_METADATA = {
 }
 
 
-def check_claim_template(template: Object | None, path: str, causes: Causes, context: Context) -> None:
+def check_claim_template(
+    template: Object | None, path: str, causes: Causes, context: Context
+) -> None:
     if template is None:
         causes.required(path)
         return
@@ -71,9 +73,7 @@ def check_claim_spec(
     _check_data_sources(spec, path, causes)
 
 
-def check_access_modes(
-    modes: list[str], path: str, causes: Causes, *, single_pod: bool
-) -> None:
+def check_access_modes(modes: list[str], path: str, causes: Causes, *, single_pod: bool) -> None:
     supported = (*ACCESS_MODES, SINGLE_POD) if single_pod else ACCESS_MODES
     for mode in modes:
         if mode not in supported:

@@ -91,9 +91,7 @@ def _take(file: str, shown: str, path: str, files: set[str], causes: Causes) -> 
         files.add(file)
 
 
-def _check_keys(
-    part: Object, volume_path: str, path: str, files: set[str], causes: Causes
-) -> None:
+def _check_keys(part: Object, volume_path: str, path: str, files: set[str], causes: Causes) -> None:
     name = part.get("name", "")
     if not name:
         causes.required(f"{path}.name")

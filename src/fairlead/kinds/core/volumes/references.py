@@ -39,15 +39,14 @@ _FIELDS = frozenset(
 _SUBSCRIPTED = re.compile(r"\A(.+?)\['(.*)'\]\Z", re.DOTALL)
 _OLD_NAMES = {"spec.host": "spec.nodeName"}
 _CPU_DIVISORS = ("1m", "1")
-_BYTE_DIVISORS = (
-    ("1", "1k", "1M", "1G", "1T", "1P", "1E") + ("1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
-)
+_BYTES = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei"
+_BYTE_DIVISORS = tuple(_BYTES.split(", "))
 # Resource (after `limits.` or `requests.`): allowed divisors, and how messages name both.
 _DIVISORS = {
     "cpu": (_CPU_DIVISORS, "1m and 1", "cpu"),
-    "memory": (_BYTE_DIVISORS, ", ".join(_BYTE_DIVISORS), "memory"),
-    "ephemeral-storage": (_BYTE_DIVISORS, ", ".join(_BYTE_DIVISORS), "local ephemeral storage"),
-    "hugepages": (_BYTE_DIVISORS, ", ".join(_BYTE_DIVISORS), "hugepages"),
+    "memory": (_BYTE_DIVISORS, _BYTES, "memory"),
+    "ephemeral-storage": (_BYTE_DIVISORS, _BYTES, "local ephemeral storage"),
+    "hugepages": (_BYTE_DIVISORS, _BYTES, "hugepages"),
 }
 
 

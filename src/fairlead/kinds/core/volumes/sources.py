@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.kinds.behaviour import Object
-from fairlead.kinds.causes import Causes
+from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.volumes.paths import descending_path, no_backsteps
 from fairlead.kinds.metadata import go_strings
-from fairlead.kinds.causes import GoValue
 from fairlead.schema.names import dns_label, dns_subdomain
 
 Check = Callable[[Object, str, Causes, Context], None]
@@ -28,7 +27,8 @@ HOST_PATH_TYPES = (
 CACHING_MODES = ("None", "ReadOnly", "ReadWrite")
 DISK_KINDS = ("Dedicated", "Managed", "Shared")
 MANAGED_DISK = (
-    "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
+    "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks"
+    "/{disk-id}"
 )
 BLOB_DISK = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 HOST_PORTS = "must be a host:port pair or multiple pairs separated by commas"
@@ -187,9 +187,7 @@ def cinder(*, with_namespace: bool) -> Check:
         if not source["volumeID"]:
             causes.required(f"{path}.volumeID")
         reference = source.get("secretRef")
-        secret_reference(
-            reference, f"{path}.secretRef", causes, with_namespace=with_namespace
-        )
+        secret_reference(reference, f"{path}.secretRef", causes, with_namespace=with_namespace)
 
     return check
 
@@ -204,9 +202,7 @@ def storage_os(*, with_namespace: bool) -> Check:
         if namespace:
             causes.invalid_each(f"{path}.volumeNamespace", namespace, dns_label(namespace))
         reference = source.get("secretRef")
-        secret_reference(
-            reference, f"{path}.secretRef", causes, with_namespace=with_namespace
-        )
+        secret_reference(reference, f"{path}.secretRef", causes, with_namespace=with_namespace)
 
     return check
 

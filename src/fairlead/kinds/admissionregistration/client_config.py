@@ -1,0 +1,97 @@
+"""How the server reaches a webhook: by URL or through a service. Conversion webhooks have the same
+rules."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.rules import PORT_RANGE
+from fairlead.schema.names import dns_subdomain
+
+FORM = "; desired format: https://host[/path]"
+
+
+def check_client_config(config: dict[str, Any], path: str, causes: Causes) -> None:
+    url, service = config.get("url"), config.get("service")
+    if (url is None) == (service is None):
+        causes.required(path, "exactly one of url or service is required")
+    elif url is not None:
+        check_url(url, f"{path}.url", causes)
+    elif service is not None:
+        check_service(service, f"{path}.service", causes)
+
+
+def check_url(url: str, path: str, causes: Causes) -> None:
+    wrong = _parse_error(url)
+    if wrong:
+        causes.required(path, f"url must be a valid URL: {wrong}{FORM}")
+        return
+    parts = urlsplit(url)
+    if parts.scheme != "https":
+        causes.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{FORM}")
+    user, at, host = parts.netloc.rpartition("@")
+    if not host:
+        causes.invalid(path, "", f"host must be provided{FORM}")
+    if at:
+        causes.invalid(path, user, "user information is not permitted in the URL")
+    if parts.fragment:
+        causes.invalid(path, parts.fragment, "fragments are not permitted in the URL")
+    if parts.query:
+        causes.invalid(path, parts.query, "query parameters are not permitted in the URL")
+
+
+def _parse_error(url: str) -> str:
+    """Why a text is no URL at all; empty if it is one."""
+    if any(ord(letter) < 0x20 or ord(letter) == 0x7F for letter in url):
+        return f'parse "{url}": net/url: invalid control character in URL'
+    if url.startswith(":"):
+        return f'parse "{url}": missing protocol scheme'
+    escape = re.search("%(?![0-9a-fA-F]{2})", url)
+    if escape:
+        found = url[escape.start() : escape.start() + 3]
+        return f'parse "{url}": invalid URL escape "{found}"'
+    first, slash, _ = url.partition("/")
+    if slash and ":" in first and not re.match("[a-zA-Z][-+.a-zA-Z0-9]*:", first):
+        return f'parse "{url}": first path segment in URL cannot contain colon'
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        return f'parse "{url}": {error}'
+    port = _bad_port(parts)
+    return f'parse "{url}": invalid port "{port}" after host' if port else ""
+
+
+def _bad_port(parts: SplitResult) -> str:
+    _, colon, port = parts.netloc.rpartition("@")[2].rpartition("]")[2].partition(":")
+    return f":{port}" if colon and not re.fullmatch("[0-9]*", port, re.ASCII) else ""
+
+
+def check_service(service: dict[str, Any], path: str, causes: Causes) -> None:
+    # The reference confuses the two names, and clients see which one it calls missing.
+    if not service["namespace"]:
+        causes.required(f"{path}.name", "service name is required")
+    if not service["name"]:
+        causes.required(f"{path}.namespace", "service namespace is required")
+    port = service.get("port", 443)
+    if not 1 <= port <= 65535:
+        causes.invalid(f"{path}.port", port, f"port is not valid: {PORT_RANGE}")
+    _check_path(service.get("path") or "", f"{path}.path", causes)
+
+
+def _check_path(text: str, path: str, causes: Causes) -> None:
+    if text in ("", "/"):
+        return
+    if text == "//":
+        causes.invalid(path, text, "segment[0] may not be empty")
+        return
+    if not text.startswith("/"):
+        causes.invalid(path, text, "must start with a '/'")
+    for index, step in enumerate(text[1:].removesuffix("/").split("/")):
+        if not step:
+            causes.invalid(path, text, f"segment[{index}] may not be empty")
+        else:
+            wrong = (f"segment[{index}]: {error}" for error in dns_subdomain(step))
+            causes.invalid_each(path, text, wrong)

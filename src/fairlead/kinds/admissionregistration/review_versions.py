@@ -1,0 +1,36 @@
+"""The versions of the review that a webhook understands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.storage.shared import go_list
+from fairlead.schema.names import dns_1035_label
+
+# The versions this server can send.
+KNOWN = ("v1", "v1beta1")
+
+
+def knows_one(versions: Iterable[str] | None) -> bool:
+    """Whether a webhook understands a version that can be sent; one that names none is not asked."""
+    listed = list(versions or ())
+    return not listed or any(version in KNOWN for version in listed)
+
+
+def check_review_versions(
+    versions: list[str] | None, path: str, causes: Causes, *, missing: str, known: bool = True
+) -> None:
+    """`missing` is said if there are none; `known` wants one that can be sent."""
+    if not versions:
+        causes.required(path, missing)
+        return
+    for index, version in enumerate(versions):
+        here = f"{path}[{index}]"
+        if version in versions[:index]:
+            causes.invalid(here, version, "duplicate version")
+        else:
+            causes.invalid_each(here, version, dns_1035_label(version))
+    if known and not knows_one(versions):
+        detail = f"must include at least one of {', '.join(KNOWN)}"
+        causes.invalid(path, go_list("string", versions), detail)

@@ -1,0 +1,249 @@
+"""HorizontalPodAutoscaler between its versions. What v1 cannot express it carries in annotations.
+
+`declare(dialect)` must be called once before the API is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import orjson
+
+from fairlead.dialect import Dialect
+from fairlead.kinds.autoscaling.old_metrics import SPECS, STATUSES, flat, full
+from fairlead.kinds.behaviour import Object
+from fairlead.kinds.conversion import converts
+
+METRICS = "autoscaling.alpha.@/metrics"
+BEHAVIOR = "autoscaling.alpha.@/behavior"
+CURRENT_METRICS = "autoscaling.alpha.@/current-metrics"
+CONDITIONS = "autoscaling.alpha.@/conditions"
+ROUND_TRIP_ANNOTATIONS = (METRICS, BEHAVIOR, CURRENT_METRICS, CONDITIONS)
+
+_PLURAL = "horizontalpodautoscalers"
+_CONDITION_FIELDS = ("type", "status", "lastTransitionTime", "reason", "message")
+_SPEC_FIELDS = ("scaleTargetRef", "minReplicas", "maxReplicas")
+_STATUS_FIELDS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
+_RULE_FIELDS = ("stabilizationWindowSeconds", "selectPolicy", "policies")
+_POLICY_FIELDS = ("type", "value", "periodSeconds")
+
+
+def declare(dialect: Dialect) -> None:
+    """Register the conversions in the names of a dialect."""
+    for name in (_PLURAL, f"{_PLURAL}/status"):
+        converts(
+            f"autoscaling/v1/{name}",
+            inward=partial(from_v1, dialect=dialect),
+            outward=partial(to_v1, dialect=dialect),
+        )
+        converts(f"autoscaling/v2beta2/{name}", inward=from_v2beta2, outward=to_v2beta2)
+
+
+def drop_annotations(metadata: Object, names: Iterable[str]) -> None:
+    """Remove the annotations that only v1 gives a meaning."""
+    annotations = metadata.get("annotations") or {}
+    kept = {key: text for key, text in annotations.items() if key not in set(names)}
+    if kept:
+        metadata["annotations"] = kept
+    else:
+        metadata.pop("annotations", None)
+
+
+def from_v2beta2(value: Object) -> Object:
+    """v2 leaves out of the status what v2beta2 always has."""
+    status = value.get("status") or {}
+    for name in ("currentReplicas", "conditions"):
+        if not status.get(name):
+            status.pop(name, None)
+    return value
+
+
+def to_v2beta2(value: Object) -> Object:
+    status = value["status"] = {"currentReplicas": 0, "conditions": None, **value["status"]}
+    status["conditions"] = status["conditions"] or None
+    return value
+
+
+def is_cpu(metric: Object) -> bool:
+    return metric["type"] == "Resource" and (metric.get("resource") or {}).get("name") == "cpu"
+
+
+def is_cpu_target(metric: Object) -> bool:
+    """Whether v1 has a field of its own for a metric: average CPU utilization."""
+    target: Object = (metric.get("resource") or {}).get("target") or {}
+    return is_cpu(metric) and target.get("averageUtilization") is not None
+
+
+def _cpu_metric(part: str, value: Object) -> Object:
+    return {"type": "Resource", "resource": {"name": "cpu", part: value}}
+
+
+def to_v1(value: Object, dialect: Dialect) -> Object:
+    spec, status = value["spec"], value["status"]
+    metadata = dict(value["metadata"])
+    drop_annotations(metadata, map(dialect.label, ROUND_TRIP_ANNOTATIONS))
+    carried = _carried(spec, status)
+    if carried:
+        named = {dialect.label(name): _encoded(item) for name, item in carried.items()}
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **named}
+    return {"metadata": metadata, "spec": _spec_to_v1(spec), "status": _status_to_v1(status)}
+
+
+def _carried(spec: Object, status: Object) -> dict[str, Any]:
+    """What goes into annotations."""
+    metrics = [metric for metric in spec.get("metrics") or () if not is_cpu_target(metric)]
+    behavior = spec.get("behavior")
+    conditions = [
+        {name: item.get(name) for name in _CONDITION_FIELDS if name in item}
+        for item in status.get("conditions") or ()
+    ]
+    made = {
+        METRICS: flat(metrics, SPECS),
+        BEHAVIOR: _titled_behavior(behavior) if behavior is not None else None,
+        CURRENT_METRICS: flat(status.get("currentMetrics") or (), STATUSES),
+        CONDITIONS: conditions,
+    }
+    return {name: item for name, item in made.items() if item}
+
+
+def _encoded(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _spec_to_v1(spec: Object) -> Object:
+    made = {name: spec[name] for name in _SPEC_FIELDS if name in spec}
+    cpu = next((metric for metric in spec.get("metrics") or () if is_cpu(metric)), None)
+    if cpu is not None and is_cpu_target(cpu):
+        target = cpu["resource"]["target"]
+        made["targetCPUUtilizationPercentage"] = target["averageUtilization"]
+    return made
+
+
+def _status_to_v1(status: Object) -> Object:
+    made: Object = {"currentReplicas": 0, "desiredReplicas": 0}
+    made.update((name, status[name]) for name in _STATUS_FIELDS if name in status)
+    for metric in filter(is_cpu, status.get("currentMetrics") or ()):
+        utilization = metric["resource"]["current"].get("averageUtilization")
+        if utilization is not None:
+            made["currentCPUUtilizationPercentage"] = utilization
+    return made
+
+
+def from_v1(value: Object, dialect: Dialect) -> Object:
+    metadata = dict(value["metadata"])
+    annotations = metadata.get("annotations") or {}
+    carried = {name: annotations.get(dialect.label(name)) for name in ROUND_TRIP_ANNOTATIONS}
+    drop_annotations(metadata, map(dialect.label, ROUND_TRIP_ANNOTATIONS))
+    spec, status = _spec_from_v1(value["spec"]), _status_from_v1(value["status"])
+    metrics = _decoded_list(carried[METRICS])
+    if metrics is not None:
+        spec["metrics"] = [*full(metrics, SPECS), *spec.get("metrics", ())]
+    behavior = _plain_behavior(_decoded(carried[BEHAVIOR]))
+    if behavior:
+        spec["behavior"] = behavior
+    current = _decoded_list(carried[CURRENT_METRICS])
+    if current is not None:
+        status["currentMetrics"] = full(current, STATUSES)
+    conditions = _decoded_list(carried[CONDITIONS])
+    if conditions:
+        status["conditions"] = [_condition(item) for item in conditions]
+    return {"metadata": metadata, "spec": spec, "status": status}
+
+
+def _spec_from_v1(spec: Object) -> Object:
+    made = {name: spec[name] for name in _SPEC_FIELDS if name in spec}
+    percentage = spec.get("targetCPUUtilizationPercentage")
+    if percentage is not None:
+        target = {"type": "Utilization", "averageUtilization": percentage}
+        made["metrics"] = [_cpu_metric("target", target)]
+    return made
+
+
+def _status_from_v1(status: Object) -> Object:
+    made = {name: status[name] for name in _STATUS_FIELDS if name in status}
+    if not made.get("currentReplicas"):
+        made.pop("currentReplicas", None)
+    percentage = status.get("currentCPUUtilizationPercentage")
+    made["currentMetrics"] = None
+    if percentage is not None:
+        made["currentMetrics"] = [_cpu_metric("current", {"averageUtilization": percentage})]
+    return made
+
+
+def _decoded(text: str | None) -> Any:
+    """What an annotation holds; nothing if it makes no sense, for anybody can write one."""
+    try:
+        return orjson.loads(text) if text else None
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _decoded_list(text: str | None) -> list[Object] | None:
+    value = _decoded(text)
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        return None
+    return value
+
+
+def _condition(item: Object) -> Object:
+    made: Object = {"type": "", "status": "", "lastTransitionTime": None}
+    made.update((name, item[name]) for name in _CONDITION_FIELDS if item.get(name))
+    return made
+
+
+# The behaviour is written with the names that fields have in programs: `ScaleUp`, `SelectPolicy`.
+
+
+def _title(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def _titled(value: Object, names: Iterable[str]) -> Object:
+    return {_title(name): value.get(name) for name in names}
+
+
+def _titled_behavior(behavior: Object) -> Object:
+    made: Object = {}
+    for name in ("scaleUp", "scaleDown"):
+        rules = behavior.get(name)
+        made[_title(name)] = _titled(rules, _RULE_FIELDS) if rules is not None else None
+        if rules is not None and rules.get("policies") is not None:
+            policies = [_titled(policy, _POLICY_FIELDS) for policy in rules["policies"]]
+            made[_title(name)]["Policies"] = policies
+    return made
+
+
+def _plain(value: Any, names: Iterable[str]) -> Object:
+    """The known fields of an object, however their names are capitalised."""
+    known = {name.lower(): name for name in names}
+    pairs = value.items() if isinstance(value, dict) else ()
+    return {
+        known[key.lower()]: item for key, item in pairs if key.lower() in known and item is not None
+    }
+
+
+def _plain_behavior(value: Any) -> Object:
+    made = _plain(value, ("scaleUp", "scaleDown"))
+    for name in made:
+        rules = made[name] = _plain(made[name], _RULE_FIELDS)
+        if isinstance(rules.get("policies"), list):
+            zero = {"type": "", "value": 0, "periodSeconds": 0}
+            rules["policies"] = [
+                {**zero, **_plain(policy, _POLICY_FIELDS)} for policy in rules["policies"]
+            ]
+    return made
+
+
+def settled(value: Object) -> None:
+    """Make of an autoscaler what the way through v1 and back leaves of it: CPU utilization goes to
+    the end of the metrics, and quantities that v1 always has are there."""
+    spec, status = value["spec"], value["status"]
+    metrics = spec.get("metrics") or []
+    others = [metric for metric in metrics if not is_cpu_target(metric)]
+    first_cpu = next(filter(is_cpu, metrics), None)
+    cpu = [first_cpu] if first_cpu is not None and is_cpu_target(first_cpu) else []
+    spec["metrics"] = [*full(flat(others, SPECS), SPECS), *cpu]
+    if status.get("currentMetrics"):
+        status["currentMetrics"] = full(flat(status["currentMetrics"], STATUSES), STATUSES)

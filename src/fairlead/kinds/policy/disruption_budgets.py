@@ -1,0 +1,39 @@
+"""PodDisruptionBudget: how many of some pods may be away at a time. Its name may be anything."""
+
+from __future__ import annotations
+
+from fairlead.kinds.apps.shared import check_at_most_hundred_percent, check_int_or_percent
+from fairlead.kinds.behaviour import Behaviour, Object
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
+from fairlead.kinds.policy.conditions import check_conditions
+from fairlead.kinds.rules import label_selector, non_negative
+
+LIMITS = ("minAvailable", "maxUnavailable")
+COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+
+
+class DisruptionBudgetBehaviour(Behaviour):
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        self.check(value, causes, context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        self.check(value, causes, context)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        spec = value["spec"]
+        if all(spec.get(name) is not None for name in LIMITS):
+            causes.invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
+        for name in LIMITS:
+            if spec.get(name) is not None:
+                check_int_or_percent(spec[name], f"spec.{name}", causes)
+                check_at_most_hundred_percent(spec[name], f"spec.{name}", causes)
+        label_selector(spec.get("selector"), "spec.selector", causes)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        status = value["status"]
+        check_conditions(status.get("conditions") or (), "status.conditions", causes)
+        for name in COUNTS:
+            non_negative(status[name], f"status.{name}", causes)

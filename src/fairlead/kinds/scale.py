@@ -1,0 +1,44 @@
+"""The Scale of a workload: its wanted and actual number of replicas, and how to find its pods."""
+
+from __future__ import annotations
+
+from fairlead.kinds.behaviour import Object
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.metadata import check_metadata
+from fairlead.kinds.printing.words import selector_text
+from fairlead.kinds.rules import non_negative
+from fairlead.schema.names import dns_subdomain
+
+_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+# Its selector is a plain map of labels.
+_LABELS_ONLY = "core/v1/replicationcontrollers"
+
+
+def read_scale(resource_key: str, stored: Object) -> Object:
+    """The autoscaling/v1 Scale of a stored workload, without kind and apiVersion."""
+    metadata, spec, status = stored["metadata"], stored["spec"], stored.get("status") or {}
+    replicas, selector = spec.get("replicas") or 0, spec.get("selector")
+    if resource_key == _LABELS_ONLY:
+        selector = {"matchLabels": selector}
+    text = selector_text(selector)
+    return {
+        "metadata": {name: metadata[name] for name in _METADATA if name in metadata},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": {"replicas": status.get("replicas") or 0, **({"selector": text} if text else {})},
+    }
+
+
+def write_scale(resource_key: str, stored: Object, scale: Object) -> Object:
+    """The workload with the replicas of a Scale. The Scale's resourceVersion, if it has one, is
+    the version that the change is meant for."""
+    metadata = {**stored["metadata"]}
+    metadata.pop("resourceVersion", None)
+    if scale["metadata"].get("resourceVersion"):
+        metadata["resourceVersion"] = scale["metadata"]["resourceVersion"]
+    spec = {**stored["spec"], "replicas": scale["spec"].get("replicas") or 0}
+    return {**stored, "metadata": metadata, "spec": spec}
+
+
+def check_scale(scale: Object, causes: Causes) -> None:
+    check_metadata(scale["metadata"], True, dns_subdomain, causes)
+    non_negative(scale["spec"].get("replicas"), "spec.replicas", causes)

@@ -1,0 +1,90 @@
+"""Servers for tests: one a dialect and worker process, and fresh ones where a test needs its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from support.client import Client
+from support.process import ServerProcess
+from support.things import Space
+
+FreshServer = Callable[..., ServerProcess]
+
+
+def _shared(factory: pytest.TempPathFactory, dialect: str) -> Iterator[ServerProcess]:
+    running = ServerProcess(factory.mktemp(dialect), dialect).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server in the kubernetes dialect, shared by all tests of a worker."""
+    yield from _shared(tmp_path_factory, "kubernetes")
+
+
+@pytest.fixture(scope="session")
+def cluster_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server in the cluster dialect, shared by all tests of a worker."""
+    yield from _shared(tmp_path_factory, "cluster")
+
+
+@pytest.fixture(params=["kubernetes", "cluster"])
+def any_server(request: pytest.FixtureRequest) -> ServerProcess:
+    """Each of the two, one after the other."""
+    name = {"kubernetes": "server", "cluster": "cluster_server"}[request.param]
+    found: ServerProcess = request.getfixturevalue(name)
+    return found
+
+
+@pytest.fixture
+def client(any_server: ServerProcess) -> Iterator[Client]:
+    made = any_server.client()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def space(any_server: ServerProcess, client: Client) -> Space:
+    """A fresh namespace, in each dialect."""
+    return Space(any_server, client)
+
+
+@pytest.fixture
+def kubernetes(server: ServerProcess) -> Iterator[Space]:
+    """A fresh namespace in the kubernetes dialect."""
+    made = server.client()
+    yield Space(server, made)
+    made.close()
+
+
+@pytest.fixture
+def cluster(cluster_server: ServerProcess) -> Iterator[Space]:
+    """A fresh namespace in the cluster dialect."""
+    made = cluster_server.client()
+    yield Space(cluster_server, made)
+    made.close()
+
+
+@pytest.fixture
+def fresh_server(tmp_path: Any) -> Iterator[FreshServer]:
+    """Starts servers with flags of the test's own; they end with the test.
+
+    `fresh_server("--flag", "value", dialect=...)`; `start=False` gives one that is not started.
+    """
+    made: list[ServerProcess] = []
+
+    def start_one(
+        *flags: str, dialect: str = "kubernetes", start: bool = True
+    ) -> ServerProcess:
+        directory = tmp_path / f"server-{len(made)}"
+        directory.mkdir()
+        running = ServerProcess(directory, dialect, flags)
+        made.append(running)
+        return running.start() if start else running
+
+    yield start_one
+    for running in made:
+        running.kill()

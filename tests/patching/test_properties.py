@@ -1,0 +1,160 @@
+"""What holds for every object and every sequence of writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from patching_support import EVERYTHING, POD_TEMPLATE, Cluster, Object, objects_of
+
+from fairlead.patching.conflicts import ApplyConflict
+from fairlead.patching.entries import same_but_for_times
+from fairlead.patching.extract import applied_fields, held_fields
+from fairlead.patching.field_sets import (
+    EMPTY,
+    FieldSet,
+    contains,
+    covers,
+    difference,
+    paths,
+    recursive_difference,
+    union,
+)
+from fairlead.patching.merge import merge
+from fairlead.patching.ownership import UNOWNED
+from fairlead.schema.model import Struct
+
+_managers = st.sampled_from(["a", "b", "c"])
+
+
+def _writes(kind: Struct) -> st.SearchStrategy[list[tuple[str, str, Object]]]:
+    one = st.tuples(st.sampled_from(["put", "apply"]), _managers, objects_of(kind))
+    return st.lists(one, min_size=1, max_size=5)
+
+
+def _after(kind: Struct, writes: list[tuple[str, str, Object]]) -> Cluster:
+    cluster = Cluster(kind)
+    for verb, manager, value in writes:
+        if verb == "put":
+            cluster.put(manager, value)
+        else:
+            cluster.apply(manager, value, force=True)
+    return cluster
+
+
+def _owned(cluster: Cluster) -> FieldSet:
+    made: FieldSet = EMPTY
+    for entry in cluster.entries:
+        made = union(made, entry["fieldsV1"])
+    return made
+
+
+def _leaves(fields: FieldSet) -> FieldSet:
+    """The fields with nothing below them."""
+    return difference(fields, _inner(fields))
+
+
+def _inner(fields: FieldSet) -> FieldSet:
+    return {element: {**_inner(node), ".": {}} or {} for element, node in fields.items() if node}
+
+
+@settings(max_examples=300, deadline=None)
+@given(_writes(EVERYTHING), _managers, objects_of(EVERYTHING))
+def test_apply_is_idempotent(writes, manager, config):
+    cluster = _after(EVERYTHING, writes)
+    cluster.apply(manager, config, force=True)
+    live, entries = cluster.object, cluster.entries
+    cluster.apply(manager, config)
+    assert cluster.object == live
+    assert cluster.entries == entries
+    if entries:
+        assert cluster.entries is entries
+
+
+@settings(max_examples=300, deadline=None)
+@given(_writes(EVERYTHING), _managers, objects_of(EVERYTHING), objects_of(EVERYTHING))
+def test_what_one_alone_owns_can_be_applied_anew_without_conflict(writes, manager, config, other):
+    cluster = _after(EVERYTHING, writes)
+    cluster.apply(manager, config, force=True)
+    owned = _owned(cluster)
+    others = union(
+        EMPTY,
+        _union(entry["fieldsV1"] for entry in cluster.entries if entry["manager"] != manager),
+    )
+    try:
+        cluster.apply(manager, other)
+    except ApplyConflict as conflict:
+        fields = {found.path for found in conflict.conflicts}
+        assert fields
+        assert all(contains(others, path) and contains(owned, path) for path in fields)
+
+
+def _union(sets: Any) -> FieldSet:
+    made: FieldSet = EMPTY
+    for fields in sets:
+        made = union(made, fields)
+    return made
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(objects_of(EVERYTHING), min_size=2, max_size=5))
+def test_a_single_applier_never_conflicts(configs):
+    cluster = Cluster(EVERYTHING)
+    for config in configs:
+        cluster.apply("only", config)
+    expected = Cluster(EVERYTHING)
+    expected.apply("only", configs[-1])
+    assert cluster.owners == expected.owners
+    assert _without_nulls(cluster.object) == _without_nulls(expected.object)
+
+
+def _without_nulls(value: Object) -> Any:
+    """An object as it is read again, without owners; lists in any order."""
+    if isinstance(value, dict):
+        items = {name: _without_nulls(item) for name, item in value.items()}
+        return {
+            name: item
+            for name, item in items.items()
+            if item not in (None, {}, []) and name not in ("managedFields", "set", "items")
+        }
+    return value
+
+
+@settings(max_examples=300, deadline=None)
+@given(objects_of(EVERYTHING), objects_of(EVERYTHING))
+def test_what_is_merged_holds_what_was_applied(live, config):
+    merged = merge(EVERYTHING, live, config)
+    assert covers(held_fields(EVERYTHING, merged), applied_fields(EVERYTHING, config))
+    assert merge(EVERYTHING, merged, config) is merged
+
+
+@settings(max_examples=300, deadline=None)
+@given(_writes(EVERYTHING))
+def test_every_field_has_an_owner_and_every_owned_field_is_there(writes):
+    cluster = _after(EVERYTHING, writes)
+    held = recursive_difference(
+        held_fields(EVERYTHING, cluster.object), {"f:metadata": {"f:managedFields": {}}}
+    )
+    owned = _owned(cluster)
+    assert covers(held, owned)
+    unowned = difference(difference(_leaves(held), owned), UNOWNED)
+    assert list(paths(unowned)) == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(_writes(POD_TEMPLATE))
+def test_the_same_holds_for_built_in_types(writes):
+    cluster = _after(POD_TEMPLATE, writes)
+    held = held_fields(POD_TEMPLATE, cluster.object)
+    assert covers(held, _owned(cluster))
+
+
+@settings(max_examples=200, deadline=None)
+@given(_writes(EVERYTHING), _managers)
+def test_writing_what_is_there_changes_nothing(writes, manager):
+    cluster = _after(EVERYTHING, writes)
+    entries = cluster.entries
+    cluster.put(manager, {**cluster.object})
+    assert cluster.entries == entries
+    assert same_but_for_times(cluster.entries, entries)

@@ -1,0 +1,142 @@
+"""Servers as their users run them: a process with a data directory."""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from fairlead.dialect import DIALECTS, Dialect
+
+from support.client import ADMIN_TOKEN, Client
+
+TOKENS = {
+    ADMIN_TOKEN: ("admin", "system:masters"),
+    "alice-token": ("alice", "dev"),
+}
+START_TIMEOUT = 60.0
+
+
+def write_tokens(directory: Path) -> Path:
+    path = directory / "tokens.csv"
+    path.write_text(
+        "".join(f'{token},{name},uid-{name},"{groups}"\n' for token, (name, groups) in TOKENS.items())
+    )
+    return path
+
+
+def serve_command(directory: Path, dialect: str, flags: tuple[str, ...]) -> list[str]:
+    return [
+        *(sys.executable, "-m", "fairlead", "serve", "--dialect", dialect),
+        *("--data-dir", str(directory / "data"), "--secure-port", "0"),
+        *("--token-auth-file", str(write_tokens(directory)), *flags),
+    ]
+
+
+class ServerProcess:
+    """A server on `directory/data`. It can be stopped, killed and started again."""
+
+    def __init__(
+        self, directory: Path, dialect: str = "kubernetes", flags: tuple[str, ...] = ()
+    ) -> None:
+        self.directory = directory
+        self.data = directory / "data"
+        self.log = directory / "log"
+        self.dialect: Dialect = DIALECTS[dialect]
+        self.flags = flags
+        self.address = ""
+        self.process: subprocess.Popen[bytes] | None = None
+        self._clients: list[Client] = []
+
+    def start(self) -> ServerProcess:
+        """Start it and wait for the line that says where it serves."""
+        command = serve_command(self.directory, self.dialect.name, self.flags)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
+        found = re.search(r"https://\S+", self._first_line())
+        if found is None:
+            self.kill()
+            raise AssertionError(f"the server did not start: {self.log.read_text()}")
+        self.address = found[0]
+        return self
+
+    def _first_line(self) -> str:
+        assert self.process is not None
+        assert self.process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            if not selector.select(START_TIMEOUT):
+                return ""
+        return self.process.stdout.readline().decode()
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    @property
+    def ca(self) -> Path:
+        return self.data / "pki" / "ca.crt"
+
+    def client(
+        self, token: str | None = ADMIN_TOKEN, certificate: tuple[Path, Path] | None = None
+    ) -> Client:
+        made = Client(self.address, self.ca, token, certificate)
+        self._clients.append(made)
+        return made
+
+    def resident_bytes(self) -> int:
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def wait(self, timeout: float = 30.0) -> int:
+        """The exit code."""
+        assert self.process is not None
+        code = self.process.wait(timeout)
+        self._release()
+        return code
+
+    def stop(self) -> int:
+        if self.process is None or self.process.poll() is not None:
+            self._release()
+            return 0
+        self.signal(signal.SIGTERM)
+        try:
+            return self.wait()
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+        self._release()
+
+    def _release(self) -> None:
+        for client in self._clients:
+            client.close()
+        self._clients.clear()
+        if self.process is not None and self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+def failed_start(
+    directory: Path, *flags: str, dialect: str = "kubernetes"
+) -> subprocess.CompletedProcess[str]:
+    """Run a server that is expected to end by itself, and give how it ended."""
+    return subprocess.run(
+        serve_command(directory, dialect, flags),
+        capture_output=True,
+        text=True,
+        timeout=START_TIMEOUT,
+        check=False,
+    )

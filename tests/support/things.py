@@ -1,0 +1,125 @@
+"""Objects in a namespace, written the short way."""
+
+from __future__ import annotations
+
+import random
+import string
+from typing import Any
+
+from support.client import Answer, Client, Object, Query, Watch
+from support.process import ServerProcess
+
+
+def random_word(length: int = 8) -> str:
+    return "".join(random.choices(string.ascii_lowercase, k=length))
+
+
+class Things:
+    """A collection: `path` is its URL. Creating fails the test unless it succeeds."""
+
+    def __init__(self, client: Client, path: str) -> None:
+        self.client = client
+        self.path = path
+
+    def item(self, name: str, subresource: str = "") -> str:
+        return f"{self.path}/{name}/{subresource}" if subresource else f"{self.path}/{name}"
+
+    def create(self, name: str, *, labels: dict[str, str] | None = None, **fields: Any) -> Object:
+        metadata: Object = {"name": name, **fields.pop("metadata", {})}
+        if labels is not None:
+            metadata["labels"] = labels
+        answer = self.client.post(self.path, {"metadata": metadata, **fields})
+        assert answer.status == 201, answer.text
+        made: Object = answer.body
+        return made
+
+    def create_all(self, *names: str) -> list[Object]:
+        return [self.create(name) for name in names]
+
+    def read(self, name: str) -> Object:
+        answer = self.get(name)
+        assert answer.status == 200, answer.text
+        found: Object = answer.body
+        return found
+
+    def update(self, value: Object, **query: Query) -> Object:
+        answer = self.put(value, **query)
+        assert answer.status == 200, answer.text
+        changed: Object = answer.body
+        return changed
+
+    def label(self, name: str, **labels: str) -> Object:
+        """Replace all labels of an object."""
+        value = self.read(name)
+        value["metadata"]["labels"] = labels
+        return self.update(value)
+
+    def remove(self, name: str) -> None:
+        answer = self.delete(name)
+        assert answer.status == 200, answer.text
+
+    def get(self, name: str, **query: Query) -> Answer:
+        return self.client.get(self.item(name), **query)
+
+    def put(self, value: Object, **query: Query) -> Answer:
+        return self.client.put(self.item(value["metadata"]["name"]), value, **query)
+
+    def patch(self, name: str, value: Any, **query: Query) -> Answer:
+        return self.client.patch(self.item(name), value, **query)
+
+    def delete(self, name: str, body: Any = None, **query: Query) -> Answer:
+        return self.client.delete(self.item(name), body, **query)
+
+    def list(self, **query: Query) -> Answer:
+        return self.client.get(self.path, **query)
+
+    def names(self, **query: Query) -> list[str]:
+        answer = self.list(**query)
+        assert answer.status == 200, answer.text
+        return answer.names
+
+    def version(self) -> str:
+        """The newest resourceVersion."""
+        return self.list().version
+
+    def watch(self, **query: Query) -> Watch:
+        return self.client.watch(self.path, **query)
+
+
+class Space:
+    """A fresh namespace of a server.
+
+    Secrets serve where a test counts what is there: nothing else writes them into a namespace.
+    """
+
+    def __init__(self, server: ServerProcess, client: Client) -> None:
+        self.server = server
+        self.dialect = server.dialect
+        self.client = client
+        self.name = f"test-{random_word()}"
+        answer = client.post("/api/v1/namespaces", {"metadata": {"name": self.name}})
+        assert answer.status == 201, answer.text
+        self.secrets = self.things("secrets")
+        self.config_maps = self.things("configmaps")
+
+    def things(self, resource: str, group: str = "", version: str = "v1") -> Things:
+        """A collection of this namespace; `@` in a group's name is the dialect's domain."""
+        return Things(
+            self.client, f"{self.base(group, version)}/namespaces/{self.name}/{resource}"
+        )
+
+    def everywhere(self, resource: str, group: str = "", version: str = "v1") -> Things:
+        """A collection of all namespaces, or of a cluster-scoped resource."""
+        return Things(self.client, f"{self.base(group, version)}/{resource}")
+
+    def base(self, group: str = "", version: str = "v1") -> str:
+        if not group:
+            return f"/api/{version}"
+        return f"/apis/{self.dialect.group_name(group)}/{version}"
+
+    def ready_for_pods(self) -> None:
+        """Pods run as the service account `default`, which someone else may make later."""
+        body = {"metadata": {"name": "default"}}
+        assert self.things("serviceaccounts").client.post(
+            self.things("serviceaccounts").path, body
+        ).status in (201, 409)
