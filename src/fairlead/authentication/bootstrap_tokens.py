@@ -46,7 +46,7 @@ class BootstrapTokens:
         data = _data(secret)
         if not hmac.compare_digest(data.get("token-secret", "").encode(), secret_part.encode()):
             return None
-        until = _expiry(data)
+        until = expiry(secret)
         groups = _groups(data)
         if data.get("token-id") != identifier or until <= time() or groups is None:
             return None
@@ -61,9 +61,9 @@ def _data(secret: Object) -> dict[str, str]:
     return {key: b64decode(value or "").decode(errors="replace") for key, value in data.items()}
 
 
-def _expiry(data: dict[str, str]) -> float:
-    """When the token ends; one whose end cannot be read has ended."""
-    text = data.get("expiration", "")
+def expiry(secret: Object) -> float:
+    """The unix time when a token ends; one whose end cannot be read has ended."""
+    text = _data(secret).get("expiration", "")
     if not text:
         return inf
     try:

@@ -12,6 +12,8 @@ import orjson
 from fairlead.endpoints.negotiation import YAML, Representation
 from fairlead.endpoints.request import Request, Send
 from fairlead.errors import StatusError
+from fairlead.kinds.resources import Resources
+from fairlead.serialization.protobuf import to_message
 
 _CACHE = (b"cache-control", b"no-cache, private")
 _TYPES = {
@@ -27,8 +29,13 @@ _LONGEST_WARNING, _MOST_WARNING_BYTES = 256, 4096
 Header = tuple[bytes, bytes]
 
 
-def encode(value: Any, representation: Representation) -> bytes:
-    """A value in the media type and layout that was negotiated."""
+def encode(value: Any, representation: Representation, resources: Resources) -> bytes:
+    """A value in the media type and layout that was negotiated. In protobuf it must be of a kind
+    that the tables have."""
+    if representation.media_type == resources.dialect.protobuf_media_type:
+        struct = resources.struct_of(value["apiVersion"], value["kind"])
+        assert struct is not None, value["kind"]
+        return to_message(struct, value)
     if representation.media_type == YAML:
         from fairlead.serialization.yaml import dump
 
@@ -122,22 +129,23 @@ def _content_type(media_type: str) -> Header:
     return (b"content-type", media_type.encode())
 
 
-def value_answer(request: Request, code: int, value: Any) -> Answer:
+def value_answer(request: Request, code: int, value: Any, resources: Resources) -> Answer:
     representation = request.representation
-    return Answer(code, encode(value, representation), representation.media_type)
+    return Answer(code, encode(value, representation, resources), representation.media_type)
 
 
 def text_answer(code: int, text: str, headers: tuple[Header, ...] = ()) -> Answer:
     return Answer(code, text.encode(), "text/plain", headers)
 
 
-def error_answer(error: StatusError, representation: Representation) -> Answer:
+def error_answer(
+    error: StatusError, representation: Representation, resources: Resources
+) -> Answer:
     headers: tuple[Header, ...] = ()
     if error.retry_after is not None:
         headers = ((b"retry-after", b"%d" % error.retry_after),)
-    return Answer(
-        error.code, encode(error.status(), representation), representation.media_type, headers
-    )
+    body = encode(error.status(), representation, resources)
+    return Answer(error.code, body, representation.media_type, headers)
 
 
 def warning_headers(warnings: list[str]) -> list[Header]:

@@ -141,7 +141,7 @@ class Handler:
             request.user_agent,
             NOTHING,
         )
-        return value_answer(request, 200, value)
+        return value_answer(request, 200, value, self.api.resources)
 
 
 _NEEDS_NAME = ("get", "update", "patch", "delete")

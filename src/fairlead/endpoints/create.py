@@ -24,13 +24,13 @@ async def create(api: Api, request: Request) -> Answer:
     options = write_options(api.dialect, request, "CreateOptions")
     media_type = body_format(request, api.resources)
     raw = await request.body()
-    parsed, repeated = parse_body(raw, media_type, resource.kind)
+    parsed, repeated = parse_body(raw, media_type, resource)
     check_kind(api.resources, resource, parsed)
     value = decode_object(request, resource, parsed, raw, options.validation, repeated)
     value = to_stored(resource, value)
     writing.set_namespace(request, resource, value["metadata"])
     entry = await store_new(api, request, resource, value, options)
-    return item_answer(api.dialect, request, resource, entry, 201)
+    return item_answer(api.resources, request, resource, entry, 201)
 
 
 async def store_new(

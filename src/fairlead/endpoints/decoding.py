@@ -9,7 +9,6 @@ from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.schema.decode import DecodeError, decoder
-from fairlead.schema.model import Struct
 from fairlead.serialization.bodies import (
     BodyError,
     parse_json,
@@ -30,13 +29,15 @@ def body_format(request: Request, resources: Resources) -> str:
     declared = request.header(b"content-type").partition(";")[0].strip()
     if declared in ("", JSON):
         return JSON
-    if declared == YAML:
-        return YAML
+    if declared in (YAML, resources.dialect.protobuf_media_type):
+        return declared
     raise unsupported_media_type(media_types(resources.dialect))
 
 
-def parse_body(raw: bytes, media_type: str, kind: str) -> tuple[Object, list[str]]:
+def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object, list[str]]:
     """The parsed document, which must be an object, and what is said of keys it repeats."""
+    if media_type not in (JSON, YAML):
+        return _parse_message(raw, resource), []
     try:
         if media_type == JSON:
             value = parse_json(raw)
@@ -50,10 +51,24 @@ def parse_body(raw: bytes, media_type: str, kind: str) -> tuple[Object, list[str
         what = f"couldn't get version/kind; json parse error: {error}"
         if str(error).startswith("yaml:"):
             what = str(error)
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {kind}): {what} ({summary(raw)})"
-        ) from None
+        raise _unrecognized(resource, what, raw) from None
     return value, repeated
+
+
+def _unrecognized(resource: Resource, why: str, raw: bytes) -> StatusError:
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {resource.kind}): {why}"
+        f" ({summary(raw)})"
+    )
+
+
+def _parse_message(raw: bytes, resource: Resource) -> Object:
+    try:
+        api_version, kind, content = envelope(raw)
+        value = from_message(resource.struct, content) if kind == resource.kind else {}
+    except ProtobufError as error:
+        raise _unrecognized(resource, str(error), raw) from None
+    return {"apiVersion": api_version, "kind": kind, **value}
 
 
 def _json_word(value: Any) -> str:
@@ -87,8 +102,8 @@ def check_kind(resources: Resources, resource: Resource, value: Object) -> None:
     if kind == resource.kind and api_version == own_version:
         return
     where = f'{kind} in version "{resource.group_version.version}"'
-    known = _struct_of(resources, api_version, kind)
-    if known is None:
+    known = resources.struct_of(api_version, kind)
+    if known is None or not known.is_kind:
         why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
     else:
         version = known.group_version.partition("/")[2]
@@ -101,15 +116,6 @@ def _body_api_version(resources: Resources, resource: Resource) -> str:
     if resource.body_version == resource.group_version.table_name:
         return resource.api_version
     return resources.api_version_of(resource.body_version)
-
-
-def _struct_of(resources: Resources, api_version: str, kind: str) -> Struct | None:
-    group, _, version = api_version.rpartition("/")
-    found = resources.groups.get(group, {}).get(version)
-    if found is None:
-        return None
-    struct = resources.types.group_version(found.table_name).get(kind)
-    return struct if struct is not None and struct.is_kind else None
 
 
 def decode_object(

@@ -39,9 +39,10 @@ async def delete(api: Api, request: Request) -> Answer:
     value, gone = await delete_one(api, request, resource, key, options)
     if gone and not resource.returns_deleted:
         ref = resource.ref(target.name)
-        return value_answer(request, 200, success(ref, value["metadata"]["uid"]))
+        done = success(ref, value["metadata"]["uid"])
+        return value_answer(request, 200, done, api.resources)
     shown = typed(resource, from_stored(resource, value))
-    return object_answer(api.dialect, request, resource, shown)
+    return object_answer(api.resources, request, resource, shown)
 
 
 async def delete_one(
@@ -137,7 +138,8 @@ async def delete_collection(api: Api, request: Request) -> Answer:
                 raise
     if api.dialect.deletecollection_status:
         details = resource.ref().details()
-        return value_answer(request, 200, {**STATUS_HEAD, "status": "Success", "details": details})
+        done = {**STATUS_HEAD, "status": "Success", "details": details}
+        return value_answer(request, 200, done, api.resources)
     return value_answer(
         request,
         200,
@@ -147,4 +149,5 @@ async def delete_collection(api: Api, request: Request) -> Answer:
             "metadata": {"resourceVersion": str(revision)},
             "items": [untyped(read(resource, entry)) for entry in page.entries],
         },
+        api.resources,
     )

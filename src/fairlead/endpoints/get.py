@@ -28,4 +28,4 @@ async def get(api: Api, request: Request) -> Answer:
     entry = api.collection(resource).get(kept.storage_key(target.namespace, target.name))
     if entry is None:
         raise not_found(ResourceRef(kept.group, kept.name, target.name))
-    return item_answer(api.dialect, request, kept, entry)
+    return item_answer(api.resources, request, kept, entry)

@@ -166,7 +166,7 @@ def _answer(
             "metadata": metadata,
             "items": [untyped(item) for item in values],
         }
-    return Answer(200, encode(value, representation), representation.media_type)
+    return Answer(200, encode(value, representation, api.resources), representation.media_type)
 
 
 def untyped(value: Object) -> Object:

@@ -74,17 +74,19 @@ def _negotiate(dialect: Dialect, accept: str, partial: str, transforms: bool) ->
         raise _no_representation(dialect, streams=partial == LIST)
     for clause in clauses:
         media_type = JSON if clause.media_type in ("*/*", "") else clause.media_type
-        if media_type not in (JSON, YAML):
+        if media_type not in media_types(dialect):
             continue
         pretty = clause.parameters.get("pretty", "0") not in ("0", "false", "")
         plain = Representation(media_type, pretty)
         wanted = clause.parameters.get("as", "")
         if not wanted:
+            if media_type == dialect.protobuf_media_type and not transforms:
+                continue  # documents about the API have no binary form
             return PLAIN_JSON if plain == PLAIN_JSON else plain
         version = clause.parameters.get("v", "")
         if not transforms or clause.parameters.get("g") != dialect.meta_group:
             continue
-        if wanted == "Table" and version in _TABLE_VERSIONS:
+        if wanted == "Table" and version in _TABLE_VERSIONS and media_type in (JSON, YAML):
             return replace(plain, transform=wanted, version=version)
         if wanted == partial and partial and version in _TABLE_VERSIONS:
             return replace(plain, transform=wanted, version=version)
@@ -120,7 +122,7 @@ def for_errors(dialect: Dialect, accept: str, pretty: str | None, agent: str) ->
 
 def check_watch(dialect: Dialect, representation: Representation) -> None:
     """Watch streams are JSON documents; 406 for anything else."""
-    if representation.media_type != JSON:
+    if representation.media_type == YAML:
         raise StatusError(
             406,
             "NotAcceptable",

@@ -290,4 +290,4 @@ async def _create_by_apply(
     stored = subject.write({}, value)
     set_entries(stored["metadata"], entries)
     entry = await store_new(api, request, resource, stored, options, entries)
-    return item_answer(api.dialect, request, resource, entry, 201)
+    return item_answer(api.resources, request, resource, entry, 201)

@@ -13,7 +13,7 @@ from fairlead.endpoints.request import Request
 from fairlead.errors import bad_request
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.printing import printer_for
-from fairlead.kinds.resources import Resource
+from fairlead.kinds.resources import Resource, Resources
 from fairlead.storage.entry import Entry
 
 Object = dict[str, Any]
@@ -88,21 +88,21 @@ def _row_object(dialect: Dialect, value: Object, version: str, include: str) -> 
 
 
 def item_answer(
-    dialect: Dialect, request: Request, resource: Resource, entry: Entry, code: int = 200
+    resources: Resources, request: Request, resource: Resource, entry: Entry, code: int = 200
 ) -> Answer:
     """One stored object, sent as its bytes unless the client asks for another form."""
     representation = request.representation
     if representation.is_plain and resource.is_stored_here:
         assert entry.body is not None
         return Answer(code, resource.head + entry.body)
-    return object_answer(dialect, request, resource, read(resource, entry), code)
+    return object_answer(resources, request, resource, read(resource, entry), code)
 
 
 def object_answer(
-    dialect: Dialect, request: Request, resource: Resource, value: Object, code: int = 200
+    resources: Resources, request: Request, resource: Resource, value: Object, code: int = 200
 ) -> Answer:
     """An object at hand, with kind and apiVersion, in the form that was negotiated."""
-    representation = request.representation
+    representation, dialect = request.representation, resources.dialect
     match representation.transform:
         case "Table":
             include = include_object(request)
@@ -110,4 +110,4 @@ def object_answer(
             value = table(dialect, resource, [value], representation, include, metadata)
         case "PartialObjectMetadata":
             value = metadata_only(dialect, value, representation.version)
-    return Answer(code, encode(value, representation), representation.media_type)
+    return Answer(code, encode(value, representation, resources), representation.media_type)

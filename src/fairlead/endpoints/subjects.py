@@ -43,7 +43,7 @@ class Subject:
         return to_stored(self.kept, value)
 
     def answer(self, request: Request, entry: Entry, code: int = 200) -> Answer:
-        return item_answer(self._api.dialect, request, self.kept, entry, code)
+        return item_answer(self._api.resources, request, self.kept, entry, code)
 
 
 def subject_of(api: Api, resource: Resource) -> Subject:

@@ -46,7 +46,7 @@ async def update(api: Api, request: Request) -> Answer:
     options = write_options(api.dialect, request, "UpdateOptions")
 
     def sent() -> Object:
-        parsed, repeated = parse_body(raw, media_type, resource.kind)
+        parsed, repeated = parse_body(raw, media_type, resource)
         check_kind(api.resources, resource, parsed)
         value = decode_object(request, resource, parsed, raw, options.validation, repeated)
         return to_stored(resource, value)
@@ -69,7 +69,7 @@ async def update(api: Api, request: Request) -> Answer:
         return Changed(wanted)
 
     entry = await store_changed(api, request, resource, change, options)
-    return item_answer(api.dialect, request, kept, entry)
+    return item_answer(api.resources, request, kept, entry)
 
 
 async def _create_instead(
@@ -85,7 +85,7 @@ async def _create_instead(
         )
     value["metadata"].pop("resourceVersion", None)
     entry = await store_new(api, request, resource, value, options)
-    return item_answer(api.dialect, request, resource, entry, 201)
+    return item_answer(api.resources, request, resource, entry, 201)
 
 
 def check_name(name: str, metadata: Object) -> None:

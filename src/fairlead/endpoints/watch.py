@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import orjson
 
-from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.answers import Answer, encode
 from fairlead.endpoints.api import Api, Object
-from fairlead.endpoints.negotiation import Representation, check_watch
+from fairlead.endpoints.negotiation import JSON, Representation, check_watch
 from fairlead.endpoints.parameters import ListOptions, list_options, revision_of
 from fairlead.endpoints.representing import include_object, metadata_only, table, typed
 from fairlead.endpoints.request import Request, Send
@@ -18,6 +18,7 @@ from fairlead.errors import StatusError, expired
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource
 from fairlead.schema.decode import zero
+from fairlead.serialization.protobuf import watch_frame
 from fairlead.storage.collection import Collection
 from fairlead.storage.entry import Entry
 from fairlead.storage.selection import Requirement, Selection
@@ -41,7 +42,7 @@ class Framing:
         self.representation = representation
         self.include = include
         self._columns_sent = False
-        self._cache_key = (resource.api_version, representation.transform, representation.version)
+        self._cache_key = (resource.api_version, representation)
 
     def chooser(self) -> Frame:
         if self.representation.transform == "Table":
@@ -61,7 +62,8 @@ class Framing:
     def _frame(self, kind: str, entry: Entry) -> bytes:
         body = entry.last_body() if kind == DELETED else entry.body
         assert body is not None
-        if self.resource.is_stored_here and not self.representation.transform:
+        plain = self.representation.media_type == JSON and not self.representation.transform
+        if self.resource.is_stored_here and plain:
             return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self.resource.head, body)
         return self.event(kind, self._shown(orjson.loads(b"{" + body)))
 
@@ -108,9 +110,14 @@ class Framing:
             }
         return self.event("BOOKMARK", shown)
 
-    @staticmethod
-    def event(kind: str, value: Object) -> bytes:
-        return orjson.dumps({"type": kind, "object": value}, option=orjson.OPT_APPEND_NEWLINE)
+    def event(self, kind: str, value: Object) -> bytes:
+        if self.representation.media_type == JSON:
+            return json_event(kind, value)
+        return watch_frame(kind, encode(value, self.representation, self.api.resources))
+
+
+def json_event(kind: str, value: Object) -> bytes:
+    return orjson.dumps({"type": kind, "object": value}, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _empty(resource: Resource) -> Object:
@@ -143,7 +150,7 @@ class WatchStream(Answer):
         self.timeout = wanted if wanted > 0 else random.randint(1, 2) * SHORTEST_DEFAULT_TIMEOUT
 
     async def send(self, request: Request, send: Send) -> None:
-        await start_stream(request, send)
+        await start_stream(self.framing, send)
         gone = asyncio.ensure_future(_disconnected(request))
         gone.add_done_callback(lambda _: self.watcher.close())
         try:
@@ -202,10 +209,13 @@ def _pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(batch)
 
 
-async def start_stream(request: Request, send: Send) -> None:
+async def start_stream(framing: Framing, send: Send) -> None:
+    media_type = framing.representation.media_type
+    if media_type != JSON:
+        media_type += ";stream=watch"
     headers = [
         (b"cache-control", b"no-cache, private"),
-        (b"content-type", b"application/json"),
+        (b"content-type", media_type.encode()),
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     # Send the head on its way: clients wait for it before they read the first event.
@@ -220,15 +230,16 @@ async def _disconnected(request: Request) -> None:
 class _ErrorStream(Answer):
     """A watch that cannot be: 200, and one ERROR event that holds the Status."""
 
-    __slots__ = ("error",)
+    __slots__ = ("error", "framing")
 
-    def __init__(self, error: StatusError) -> None:
+    def __init__(self, error: StatusError, framing: Framing) -> None:
         super().__init__(200, b"")
         self.error = error
+        self.framing = framing
 
     async def send(self, request: Request, send: Send) -> None:
-        await start_stream(request, send)
-        body = Framing.event("ERROR", self.error.status())
+        await start_stream(self.framing, send)
+        body = self.framing.event("ERROR", self.error.status())
         await send({"type": "http.response.body", "body": body})
 
 
@@ -268,7 +279,8 @@ def _open(
         try:
             past = api.store.watch(collection, watcher)
         except Compacted:
-            return _ErrorStream(expired(f"too old resource version: {after} ({api.store.floor})"))
+            error = expired(f"too old resource version: {after} ({api.store.floor})")
+            return _ErrorStream(error, framing)
         initial = _replayed(past, scope, selection, frame)
     return WatchStream(api, collection, watcher, framing, initial, options)
 

@@ -198,6 +198,14 @@ class Resources:
             return resource
         return resource.subresources.get(subresource)
 
+    def struct_of(self, api_version: str, kind: str) -> Struct | None:
+        """The type of a kind that has its own apiVersion, whatever serves it."""
+        group, _, version = api_version.rpartition("/")
+        if group == self.dialect.meta_group or (kind == "Status" and api_version == "v1"):
+            return self.types.group_version("meta/v1").get(kind)
+        found = self.groups.get(group, {}).get(version)
+        return self.types.group_version(found.table_name).get(kind) if found else None
+
     def api_version_of(self, table_name: str) -> str:
         """The full apiVersion of a group-version that our tables name, e.g. `policy/v1`."""
         for group_version in self.group_versions():

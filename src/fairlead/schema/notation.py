@@ -43,7 +43,8 @@ class _File:
 
     def struct(self, name: str) -> Struct:
         group_version, _, short = name.rpartition(".")
-        found = self.load(group_version) if group_version else self.structs
+        own = group_version in ("", self.group_version)
+        found = self.structs if own else self.load(group_version)
         try:
             return found[short]
         except KeyError:

@@ -71,7 +71,7 @@ class Application:
             values[0] if values else None,
             request.user_agent,
         )
-        return error_answer(error, representation)
+        return error_answer(error, representation, self.handler.api.resources)
 
 
 def _is_watch(request: Request) -> bool:

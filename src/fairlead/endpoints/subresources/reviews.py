@@ -91,7 +91,7 @@ async def _reviewed(api: Api, request: Request, check: Callable[[Object], None])
     options = write_options(api.dialect, request, "CreateOptions")
     media_type = body_format(request, api.resources)
     raw = await request.body()
-    parsed, repeated = parse_body(raw, media_type, resource.kind)
+    parsed, repeated = parse_body(raw, media_type, resource)
     check_kind(api.resources, resource, parsed)
     value = decode_object(request, resource, parsed, raw, options.validation, repeated)
     metadata = value["metadata"]
@@ -135,7 +135,7 @@ def _attributes(spec: Object, user: User) -> Attributes:
 def _answer(api: Api, request: Request, value: Object) -> Answer:
     resource = request.target.resource
     assert resource is not None
-    return object_answer(api.dialect, request, resource, typed(resource, value), 201)
+    return object_answer(api.resources, request, resource, typed(resource, value), 201)
 
 
 HANDLERS: dict[tuple[str, str], Callable[[Api, Request], Awaitable[Answer]]] = {

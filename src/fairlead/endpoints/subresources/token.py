@@ -153,16 +153,14 @@ async def _admitted(api: Api, request: Request) -> tuple[Object, Attributes]:
     options = write_options(api.dialect, request, "CreateOptions")
     media_type = body_format(request, api.resources)
     raw = await request.body()
-    parsed, repeated = parse_body(raw, media_type, resource.kind)
+    parsed, repeated = parse_body(raw, media_type, resource)
     check_kind(api.resources, resource, parsed)
     value = decode_object(request, resource, parsed, raw, options.validation, repeated)
     fill_defaults(resource.struct, value)
     writing.set_namespace(request, resource, value["metadata"])
     set_entries(value["metadata"], tracked(api, resource, None, value, options))
     context = api.context(request, options.dry_run)
-    attributes = writing.attributes(
-        api, request, CREATE, value, None, context, request.target.name
-    )
+    attributes = writing.attributes(api, request, CREATE, value, None, context, request.target.name)
     await api.admission.admit(attributes)
     return value, attributes
 
@@ -172,7 +170,7 @@ def _answer(api: Api, request: Request, value: Object) -> Answer:
     assert resource is not None
     api_version = api.resources.api_version_of(resource.body_version)
     shown = {"kind": resource.kind, "apiVersion": api_version, **value}
-    return object_answer(api.dialect, request, resource, shown, 201)
+    return object_answer(api.resources, request, resource, shown, 201)
 
 
 HANDLERS: dict[tuple[str, str], Callable[[Api, Request], Awaitable[Answer]]] = {

@@ -13,7 +13,7 @@ KNOWN = ("v1", "v1beta1")
 
 
 def knows_one(versions: Iterable[str] | None) -> bool:
-    """Whether a webhook understands a version that can be sent; one that names none is not asked."""
+    """Whether one of the versions can be sent; a webhook that names none is borne with."""
     listed = list(versions or ())
     return not listed or any(version in KNOWN for version in listed)
 

@@ -14,7 +14,11 @@ SCOPES = ("*", "Cluster", "Namespaced")
 def check_rule(rule: dict[str, Any], path: str, causes: Causes) -> None:
     operations = rule.get("operations") or []
     _check_list(
-        operations, f"{path}.operations", "operations", "admissionregistration.OperationType", causes
+        operations,
+        f"{path}.operations",
+        "operations",
+        "admissionregistration.OperationType",
+        causes,
     )
     for index, operation in enumerate(operations):
         if operation not in OPERATIONS:

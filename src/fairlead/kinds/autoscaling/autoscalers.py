@@ -41,6 +41,8 @@ class AutoscalerBehaviour(Behaviour):
         spec = value["spec"]
         if not spec.get("metrics"):
             spec["metrics"] = deepcopy(DEFAULT_METRICS)
+        for metric in spec["metrics"]:
+            _drop_empty_value(metric)
         behavior = spec.get("behavior")
         if behavior is not None:
             behavior["scaleUp"] = _filled(behavior.get("scaleUp"), SCALE_UP)
@@ -88,6 +90,14 @@ def _annotations(context: Context) -> tuple[str, ...]:
 def _filled(rules: Object | None, defaults: Object) -> Object:
     given = {name: item for name, item in (rules or {}).items() if item is not None}
     return {**deepcopy(defaults), **given}
+
+
+def _drop_empty_value(metric: Object) -> None:
+    """Storing adds a value of 0 to an object's average value; it must not come back as a value
+    that the client has chosen, for it would be refused."""
+    target: Object = (metric.get("object") or {}).get("target") or {}
+    if target.get("value") == "0" and target.get("averageValue") is not None:
+        del target["value"]
 
 
 def _drop_container_metrics(value: Object) -> None:

@@ -1,6 +1,7 @@
 """HorizontalPodAutoscaler between its versions. What v1 cannot express it carries in annotations.
 
-`declare(dialect)` must be called once before the API is served.
+Objects may lack any part, as they do while it is worked out what an apply gives up. The names of
+the annotations are those of the default dialect until `declare(dialect)` is called.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.dialect import Dialect
+from fairlead.dialect import CLUSTER, Dialect
 from fairlead.kinds.autoscaling.old_metrics import SPECS, STATUSES, flat, full
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.conversion import converts
@@ -30,8 +31,8 @@ _RULE_FIELDS = ("stabilizationWindowSeconds", "selectPolicy", "policies")
 _POLICY_FIELDS = ("type", "value", "periodSeconds")
 
 
-def declare(dialect: Dialect) -> None:
-    """Register the conversions in the names of a dialect."""
+def declare(dialect: Dialect = CLUSTER) -> None:
+    """Register the conversions, with the names of a dialect."""
     for name in (_PLURAL, f"{_PLURAL}/status"):
         converts(
             f"autoscaling/v1/{name}",
@@ -61,13 +62,14 @@ def from_v2beta2(value: Object) -> Object:
 
 
 def to_v2beta2(value: Object) -> Object:
-    status = value["status"] = {"currentReplicas": 0, "conditions": None, **value["status"]}
-    status["conditions"] = status["conditions"] or None
+    if value.get("status") is not None:
+        value["status"] = {"currentReplicas": 0, "conditions": None, **value["status"]}
     return value
 
 
 def is_cpu(metric: Object) -> bool:
-    return metric["type"] == "Resource" and (metric.get("resource") or {}).get("name") == "cpu"
+    resource = metric.get("resource") or {}
+    return metric.get("type") == "Resource" and resource.get("name") == "cpu"
 
 
 def is_cpu_target(metric: Object) -> bool:
@@ -81,14 +83,26 @@ def _cpu_metric(part: str, value: Object) -> Object:
 
 
 def to_v1(value: Object, dialect: Dialect) -> Object:
-    spec, status = value["spec"], value["status"]
-    metadata = dict(value["metadata"])
+    metadata, spec, status = _parts(value)
     drop_annotations(metadata, map(dialect.label, ROUND_TRIP_ANNOTATIONS))
-    carried = _carried(spec, status)
+    carried = _carried(spec or {}, status or {})
     if carried:
         named = {dialect.label(name): _encoded(item) for name, item in carried.items()}
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **named}
-    return {"metadata": metadata, "spec": _spec_to_v1(spec), "status": _status_to_v1(status)}
+    return _whole(
+        metadata,
+        _spec_to_v1(spec) if spec is not None else None,
+        _status_to_v1(status) if status is not None else None,
+    )
+
+
+def _parts(value: Object) -> tuple[Object, Object | None, Object | None]:
+    return dict(value.get("metadata") or {}), value.get("spec"), value.get("status")
+
+
+def _whole(metadata: Object, spec: Object | None, status: Object | None) -> Object:
+    parts = {"metadata": metadata, "spec": spec, "status": status}
+    return {name: part for name, part in parts.items() if part is not None}
 
 
 def _carried(spec: Object, status: Object) -> dict[str, Any]:
@@ -125,50 +139,52 @@ def _status_to_v1(status: Object) -> Object:
     made: Object = {"currentReplicas": 0, "desiredReplicas": 0}
     made.update((name, status[name]) for name in _STATUS_FIELDS if name in status)
     for metric in filter(is_cpu, status.get("currentMetrics") or ()):
-        utilization = metric["resource"]["current"].get("averageUtilization")
+        utilization = (metric["resource"].get("current") or {}).get("averageUtilization")
         if utilization is not None:
             made["currentCPUUtilizationPercentage"] = utilization
     return made
 
 
 def from_v1(value: Object, dialect: Dialect) -> Object:
-    metadata = dict(value["metadata"])
+    metadata, spec, status = _parts(value)
     annotations = metadata.get("annotations") or {}
     carried = {name: annotations.get(dialect.label(name)) for name in ROUND_TRIP_ANNOTATIONS}
     drop_annotations(metadata, map(dialect.label, ROUND_TRIP_ANNOTATIONS))
-    spec, status = _spec_from_v1(value["spec"]), _status_from_v1(value["status"])
-    metrics = _decoded_list(carried[METRICS])
-    if metrics is not None:
-        spec["metrics"] = [*full(metrics, SPECS), *spec.get("metrics", ())]
-    behavior = _plain_behavior(_decoded(carried[BEHAVIOR]))
-    if behavior:
-        spec["behavior"] = behavior
-    current = _decoded_list(carried[CURRENT_METRICS])
-    if current is not None:
-        status["currentMetrics"] = full(current, STATUSES)
-    conditions = _decoded_list(carried[CONDITIONS])
-    if conditions:
-        status["conditions"] = [_condition(item) for item in conditions]
-    return {"metadata": metadata, "spec": spec, "status": status}
+    return _whole(metadata, _spec_from_v1(spec, carried), _status_from_v1(status, carried))
 
 
-def _spec_from_v1(spec: Object) -> Object:
-    made = {name: spec[name] for name in _SPEC_FIELDS if name in spec}
-    percentage = spec.get("targetCPUUtilizationPercentage")
+Carried = dict[str, str | None]
+
+
+def _spec_from_v1(spec: Object | None, carried: Carried) -> Object | None:
+    made = {name: spec[name] for name in _SPEC_FIELDS if name in spec} if spec else {}
+    metrics = full(_decoded_list(carried[METRICS]) or (), SPECS)
+    percentage = spec.get("targetCPUUtilizationPercentage") if spec else None
     if percentage is not None:
         target = {"type": "Utilization", "averageUtilization": percentage}
-        made["metrics"] = [_cpu_metric("target", target)]
-    return made
+        metrics.append(_cpu_metric("target", target))
+    if metrics:
+        made["metrics"] = metrics
+    behavior = _plain_behavior(_decoded(carried[BEHAVIOR]))
+    if behavior:
+        made["behavior"] = behavior
+    return made if made or spec is not None else None
 
 
-def _status_from_v1(status: Object) -> Object:
-    made = {name: status[name] for name in _STATUS_FIELDS if name in status}
+def _status_from_v1(status: Object | None, carried: Carried) -> Object | None:
+    current = full(_decoded_list(carried[CURRENT_METRICS]) or (), STATUSES)
+    conditions = [_condition(item) for item in _decoded_list(carried[CONDITIONS]) or ()]
+    if status is None and not current and not conditions:
+        return None
+    made = {name: status[name] for name in _STATUS_FIELDS if name in status} if status else {}
     if not made.get("currentReplicas"):
         made.pop("currentReplicas", None)
-    percentage = status.get("currentCPUUtilizationPercentage")
-    made["currentMetrics"] = None
-    if percentage is not None:
-        made["currentMetrics"] = [_cpu_metric("current", {"averageUtilization": percentage})]
+    percentage = status.get("currentCPUUtilizationPercentage") if status else None
+    if percentage is not None and carried[CURRENT_METRICS] is None:
+        current = [_cpu_metric("current", {"averageUtilization": percentage})]
+    made["currentMetrics"] = current or None
+    if conditions:
+        made["conditions"] = conditions
     return made
 
 

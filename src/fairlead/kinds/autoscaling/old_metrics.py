@@ -80,7 +80,7 @@ def flat(metrics: Iterable[Object], sources: Rows) -> list[Object]:
     """Metrics of v2 in the flat form."""
     made = []
     for metric in metrics:
-        one: Object = {"type": metric["type"]}
+        one: Object = {"type": metric.get("type", "")}
         for name, rows in sources.items():
             if metric.get(name) is not None:
                 one[name] = _flat_source(metric[name], rows)

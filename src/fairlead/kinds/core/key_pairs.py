@@ -50,8 +50,8 @@ def _key_error(text: bytes) -> str:
     if kinds == ["CERTIFICATE"]:
         return "tls: found a certificate rather than a key in the PEM for the private key"
     return (
-        'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping'
-        f" PEM blocks of the following types: [{' '.join(kinds)}]"
+        'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after'
+        f" skipping PEM blocks of the following types: [{' '.join(kinds)}]"
     )
 
 

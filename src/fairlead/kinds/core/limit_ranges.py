@@ -8,12 +8,13 @@ from typing import NamedTuple
 from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
-from fairlead.kinds.core.resource_names import (
-    check_container_resource_name,
-    check_resource_name,
-    may_overcommit,
+from fairlead.kinds.core.pods.resources import (
+    can_overcommit,
+    container_resource_errors,
+    resource_name_errors,
+    round_up_amounts,
 )
-from fairlead.kinds.core.shared import go_quantity, round_quantities
+from fairlead.kinds.core.shared import go_quantity
 from fairlead.schema.names import qualified_name
 from fairlead.schema.quantity import quantity
 
@@ -25,7 +26,7 @@ class LimitRangeBehaviour(Behaviour):
     def fill_defaults(self, value: Object, context: Context) -> None:
         for limit in value["spec"]["limits"] or ():
             for name in MAPS:
-                round_quantities(limit.get(name))
+                round_up_amounts(limit.get(name))
             if limit["type"] == "Container":
                 _fill_container(limit)
 
@@ -89,9 +90,10 @@ def _check_storage_bounds(limit: Object, path: str, causes: Causes) -> None:
 
 def _check_key(kind: str, key: str, path: str, causes: Causes, context: Context) -> None:
     if kind in ("Pod", "Container"):
-        check_container_resource_name(key, path, causes, context.dialect)
+        wrong = container_resource_errors(key, context.dialect)
     else:
-        check_resource_name(key, path, causes)
+        wrong = tuple(resource_name_errors(key))
+    causes.invalid_each(path, key, wrong)
 
 
 class _Bounds(NamedTuple):
@@ -122,9 +124,7 @@ _WORDS = {
 }
 
 
-def _check_bounds(
-    key: str, bounds: _Bounds, path: str, causes: Causes, context: Context
-) -> None:
+def _check_bounds(key: str, bounds: _Bounds, path: str, causes: Causes, context: Context) -> None:
     for small, large, shown, field in _ORDER:
         low, high = getattr(bounds, small), getattr(bounds, large)
         if low is None or high is None or quantity(low) <= quantity(high):
@@ -136,7 +136,7 @@ def _check_bounds(
     if bounds.ratio is not None:
         _check_ratio(bounds, f"{path}.maxLimitRequestRatio[{key}]", causes)
     default, request = bounds.default, bounds.default_request
-    if default is None or request is None or may_overcommit(key, context.dialect):
+    if default is None or request is None or can_overcommit(key, context.dialect):
         return
     if quantity(default) != quantity(request):
         detail = f"default value {default} must equal to defaultRequest value {request} in {key}"

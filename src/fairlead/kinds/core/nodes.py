@@ -7,18 +7,17 @@ from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.addresses import parse_network
 from fairlead.kinds.core.node_configs import check_config_source, check_config_status
+from fairlead.kinds.core.pods.resources import round_up_amounts
+from fairlead.kinds.core.pods.scheduling import TAINT_EFFECTS
 from fairlead.kinds.core.resource_names import check_amount
 from fairlead.kinds.core.shared import (
     duplicate,
     go_list,
     go_struct,
     go_text_fields,
-    round_quantities,
 )
 from fairlead.kinds.metadata import check_metadata_update
 from fairlead.schema.names import label_value, qualified_name
-
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 class NodeBehaviour(Behaviour):
@@ -28,7 +27,7 @@ class NodeBehaviour(Behaviour):
         if status.get("allocatable") is None and status.get("capacity"):
             status["allocatable"] = dict(status["capacity"])
         for name in ("capacity", "allocatable"):
-            round_quantities(status.get(name))
+            round_up_amounts(status.get(name))
 
     def prepare_create(self, value: Object, context: Context) -> None:
         """A node registers together with its status."""
@@ -60,9 +59,7 @@ class NodeBehaviour(Behaviour):
     ) -> None:
         self._check_changed(value, old, causes, context)
 
-    def _check_changed(
-        self, value: Object, old: Object, causes: Causes, context: Context
-    ) -> None:
+    def _check_changed(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         spec, status = value["spec"], value["status"]
         check_metadata_update(value["metadata"], old["metadata"], causes)
         _check_resources(status, causes, context)
@@ -103,8 +100,8 @@ def _check_taints(taints: list[Object] | None, causes: Causes) -> None:
             causes.invalid(f"{path}.value", value, ";".join(wrong))
         if not effect:
             causes.required(f"{path}.effect")
-        elif effect not in EFFECTS:
-            causes.unsupported(f"{path}.effect", effect, EFFECTS)
+        elif effect not in TAINT_EFFECTS:
+            causes.unsupported(f"{path}.effect", effect, TAINT_EFFECTS)
         if (key, effect) in seen:
             detail = "taints must be unique by key and effect pair"
             duplicate(path, _shown_taint(taint), detail, causes)

@@ -8,11 +8,11 @@ from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.persistent_volumes import CLASS_ANNOTATION
+from fairlead.kinds.core.pods.difference import difference
+from fairlead.kinds.core.pods.resources import is_fractional, round_up_amounts
 from fairlead.kinds.core.resource_names import check_amount
 from fairlead.kinds.core.shared import (
     basic_quantity,
-    is_fractional,
-    round_quantities,
     same_quantities,
 )
 from fairlead.kinds.core.volumes.claims import SINGLE_POD, check_claim_spec
@@ -35,9 +35,9 @@ _SIZE_PATH = "spec.resources.requests.storage"
 class PersistentVolumeClaimBehaviour(Behaviour):
     def fill_defaults(self, value: Object, context: Context) -> None:
         for name in ("limits", "requests"):
-            round_quantities(value["spec"]["resources"].get(name))
+            round_up_amounts(value["spec"]["resources"].get(name))
         for name in ("capacity", "allocatedResources"):
-            round_quantities(value["status"].get(name))
+            round_up_amounts(value["status"].get(name))
 
     def prepare_create(self, value: Object, context: Context) -> None:
         value["status"] = {"phase": "Pending"}
@@ -94,7 +94,7 @@ def claim_warnings(spec: Object, path: str, context: Context) -> None:
     """Say which sizes of a claim's spec are no whole number of bytes."""
     for name in ("requests", "limits"):
         size = (spec["resources"].get(name) or {}).get("storage")
-        if is_fractional(size):
+        if size is not None and is_fractional(size):
             field = f"{path}.resources.{name}[storage]"
             text = f'fractional byte value "{size}" is invalid, must be an integer'
             context.warn(f"{field}: {text}")
@@ -142,8 +142,9 @@ def _check_spec_change(value: Object, old: Object, causes: Causes, context: Cont
     if value["status"].get("phase") == "Bound":
         _set_aside_size(spec, old_spec)
     if not _same_spec(spec, old_spec):
-        detail = "spec is immutable after creation except resources.requests for bound claims"
-        causes.forbidden("spec", detail)
+        fixed = "spec is immutable after creation except resources.requests for bound claims"
+        changes = difference("PersistentVolumeClaimSpec", old_spec, spec)
+        causes.forbidden("spec", f"{fixed}\n{changes}")
 
 
 def _set_aside_size(spec: Object, old_spec: Object) -> None:
@@ -174,9 +175,9 @@ def _check_class_annotation(
 
 
 def _same_spec(spec: Object, old: Object) -> bool:
-    resources, old_resources = spec.pop("resources"), old.pop("resources")
-    return spec == old and all(
-        same_quantities(resources.get(name), old_resources.get(name))
+    rest = {name for name in (*spec, *old) if name != "resources"}
+    return all(spec.get(name) == old.get(name) for name in rest) and all(
+        same_quantities(spec["resources"].get(name), old["resources"].get(name))
         for name in ("limits", "requests")
     )
 

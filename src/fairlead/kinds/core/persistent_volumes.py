@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import posixpath
-from copy import deepcopy
 
 from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.context import Context
-from fairlead.kinds.core.node_selectors import check_node_selector, node_selector_warnings
+from fairlead.kinds.core.pods.difference import difference
+from fairlead.kinds.core.pods.resources import round_up_amounts
+from fairlead.kinds.core.pods.scheduling import check_node_selector
+from fairlead.kinds.core.pods.warnings import warn_of_node_term
 from fairlead.kinds.core.shared import (
     basic_quantity,
     go_quantities,
     positive_quantity,
-    round_quantities,
 )
 from fairlead.kinds.core.volumes.claims import SINGLE_POD, VOLUME_MODES, check_access_modes
 from fairlead.kinds.core.volumes.persistent import PERSISTENT_SOURCES, check_persistent_sources
@@ -25,9 +26,21 @@ RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
 CLASS_ANNOTATION = "volume.beta.@/storage-class"
 MOUNT_OPTIONS_ANNOTATION = "volume.beta.@/mount-options"
 
-_MOUNTED_WITH_OPTIONS = frozenset(
-    "gcePersistentDisk awsElasticBlockStore glusterfs nfs rbd quobyte iscsi cephfs cinder azureFile"
-    " vsphereVolume azureDisk csi storageos".split()
+_MOUNTED_WITH_OPTIONS = (
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "csi",
+    "gcePersistentDisk",
+    "glusterfs",
+    "iscsi",
+    "nfs",
+    "quobyte",
+    "rbd",
+    "storageos",
+    "vsphereVolume",
 )
 _FADING = {
     "glusterfs": ("v1.25", "v1.26+"),
@@ -39,7 +52,7 @@ _FADING = {
 
 class PersistentVolumeBehaviour(Behaviour):
     def fill_defaults(self, value: Object, context: Context) -> None:
-        round_quantities(value["spec"].get("capacity"))
+        round_up_amounts(value["spec"].get("capacity"))
 
     def prepare_create(self, value: Object, context: Context) -> None:
         value["status"] = {"phase": "Pending"}
@@ -78,9 +91,10 @@ class PersistentVolumeBehaviour(Behaviour):
                 "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated."
                 " Instead, the recommended approach is to use dynamic provisioning."
             )
-        affinity = (spec.get("nodeAffinity") or {}).get("required")
-        if affinity is not None:
-            node_selector_warnings(affinity, "spec.nodeAffinity.required", context)
+        affinity = (spec.get("nodeAffinity") or {}).get("required") or {}
+        for index, term in enumerate(affinity.get("nodeSelectorTerms") or ()):
+            path = f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]"
+            warn_of_node_term(term, path, context)
         for name, (since, gone) in _FADING.items():
             if spec.get(name) is not None:
                 shown = "storageOS" if name == "storageos" else name
@@ -179,10 +193,10 @@ def _check_source_change(spec: Object, old: Object, causes: Causes) -> None:
     mine, theirs = sources["csi"], old_sources["csi"]
     expands = "controllerExpandSecretRef"
     if mine and theirs and expands in mine and expands not in theirs:
-        sources["csi"] = deepcopy(mine)
-        del sources["csi"][expands]
+        sources["csi"] = {name: mine[name] for name in mine if name != expands}
     if sources != old_sources:
-        detail = "spec.persistentvolumesource is immutable after creation"
+        changes = difference("PersistentVolumeSource", old_sources, sources)
+        detail = f"spec.persistentvolumesource is immutable after creation\n{changes}"
         causes.forbidden("spec.persistentvolumesource", detail)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.pods.resources import round_up_amounts
 from fairlead.kinds.core.resource_names import (
     check_amount,
     check_quota_resource_name,
     is_quota_resource,
 )
-from fairlead.kinds.core.shared import go_list, round_quantities
+from fairlead.kinds.core.shared import go_list
 from fairlead.kinds.metadata import check_metadata_update
 from fairlead.kinds.rules import IMMUTABLE
 
@@ -38,9 +39,9 @@ _MUST_EXIST = (
 
 class ResourceQuotaBehaviour(Behaviour):
     def fill_defaults(self, value: Object, context: Context) -> None:
-        round_quantities(value["spec"].get("hard"))
+        round_up_amounts(value["spec"].get("hard"))
         for name in ("hard", "used"):
-            round_quantities(value["status"].get(name))
+            round_up_amounts(value["status"].get(name))
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         spec = value["spec"]

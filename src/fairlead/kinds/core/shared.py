@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 from typing import Any
 
 from fairlead.errors import Cause
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.rules import NON_NEGATIVE
-from fairlead.schema.quantity import format_quantity, quantity
+from fairlead.schema.quantity import quantity
 
 MUST_BE_POSITIVE = "must be greater than zero"
 NOT_AN_INTEGER = "must be an integer"
@@ -94,11 +94,6 @@ def value_of(text: str) -> int:
     return whole if number == whole else whole + (1 if number > 0 else -1)
 
 
-def is_fractional(text: str | None) -> bool:
-    """Whether a quantity, to a thousandth, is no whole number."""
-    return text is not None and quantity(text) * 1000 % 1000 != 0
-
-
 def non_negative_quantity(text: str, path: str, causes: Causes) -> None:
     if quantity(text) < 0:
         causes.invalid(path, text, NON_NEGATIVE)
@@ -121,12 +116,3 @@ def same_quantities(values: Mapping[str, str] | None, others: Mapping[str, str] 
         return {key: quantity(text) for key, text in (given or {}).items()}
 
     return amounts(values) == amounts(others)
-
-
-def round_quantities(values: dict[str, str] | None) -> None:
-    """Round amounts up to a thousandth: nothing finer is kept."""
-    for key, text in (values or {}).items():
-        if (text[-1] in "nu" or "e-" in text) and values is not None:
-            thousandths = (quantity(text) * 1000).to_integral_value(ROUND_CEILING)
-            form = "exponent" if "e" in text else "decimal"
-            values[key] = format_quantity(thousandths / 1000, form)

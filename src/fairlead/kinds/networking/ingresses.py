@@ -121,7 +121,9 @@ def _check_service(service: dict[str, Any], path: str, causes: Causes) -> None:
     if not service["name"]:
         causes.required(f"{path}.service.name")
     else:
-        causes.invalid_each(f"{path}.service.name", service["name"], dns_1035_label(service["name"]))
+        causes.invalid_each(
+            f"{path}.service.name", service["name"], dns_1035_label(service["name"])
+        )
     name, number = service["port"].get("name", ""), service["port"].get("number", 0)
     if name and number:
         causes.invalid(path, "", "cannot set both port name & port number")

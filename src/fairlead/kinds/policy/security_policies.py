@@ -14,11 +14,37 @@ from fairlead.schema.names import dns_subdomain
 ANY = "*"
 LONGEST_DRIVER_NAME = 63
 VOLUMES = (
-    "* awsElasticBlockStore azureDisk azureFile cephFS cinder configMap csi downwardAPI emptyDir"
-    " ephemeral fc flexVolume flocker gcePersistentDisk gitRepo glusterfs hostPath iscsi nfs"
-    " persistentVolumeClaim photonPersistentDisk portworxVolume projected quobyte rbd scaleIO"
-    " secret storageos vsphereVolume"
-).split()
+    "*",
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephFS",
+    "cinder",
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
+    "gitRepo",
+    "glusterfs",
+    "hostPath",
+    "iscsi",
+    "nfs",
+    "persistentVolumeClaim",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "projected",
+    "quobyte",
+    "rbd",
+    "scaleIO",
+    "secret",
+    "storageos",
+    "vsphereVolume",
+)
 PROC_MOUNTS = ("Default", "Unmasked")
 GROUP_RULES = ("MustRunAs", "RunAsAny", "MayRunAs")
 # The strategies whose rule is required, and the rules there are, as messages list them.

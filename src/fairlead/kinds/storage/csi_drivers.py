@@ -55,7 +55,10 @@ class CSIDriverBehaviour(OrderedBehaviour):
         spec, before = value["spec"], old["spec"]
         # the path of the first is the reference's slip of the pen
         immutable(
-            spec.get("attachRequired"), before.get("attachRequired"), "spec.attachedRequired", causes
+            spec.get("attachRequired"),
+            before.get("attachRequired"),
+            "spec.attachedRequired",
+            causes,
         )
         for name in ("fsGroupPolicy", "podInfoOnMount"):
             immutable(spec.get(name), before.get(name), f"spec.{name}", causes)

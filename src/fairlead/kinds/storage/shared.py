@@ -87,9 +87,11 @@ def go_list(element: str, values: Iterable[str] | None) -> GoValue:
 def go_map(values: Mapping[str, str] | None) -> str:
     if values is None:
         return "map[string]string(nil)"
-    return "map[string]string{" + ", ".join(
-        f"{quote(key)}:{quote(values[key])}" for key in sorted(values)
-    ) + "}"
+    return (
+        "map[string]string{"
+        + ", ".join(f"{quote(key)}:{quote(values[key])}" for key in sorted(values))
+        + "}"
+    )
 
 
 def go_pointer(name: str, value: Any) -> str:

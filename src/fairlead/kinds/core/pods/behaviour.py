@@ -94,7 +94,7 @@ class PodBehaviour(Behaviour):
     ) -> None:
         if keys(context.dialect).mirror in (old["metadata"].get("annotations") or {}):
             causes.clear()
-            causes.forbidden("", "static pods do not support ephemeral containers")
+            causes.forbidden("[]", "static pods do not support ephemeral containers")
             return
         self._check_changed(value, old, causes, context)
         path = "spec.ephemeralContainers"

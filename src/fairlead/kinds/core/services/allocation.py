@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Hashable, Iterable, Sequence
 from ipaddress import ip_address
+from itertools import chain
 from typing import Any
 
 from fairlead.kinds.core.addresses import Network, family_of, parse_address, parse_network
@@ -45,6 +46,12 @@ class Pool:
     def hold(self, number: int, holder: Hashable) -> None:
         self._holders.setdefault(number, set()).add(holder)
 
+    def settle(self, number: int, holder: Hashable) -> None:
+        """Make a number a holder's for good: reservations of it have done their work."""
+        holders = self._holders.get(number, ())
+        kept = {each for each in holders if not isinstance(each, Reservation)}
+        self._holders[number] = kept | {holder}
+
     def release(self, number: int, holder: Hashable) -> None:
         holders = self._holders.get(number)
         if holders is None:
@@ -56,13 +63,13 @@ class Pool:
     def free(self) -> int | None:
         """Some number that nobody holds."""
         found = self._free_between(self.static, self.size)
-        return found if found is not None else self._free_between(0, self.static)
+        return self._free_between(0, self.static) if found is None else found
 
     def _free_between(self, low: int, high: int) -> int | None:
         if low >= high:
             return None
         start = random.randrange(low, high)
-        for number in (*range(start, high), *range(low, start)):
+        for number in chain(range(start, high), range(low, start)):
             if number not in self._holders:
                 return number
         return None
@@ -176,7 +183,7 @@ class ServiceAllocators:
         before = self._held.pop(key, set())
         after = self._claims(new["spec"]) if new is not None else set()
         for pool, number in after:
-            pool.hold(number, key)
+            pool.settle(number, key)
         for pool, number in before - after:
             pool.release(number, key)
         if after:
@@ -236,8 +243,7 @@ class Reservation:
         number = ports.number_of(wanted)
         if number is None:
             raise AllocationError(
-                "provided port is not in the valid range."
-                f" The range of valid ports is {ports}"
+                f"provided port is not in the valid range. The range of valid ports is {ports}"
             )
         self._take(ports.pool, number, "provided port is already allocated")
         return wanted

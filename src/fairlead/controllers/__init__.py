@@ -1,0 +1,1 @@
+"""What keeps the cluster as it should be: one module a controller, on one small framework."""

@@ -1,0 +1,89 @@
+"""The framework of controllers: events of the watch cache become keys, workers make each key
+right."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from fairlead.controllers.queue import WorkQueue
+from fairlead.endpoints.api import Api
+from fairlead.errors import StatusError
+from fairlead.storage.entry import Entry
+
+logger = logging.getLogger("fairlead.controllers")
+
+# The keys that an event gives work to; called on every commit, so it must be quick.
+Keys = Callable[[Entry], Iterable[str]]
+
+
+class Controller(Protocol):
+    """Work by keys. `sync` compares what is with what should be, whatever happened before; it
+    raises if that failed, and gives the seconds after which the key needs another look, if any."""
+
+    name: str
+    workers: int
+
+    def follows(self) -> Mapping[str, Keys]:
+        """The resources (our names) whose events give work."""
+
+    async def sync(self, key: str) -> float | None: ...
+
+
+class Controllers:
+    """Runs controllers on the watch cache of a server."""
+
+    def __init__(self, api: Api, controllers: Sequence[Controller]) -> None:
+        self._api = api
+        self._queues = [(controller, WorkQueue[str]()) for controller in controllers]
+
+    def start(self) -> None:
+        """Take in what exists and follow what changes. The server must not serve before."""
+        for controller, queue in self._queues:
+            for resource, keys in controller.follows().items():
+                self._follow(resource, keys, queue)
+
+    def _follow(self, resource: str, keys: Keys, queue: WorkQueue[str]) -> None:
+        try:
+            collection = self._api.collection(self._api.resources.named(resource))
+        except KeyError:
+            return  # switched off by --runtime-config
+
+        def listen(entry: Entry) -> None:
+            for key in keys(entry):
+                queue.add(key)
+
+        for entry in collection.current(""):
+            listen(entry)
+        collection.listeners.append(listen)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for controller, queue in self._queues:
+                for _ in range(controller.workers):
+                    group.create_task(_work(controller, queue))
+
+
+async def _work(controller: Controller, queue: WorkQueue[str]) -> None:
+    while True:
+        key = await queue.get()
+        try:
+            later = await controller.sync(key)
+        except Exception as error:
+            pause = queue.failed(key)
+            _report(controller.name, key, error, pause)
+        else:
+            queue.done(key)
+            if later is not None:
+                queue.add_later(key, later)
+
+
+def _report(name: str, key: str, error: Exception, pause: float) -> None:
+    if isinstance(error, StatusError):
+        level = logging.DEBUG if pause < 1 else logging.WARNING
+        logger.log(level, "%s: %s: %s; again in %.3gs", name, key, error, pause)
+    else:
+        logger.error("%s: %s; again in %.3gs", name, key, pause, exc_info=error)

@@ -1,0 +1,67 @@
+"""A queue of keys to work on, with back-off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 60.0
+
+
+class WorkQueue(Generic[Key]):
+    """Each key waits at most once and is worked on by one worker at a time; one that is added
+    while it is worked on comes again afterwards. Lives on the event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Key] = deque()
+        self._wanted: set[Key] = set()
+        self._working: set[Key] = set()
+        self._failures: dict[Key, int] = {}
+        self._wake = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, key: Key) -> None:
+        if key in self._wanted:
+            return
+        self._wanted.add(key)
+        if key not in self._working:
+            self._waiting.append(key)
+            self._wake.set()
+
+    def add_later(self, key: Key, delay: float) -> None:
+        asyncio.get_running_loop().call_later(delay, self.add, key)
+
+    async def get(self) -> Key:
+        """The next key; `done` or `failed` must follow."""
+        while not self._waiting:
+            self._wake.clear()
+            await self._wake.wait()
+        key = self._waiting.popleft()
+        self._wanted.discard(key)
+        self._working.add(key)
+        return key
+
+    def done(self, key: Key) -> None:
+        """The work on a key succeeded: a later failure starts with a short pause again."""
+        self._failures.pop(key, None)
+        self._release(key)
+
+    def failed(self, key: Key) -> float:
+        """The work on a key failed; it comes again after a pause, which is given."""
+        count = self._failures.get(key, 0)
+        self._failures[key] = count + 1
+        pause = min(_FIRST_PAUSE * float(1 << min(count, 30)), _LONGEST_PAUSE)
+        self._release(key)
+        self.add_later(key, pause)
+        return pause
+
+    def _release(self, key: Key) -> None:
+        self._working.discard(key)
+        if key in self._wanted:
+            self._waiting.append(key)
+            self._wake.set()

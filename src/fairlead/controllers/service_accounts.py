@@ -1,0 +1,43 @@
+"""Every namespace has the service account `default`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fairlead.authentication.service_accounts import ACCOUNTS
+from fairlead.controllers.client import Client
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.namespaces import NAMESPACES, is_alive, name_of
+from fairlead.errors import StatusError
+from fairlead.storage.entry import Entry
+
+DEFAULT = "default"
+
+
+class DefaultServiceAccounts:
+    """Keys are namespaces."""
+
+    name = "service-account-controller"
+    workers = 2
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {NAMESPACES: name_of, ACCOUNTS: _namespace_of_lost}
+
+    async def sync(self, key: str) -> None:
+        client = self._client
+        if not is_alive(client.get(NAMESPACES, "", key)):
+            return
+        if client.get(ACCOUNTS, key, DEFAULT) is not None:
+            return
+        try:
+            await client.create(ACCOUNTS, {"metadata": {"name": DEFAULT, "namespace": key}})
+        except StatusError as error:
+            if error.reason not in ("AlreadyExists", "NotFound"):
+                raise
+
+
+def _namespace_of_lost(entry: Entry) -> Iterable[str]:
+    return (entry.namespace,) if entry.deleted and entry.name == DEFAULT else ()

@@ -1,0 +1,48 @@
+"""Bootstrap tokens are deleted when they expire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import inf
+from time import time
+
+from fairlead.authentication.bootstrap_tokens import expiry
+from fairlead.authentication.service_accounts import SECRETS
+from fairlead.controllers.client import Client
+from fairlead.controllers.framework import Keys
+from fairlead.dialect import Dialect
+from fairlead.storage.entry import Entry
+
+_LONGEST_NAP = 24 * 3600.0
+
+
+class TokenCleaner:
+    """Keys are names of secrets in the system namespace. A time that cannot be read is past."""
+
+    name = "token-cleaner"
+    workers = 1
+
+    def __init__(self, client: Client, dialect: Dialect) -> None:
+        self._client = client
+        self._namespace = dialect.system_namespace
+        self._type = dialect.label("bootstrap.@/token")
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {SECRETS: self._name_of_token}
+
+    def _name_of_token(self, entry: Entry) -> Iterable[str]:
+        if entry.deleted or entry.namespace != self._namespace:
+            return ()
+        return (entry.name,) if entry.fields.get("type") == self._type else ()
+
+    async def sync(self, key: str) -> float | None:
+        secret = self._client.get(SECRETS, self._namespace, key)
+        if secret is None or secret.get("type") != self._type:
+            return None
+        left = expiry(secret) - time()
+        if left == inf:
+            return None
+        if left > 0:
+            return min(left, _LONGEST_NAP)
+        await self._client.delete(SECRETS, self._namespace, key, secret["metadata"]["uid"])
+        return None

@@ -1,0 +1,99 @@
+"""Secrets that hold a token of a service account: filled in, and removed with their account."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from fairlead.authentication.account_tokens import TokenIssuer
+from fairlead.authentication.service_accounts import ACCOUNTS, SECRETS
+from fairlead.controllers.client import Client
+from fairlead.controllers.framework import Keys
+from fairlead.dialect import Dialect
+from fairlead.errors import StatusError
+from fairlead.storage.entry import Entry
+
+
+class TokenSecrets:
+    """Keys are secrets, `namespace/name`."""
+
+    name = "tokens-controller"
+    workers = 2
+
+    def __init__(
+        self, client: Client, dialect: Dialect, issuer: TokenIssuer, ca_file: Path
+    ) -> None:
+        self._client = client
+        self._issuer = issuer
+        self._type = dialect.label("@/service-account-token")
+        self._name_annotation = dialect.label("@/service-account.name")
+        self._uid_annotation = dialect.label("@/service-account.uid")
+        self._ca = _encoded(ca_file.read_bytes())
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {SECRETS: self._key_of_secret, ACCOUNTS: self._keys_of_lost_account}
+
+    def _key_of_secret(self, entry: Entry) -> Iterable[str]:
+        return (entry.key,) if not entry.deleted and self._is_token(entry) else ()
+
+    def _is_token(self, entry: Entry) -> bool:
+        return entry.fields.get("type") == self._type
+
+    def _keys_of_lost_account(self, entry: Entry) -> Iterable[str]:
+        """The tokens of an account that is gone; of a new one, to which old ones do not belong."""
+        if not entry.deleted and entry.existed_before:
+            return ()
+        found = self._client.entries(SECRETS, entry.namespace)
+        return [secret.key for secret in found if self._is_token(secret)]
+
+    async def sync(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        secret = self._client.get(SECRETS, namespace, name)
+        if secret is None or secret["metadata"].get("deletionTimestamp"):
+            return
+        if secret.get("type") != self._type:
+            return
+        account = self._account(secret)
+        try:
+            if account is None:
+                await self._client.delete(SECRETS, namespace, name, secret["metadata"]["uid"])
+            elif not self._is_complete(secret):
+                await self._client.update(SECRETS, self._completed(secret, account))
+        except StatusError as error:
+            if error.reason != "NotFound":
+                raise
+
+    def _account(self, secret: dict[str, Any]) -> dict[str, Any] | None:
+        """The account that a secret belongs to, if it exists."""
+        annotations = secret["metadata"].get("annotations") or {}
+        name = annotations.get(self._name_annotation, "")
+        namespace = secret["metadata"]["namespace"]
+        account = self._client.get(ACCOUNTS, namespace, name) if name else None
+        if account is None:
+            return None
+        uid = annotations.get(self._uid_annotation)
+        return account if not uid or uid == account["metadata"]["uid"] else None
+
+    def _is_complete(self, secret: dict[str, Any]) -> bool:
+        data = secret.get("data") or {}
+        annotations = secret["metadata"].get("annotations") or {}
+        filled = bool(data.get("namespace") and data.get("token"))
+        return filled and data.get("ca.crt") == self._ca and self._uid_annotation in annotations
+
+    def _completed(self, secret: dict[str, Any], account: dict[str, Any]) -> dict[str, Any]:
+        value = deepcopy(secret)
+        metadata = value["metadata"]
+        metadata.setdefault("annotations", {})[self._uid_annotation] = account["metadata"]["uid"]
+        data = value["data"] = dict(value.get("data") or {})
+        data["ca.crt"] = self._ca
+        data["namespace"] = data.get("namespace") or _encoded(metadata["namespace"].encode())
+        if not data.get("token"):
+            data["token"] = _encoded(self._issuer.legacy(account, metadata["name"]).encode())
+        return value
+
+
+def _encoded(content: bytes) -> str:
+    return b64encode(content).decode()

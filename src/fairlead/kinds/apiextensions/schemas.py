@@ -1,0 +1,75 @@
+"""The schema of a custom resource: the rules of its root.
+
+The rules below the root (structural form, defaults, expressions) belong to the schema engine; it
+joins in here, behind the rules of the root, with the same path and causes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.kinds.causes import Causes, GoValue
+from fairlead.kinds.context import Context
+
+# What the root may say besides `type` when the status is written on its own: all that is not lost
+# when the status is checked by itself.
+ALLOWED_AT_ROOT = {
+    "description": "Description",
+    "type": "Type",
+    "format": "Format",
+    "title": "Title",
+    "maximum": "Maximum",
+    "exclusiveMaximum": "ExclusiveMaximum",
+    "minimum": "Minimum",
+    "exclusiveMinimum": "ExclusiveMinimum",
+    "maxLength": "MaxLength",
+    "minLength": "MinLength",
+    "pattern": "Pattern",
+    "maxItems": "MaxItems",
+    "minItems": "MinItems",
+    "uniqueItems": "UniqueItems",
+    "multipleOf": "MultipleOf",
+    "required": "Required",
+    "items": "Items",
+    "properties": "Properties",
+    "externalDocs": "ExternalDocs",
+    "example": "Example",
+    "x-@-preserve-unknown-fields": "XPreserveUnknownFields",
+    "x-@-validations": "XValidations",
+}
+
+
+def check_schema(
+    validation: dict[str, Any] | None,
+    status_enabled: bool,
+    path: str,
+    causes: Causes,
+    context: Context,
+) -> None:
+    """The schema of one version, or of all; `path` leads to what holds `openAPIV3Schema`."""
+    schema = (validation or {}).get("openAPIV3Schema")
+    if schema is None:
+        return
+    here = f"{path}.openAPIV3Schema"
+    if status_enabled:
+        _check_root(schema, here, causes, context)
+    if schema.get("nullable"):
+        causes.forbidden(f"{here}.nullable", "nullable cannot be true at the root")
+
+
+def _check_root(schema: dict[str, Any], path: str, causes: Causes, context: Context) -> None:
+    kind = schema.get("type", "")
+    if kind not in ("", "object"):
+        detail = (
+            'only "object" is allowed as the type at the root of the schema if the status'
+            " subresource is enabled"
+        )
+        causes.invalid(f"{path}.type", kind, detail)
+    allowed = {context.dialect.marked(name) for name in ALLOWED_AT_ROOT}
+    if any(held for name, held in schema.items() if name not in allowed):
+        names = " ".join(ALLOWED_AT_ROOT.values())
+        detail = (
+            f"only [{names}] fields are allowed at the root of the schema if the status"
+            " subresource is enabled"
+        )
+        causes.invalid(path, GoValue("apiextensions.JSONSchemaProps{...}"), detail)

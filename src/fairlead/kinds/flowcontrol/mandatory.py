@@ -1,0 +1,52 @@
+"""The objects without which no request could be classified: their specs never change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Spec = dict[str, Any]
+
+_EVERYTHING: Spec = {
+    "resourceRules": [
+        {
+            "verbs": ["*"],
+            "apiGroups": ["*"],
+            "resources": ["*"],
+            "clusterScope": True,
+            "namespaces": ["*"],
+        }
+    ],
+    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+}
+
+
+def _groups(*names: str) -> list[Spec]:
+    return [{"kind": "Group", "group": {"name": name}} for name in names]
+
+
+FLOW_SCHEMAS: dict[str, Spec] = {
+    "exempt": {
+        "priorityLevelConfiguration": {"name": "exempt"},
+        "matchingPrecedence": 1,
+        "rules": [{"subjects": _groups("system:masters"), **_EVERYTHING}],
+    },
+    "catch-all": {
+        "priorityLevelConfiguration": {"name": "catch-all"},
+        "matchingPrecedence": 10000,
+        "distinguisherMethod": {"type": "ByUser"},
+        "rules": [
+            {
+                "subjects": _groups("system:unauthenticated", "system:authenticated"),
+                **_EVERYTHING,
+            }
+        ],
+    },
+}
+
+PRIORITY_LEVELS: dict[str, Spec] = {
+    "exempt": {"type": "Exempt"},
+    "catch-all": {
+        "type": "Limited",
+        "limited": {"assuredConcurrencyShares": 5, "limitResponse": {"type": "Reject"}},
+    },
+}

@@ -1,0 +1,77 @@
+"""PriorityLevelConfiguration: how many requests of a level run at once, and how the rest wait."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.flowcontrol.mandatory import PRIORITY_LEVELS
+from fairlead.kinds.flowcontrol.shared import FlowControlBehaviour
+
+TYPES = ("Exempt", "Limited")
+RESPONSES = ("Queue", "Reject")
+MOST_QUEUES = 10_000_000
+MOST_HASH_BITS = 60
+
+
+class PriorityLevelBehaviour(FlowControlBehaviour):
+    mandatory = PRIORITY_LEVELS
+    shown_spec = "flowcontrol.PriorityLevelConfigurationSpec"
+
+    def check_spec(self, name: str, spec: dict[str, Any], causes: Causes) -> None:
+        kind, limited = spec["type"], spec.get("limited")
+        if (name == "exempt") != (kind == "Exempt"):
+            detail = "type must be 'Exempt' if and only if name is 'exempt'"
+            causes.invalid("spec.type", kind, detail)
+        if kind == "Exempt":
+            if limited is not None:
+                causes.forbidden("spec.limited", "must be nil if the type is not Limited")
+        elif kind != "Limited":
+            causes.unsupported("spec.type", kind, TYPES)
+        elif limited is None:
+            causes.required("spec.limited", "must not be empty when type is Limited")
+        else:
+            _check_limited(limited, "spec.limited", causes)
+
+
+def _check_limited(limited: dict[str, Any], path: str, causes: Causes) -> None:
+    _check_positive(limited, "assuredConcurrencyShares", path, causes)
+    response, path = limited["limitResponse"], f"{path}.limitResponse"
+    kind, queuing = response["type"], response.get("queuing")
+    if kind not in RESPONSES:
+        causes.unsupported(f"{path}.type", kind, RESPONSES)
+    elif kind == "Reject":
+        if queuing is not None:
+            detail = "must be nil if limited.limitResponse.type is not Limited"
+            causes.forbidden(f"{path}.queuing", detail)
+    elif queuing is None:
+        detail = "must not be empty if limited.limitResponse.type is Limited"
+        causes.required(f"{path}.queuing", detail)
+    else:
+        _check_queuing(queuing, f"{path}.queuing", causes)
+
+
+def _check_queuing(queuing: dict[str, int], path: str, causes: Causes) -> None:
+    _check_positive(queuing, "queueLengthLimit", path, causes)
+    queues, hand = queuing["queues"], queuing["handSize"]
+    _check_positive(queuing, "queues", path, causes)
+    if queues > MOST_QUEUES:
+        causes.invalid(f"{path}.queues", queues, f"must not be greater than {MOST_QUEUES}")
+    _check_positive(queuing, "handSize", path, causes)
+    if hand <= 0:
+        return
+    if hand > queues:
+        detail = f"should not be greater than queues ({queues})"
+        causes.invalid(f"{path}.handSize", hand, detail)
+    elif math.ceil(math.log2(queues) * hand) > MOST_HASH_BITS:
+        detail = (
+            f"required entropy bits of deckSize {queues} and handSize {hand}"
+            f" should not be greater than {MOST_HASH_BITS}"
+        )
+        causes.invalid(f"{path}.handSize", hand, detail)
+
+
+def _check_positive(value: dict[str, Any], name: str, path: str, causes: Causes) -> None:
+    if value[name] <= 0:
+        causes.invalid(f"{path}.{name}", value[name], "must be positive")

@@ -1,0 +1,314 @@
+"""Objects as protobuf messages, by the numbers in the type model.
+
+`to_message` and `from_message` compile a struct once. Values are the JSON values that the rest of
+the server works with: bytes are base64 text, times are text, quantities are text.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from fairlead.schema.model import Field, ListOf, MapOf, Scalar, Struct, Type
+from fairlead.schema.times import format_micro_time, format_time, parse_time
+from fairlead.serialization.wire import (
+    BYTES,
+    FIXED64,
+    VARINT,
+    WireError,
+    delimited,
+    double,
+    double_bytes,
+    fields,
+    key,
+    signed,
+    varint,
+)
+
+MAGIC = b"k8s\x00"
+
+Write = Callable[[Any], bytes]
+Read = Callable[[Any], Any]
+
+
+class ProtobufError(ValueError):
+    """Bytes that are not an object of the type they claim to be."""
+
+
+def _text(value: str) -> bytes:
+    return value.encode("utf-8", "surrogatepass")
+
+
+def _write_time(value: str | None) -> bytes:
+    if not value:
+        return b""
+    moment = parse_time(value)
+    out = key(1, VARINT) + varint(int(moment.timestamp()))
+    nanos = moment.microsecond * 1000
+    return out + key(2, VARINT) + varint(nanos)
+
+
+def _moment(raw: bytes) -> datetime | None:
+    found = {number: value for number, _, value in fields(raw)}
+    if not found:
+        return None
+    seconds, nanos = found.get(1, 0), found.get(2, 0)
+    if isinstance(seconds, bytes) or isinstance(nanos, bytes):
+        raise WireError("wrong wireType for a timestamp")
+    return datetime.fromtimestamp(signed(seconds), UTC).replace(microsecond=nanos // 1000)
+
+
+def _read_time(raw: bytes) -> str | None:
+    moment = _moment(raw)
+    return format_time(moment) if moment is not None else None
+
+
+def _read_micro_time(raw: bytes) -> str | None:
+    moment = _moment(raw)
+    return format_micro_time(moment) if moment is not None else None
+
+
+def _write_int_or_string(value: int | str) -> bytes:
+    is_text = isinstance(value, str)
+    number = value if isinstance(value, int) else 0
+    text = value if isinstance(value, str) else ""
+    return (
+        key(1, VARINT)
+        + varint(int(is_text))
+        + key(2, VARINT)
+        + varint(number)
+        + delimited(key(3, BYTES), _text(text))
+    )
+
+
+def _read_int_or_string(raw: bytes) -> int | str:
+    found = {number: value for number, _, value in fields(raw)}
+    if found.get(1):
+        text = found.get(3, b"")
+        return text.decode() if isinstance(text, bytes) else ""
+    number = found.get(2, 0)
+    return signed(number) if isinstance(number, int) else 0
+
+
+def _only_bytes(raw: bytes) -> bytes:
+    """The one field of a message that wraps a text or bytes."""
+    for number, wire_type, value in fields(raw):
+        if number == 1 and wire_type == BYTES and isinstance(value, bytes):
+            return value
+    return b""
+
+
+def _write_raw(value: Any) -> bytes:
+    return delimited(key(1, BYTES), orjson.dumps(value))
+
+
+def _read_raw(raw: bytes) -> Any:
+    inner = _only_bytes(raw)
+    return orjson.loads(inner) if inner else None
+
+
+def _write_quantity(value: str) -> bytes:
+    return delimited(key(1, BYTES), _text(value))
+
+
+def _read_quantity(raw: bytes) -> str:
+    return _only_bytes(raw).decode()
+
+
+def _decode_base64(value: str) -> bytes:
+    return base64.b64decode(value)
+
+
+def _encode_base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()
+
+
+# For each scalar: its wire type, how its content is written and how it is read.
+_SCALARS: dict[str, tuple[int, Write, Read]] = {
+    "string": (BYTES, _text, lambda raw: raw.decode("utf-8", "replace")),
+    "bytes": (BYTES, _decode_base64, _encode_base64),
+    "bool": (VARINT, lambda value: varint(int(value)), bool),
+    "int32": (VARINT, varint, signed),
+    "int64": (VARINT, varint, signed),
+    "double": (FIXED64, double_bytes, double),
+    "Time": (BYTES, _write_time, _read_time),
+    "MicroTime": (BYTES, _write_time, _read_micro_time),
+    "Quantity": (BYTES, _write_quantity, _read_quantity),
+    "IntOrString": (BYTES, _write_int_or_string, _read_int_or_string),
+    "raw": (BYTES, _write_raw, _read_raw),
+    "any": (BYTES, _write_raw, _read_raw),
+}
+
+
+def _item_codec(node: Type) -> tuple[int, Write, Read]:
+    """How one value of a type is written: as itself, or as a message of its own."""
+    match node:
+        case Scalar(name=name):
+            return _SCALARS[name]
+        case Struct():
+            return BYTES, writer(node), reader(node)
+        case ListOf():  # a list inside a list or map is a message with its items
+            wrapped = _Member(Field("items", node, number=1))
+            return BYTES, wrapped.write, lambda raw: _read_one(wrapped, raw)
+        case MapOf():
+            raise ProtobufError("a map inside a list or map has no protobuf form")
+
+
+def _read_one(member: _Member, raw: bytes) -> Any:
+    out: dict[str, Any] = {}
+    for number, _, value in fields(raw):
+        if number == 1:
+            member.read(out, value)
+    return out.get("items")
+
+
+class _Member:
+    """How one field of a message is written and read."""
+
+    def __init__(self, field: Field) -> None:
+        self.name = field.name
+        node = field.type
+        self.repeated = isinstance(node, ListOf)
+        self.mapped = isinstance(node, MapOf)
+        element = node.element if isinstance(node, (ListOf, MapOf)) else node
+        self.wire_type, self._write, self._read = _item_codec(element)
+        self._key = key(field.number, BYTES if self.mapped else self.wire_type)
+        self._value_key = key(2, self.wire_type)
+
+    def write(self, value: Any) -> bytes:
+        if self.mapped:
+            return b"".join(self._entry(name, value[name]) for name in sorted(value))
+        if self.repeated:
+            return b"".join([self._one(self._key, item) for item in value])
+        return self._one(self._key, value)
+
+    def _one(self, field_key: bytes, value: Any) -> bytes:
+        body = self._write(value)
+        return delimited(field_key, body) if self.wire_type == BYTES else field_key + body
+
+    def _entry(self, name: str, value: Any) -> bytes:
+        entry = delimited(b"\x0a", _text(name)) + self._one(self._value_key, value)
+        return delimited(self._key, entry)
+
+    def read(self, out: dict[str, Any], value: int | bytes) -> None:
+        if isinstance(value, bytes) is not (self.mapped or self.wire_type != VARINT):
+            raise WireError(f"proto: wrong wireType for field {self.name}")
+        if self.mapped:
+            found = {number: item for number, _, item in fields(value)}  # type: ignore[arg-type]
+            name = found.get(1, b"")
+            if not isinstance(name, bytes):
+                raise WireError(f"proto: wrong wireType for a key of {self.name}")
+            item = found.get(2, b"" if self.wire_type == BYTES else 0)
+            out.setdefault(self.name, {})[name.decode()] = self._read(item)
+        elif self.repeated:
+            out.setdefault(self.name, []).append(self._read(value))
+        else:
+            out[self.name] = self._read(value)
+
+
+class _Codec:
+    """A struct's members by name and number, and the structs that lie flat in it."""
+
+    def __init__(self, struct: Struct) -> None:
+        flat = {name for part in struct.embedded.values() for name in part.struct.fields}
+        own = [f for f in struct.fields.values() if f.number and f.name not in flat]
+        self.members = {field.name: _Member(field) for field in own}
+        self.by_number = {field.number: self.members[field.name] for field in own}
+        self.parts = {part.number: part.struct for part in struct.embedded.values()}
+
+
+_codecs: dict[int, tuple[Struct, _Codec]] = {}
+
+
+def _codec(struct: Struct) -> _Codec:
+    found = _codecs.get(id(struct))
+    if found is None:
+        found = _codecs[id(struct)] = (struct, _Codec(struct))
+    return found[1]
+
+
+def writer(struct: Struct) -> Write:
+    """How objects of a struct become messages; the codec is made on first use, since types may
+    refer to themselves."""
+
+    def write(value: Any) -> bytes:
+        codec = _codec(struct)
+        parts = []
+        for name, item in value.items():
+            member = codec.members.get(name)
+            if member is not None and item is not None:
+                parts.append(member.write(item))
+        for number, part in codec.parts.items():
+            parts.append(delimited(key(number, BYTES), writer(part)(value)))
+        return b"".join(parts)
+
+    return write
+
+
+def reader(struct: Struct) -> Read:
+    def read(raw: Any) -> dict[str, Any]:
+        codec = _codec(struct)
+        out: dict[str, Any] = {}
+        for number, _, value in fields(raw):
+            member = codec.by_number.get(number)
+            if member is not None:
+                member.read(out, value)
+            elif number in codec.parts and isinstance(value, bytes):
+                out.update(reader(codec.parts[number])(value))
+        return out
+
+    return read
+
+
+_TYPE_META_KEY, _RAW_KEY = key(1, BYTES), key(2, BYTES)
+_EMPTY_TAIL = delimited(key(3, BYTES), b"") + delimited(key(4, BYTES), b"")
+
+
+def to_message(struct: Struct, value: dict[str, Any]) -> bytes:
+    """An object with kind and apiVersion in its envelope."""
+    meta = delimited(_TYPE_META_KEY, _text(value["apiVersion"])) + delimited(
+        _RAW_KEY, _text(value["kind"])
+    )
+    body = writer(struct)(value)
+    return MAGIC + delimited(_TYPE_META_KEY, meta) + delimited(_RAW_KEY, body) + _EMPTY_TAIL
+
+
+def envelope(raw: bytes) -> tuple[str, str, bytes]:
+    """The apiVersion, kind and content of an envelope."""
+    if not raw.startswith(MAGIC):
+        raise ProtobufError(
+            "provided data does not appear to be a protobuf message, expected prefix 6b387300"
+        )
+    api_version = kind = ""
+    content = b""
+    try:
+        for number, _, value in fields(raw[len(MAGIC) :]):
+            if number == 1 and isinstance(value, bytes):
+                meta = {n: v for n, _, v in fields(value) if isinstance(v, bytes)}
+                api_version, kind = meta.get(1, b"").decode(), meta.get(2, b"").decode()
+            elif number == 2 and isinstance(value, bytes):
+                content = value
+    except WireError as error:
+        raise ProtobufError(str(error)) from None
+    return api_version, kind, content
+
+
+def from_message(struct: Struct, content: bytes) -> dict[str, Any]:
+    """The object in an envelope, as JSON values that are still to be decoded."""
+    try:
+        value: dict[str, Any] = reader(struct)(content)
+    except (WireError, UnicodeDecodeError, orjson.JSONDecodeError, binascii.Error) as error:
+        raise ProtobufError(str(error)) from None
+    return value
+
+
+def watch_frame(kind: str, message: bytes) -> bytes:
+    """One event of a watch stream: a length, then the event with its object."""
+    raw = delimited(key(1, BYTES), message)
+    event = delimited(key(1, BYTES), _text(kind)) + delimited(key(2, BYTES), raw)
+    return len(event).to_bytes(4, "big") + event

@@ -1,0 +1,84 @@
+"""The protobuf wire format: keys, varints and length-delimited fields."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+
+
+class WireError(ValueError):
+    """Bytes that are not a protobuf message."""
+
+
+def varint(value: int) -> bytes:
+    """An unsigned varint; negative numbers as 64-bit two's complement."""
+    if value < 0:
+        value += 1 << 64
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def signed(value: int) -> int:
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def key(number: int, wire_type: int) -> bytes:
+    return varint(number << 3 | wire_type)
+
+
+def delimited(field_key: bytes, body: bytes) -> bytes:
+    return field_key + varint(len(body)) + body
+
+
+def fields(raw: bytes) -> Iterator[tuple[int, int, int | bytes]]:
+    """The fields of a message: number, wire type, and the number or bytes that it holds."""
+    at, end = 0, len(raw)
+    while at < end:
+        head, at = _read_varint(raw, at)
+        number, wire_type = head >> 3, head & 7
+        value: int | bytes
+        if wire_type == VARINT:
+            value, at = _read_varint(raw, at)
+        elif wire_type == BYTES:
+            size, at = _read_varint(raw, at)
+            if at + size > end:
+                raise WireError("unexpected EOF")
+            value, at = raw[at : at + size], at + size
+        elif wire_type in (FIXED64, FIXED32):
+            size = 8 if wire_type == FIXED64 else 4
+            if at + size > end:
+                raise WireError("unexpected EOF")
+            value, at = raw[at : at + size], at + size
+        else:
+            raise WireError(f"proto: illegal wireType {wire_type}")
+        if number == 0:
+            raise WireError("proto: illegal tag 0")
+        yield number, wire_type, value
+
+
+def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
+    result = shift = 0
+    while True:
+        if at >= len(raw) or shift > 63:
+            raise WireError("unexpected EOF" if at >= len(raw) else "proto: integer overflow")
+        byte = raw[at]
+        at += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return result & (1 << 64) - 1, at
+        shift += 7
+
+
+def double(raw: bytes) -> float:
+    value: float = struct.unpack("<d", raw)[0]
+    return value
+
+
+def double_bytes(value: float) -> bytes:
+    return struct.pack("<d", value)
