@@ -17,6 +17,7 @@ from fairlead.serialization.bodies import (
     summary,
 )
 from fairlead.serialization.duplicates import duplicate_fields
+from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 
 Object = dict[str, Any]
 
