@@ -116,12 +116,12 @@ class Collection:
 
     def current(self, namespace: str, selection: Selection = EVERYTHING) -> list[Entry]:
         """All live entries of a namespace (or of all), in the order of keys."""
-        if selection.name is not None and (namespace or selection.namespace is not None):
-            key = f"{namespace or selection.namespace}/{selection.name}"
-            found = self.get(key)
+        within = namespace or selection.namespace or ""
+        if within and selection.name is not None:
+            found = self.get(f"{within}/{selection.name}")
             return [found] if found is not None and selection.matches(found) else []
         heads = self._heads
-        entries = [heads[key] for key in self._range(namespace or selection.namespace or "")]
+        entries = [heads[key] for key in self._range(within)]
         if selection:
             return [entry for entry in entries if selection.matches(entry)]
         if self._graves:

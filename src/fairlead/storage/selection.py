@@ -129,20 +129,19 @@ class _LabelParser:
                 else "unable to parse requirement: found '', expected: '('"
             )
         found: list[str] = []
-        expect_value = True
-        while (token := self.take()) != ")":
-            if not token:
-                raise SelectorError("unable to parse requirement: found '', expected: ',' or ')'")
-            if token == ",":
-                if expect_value:
-                    found.append("")
-                expect_value = True
-            else:
-                found.append(check_label_value(key, token))
-                expect_value = False
-        if expect_value:
-            found.append("")
-        return frozenset(found)
+        while True:
+            token = self.peek()
+            if token in (",", ")"):
+                found.append("")
+            elif token:
+                found.append(check_label_value(key, self.take()))
+            separator = self.take()
+            if separator == ")":
+                return frozenset(found)
+            if separator != ",":
+                raise SelectorError(
+                    f"unable to parse requirement: found '{separator}', expected: ',' or ')'"
+                )
 
 
 def check_label_key(key: str) -> None:

@@ -27,7 +27,7 @@ async def create_binding(api: Api, request: Request) -> Answer:
     options = write_options(api.dialect, request, "CreateOptions")
     media_type = body_format(request, api.resources)
     raw = await request.body()
-    parsed, repeated = parse_body(raw, media_type, resource.kind)
+    parsed, repeated = parse_body(raw, media_type, resource)
     check_kind(api.resources, resource, parsed)
     binding = decode_object(request, resource, parsed, raw, options.validation, repeated)
     writing.set_namespace(request, resource, binding["metadata"])
@@ -42,7 +42,7 @@ async def create_binding(api: Api, request: Request) -> Answer:
     if not name:
         raise bad_request("Name parameter required.")
     await _bind(api, request.target.namespace, binding, options.dry_run)
-    return value_answer(request, 201, CREATED)
+    return value_answer(request, 201, CREATED, api.resources)
 
 
 def _check(resource: Resource, binding: Object) -> None:

@@ -15,7 +15,6 @@ from fairlead.endpoints.parameters import DeleteOptions, check_dry_run, write_op
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.subresources.binding import CREATED
 from fairlead.errors import (
-    STATUS_HEAD,
     Cause,
     ResourceRef,
     StatusError,
@@ -39,15 +38,10 @@ SECONDS_TO_WAIT = 10
 MOST_TRIES = 20
 # Phases in which an eviction disturbs nobody.
 _UNPROTECTED = ("Succeeded", "Failed", "Pending")
-TWO_BUDGETS = {
-    **STATUS_HEAD,
-    "status": "Failure",
-    "message": (
-        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not"
-        " support."
-    ),
-    "code": 500,
-}
+TWO_BUDGETS = (
+    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not"
+    " support."
+)
 
 
 async def create_eviction(api: Api, request: Request) -> Answer:
@@ -56,7 +50,7 @@ async def create_eviction(api: Api, request: Request) -> Answer:
     write = write_options(api.dialect, request, "CreateOptions")
     media_type = body_format(request, api.resources)
     raw = await request.body()
-    parsed, repeated = parse_body(raw, media_type, resource.kind)
+    parsed, repeated = parse_body(raw, media_type, resource)
     if parsed.get("apiVersion") == "policy/v1beta1":  # the same type, in the version before
         del parsed["apiVersion"]
     check_kind(api.resources, resource, parsed)
@@ -69,8 +63,8 @@ async def create_eviction(api: Api, request: Request) -> Answer:
     if eviction["metadata"].get("name", "") != target.name:
         raise bad_request("name in URL does not match name in Eviction object")
     await api.admission.validate(attributes)
-    refusal = await _evict(api, request, options)
-    return value_answer(request, 201, refusal or CREATED)
+    await _evict(api, request, options)
+    return value_answer(request, 201, CREATED, api.resources)
 
 
 def _delete_options(api: Api, value: Object, dry_run: bool) -> DeleteOptions:
@@ -94,26 +88,19 @@ def _delete_options(api: Api, value: Object, dry_run: bool) -> DeleteOptions:
     )
 
 
-async def _evict(api: Api, request: Request, options: DeleteOptions) -> Object | None:
-    """Delete the pod if its budget has room. Gives the answer where that is not a success."""
+async def _evict(api: Api, request: Request, options: DeleteOptions) -> None:
+    """Delete the pod if its budget has room."""
     pods = api.resources.named(PODS)
     pod = _pod(api, pods, request)
-    if _is_unprotected(pod):
-        await _delete(api, request, pods, options)
-        return None
-    budgets = _budgets_of(api, pod)
+    budgets = [] if _is_unprotected(pod) else _budgets_of(api, pod)
     if len(budgets) > 1:
-        return TWO_BUDGETS
-    if not budgets:
-        await _delete(api, request, pods, options)
-        return None
-    budget = budgets[0]
-    if not _is_ready(pod) and _is_met(budget.object()):
-        await _delete_unready(api, request, pods, pod, budget.name, options)
-        return None
-    await _take_disruption(api, budget, pod["metadata"]["name"], options.dry_run)
+        raise StatusError(500, "", TWO_BUDGETS)
+    for budget in budgets:
+        if not _is_ready(pod) and _is_met(budget.object()):
+            await _delete_unready(api, request, pods, pod, budget.name, options)
+            return
+        await _take_disruption(api, budget, pod["metadata"]["name"], options.dry_run)
     await _delete(api, request, pods, options)
-    return None
 
 
 def _pod(api: Api, pods: Resource, request: Request) -> Object:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from fairlead.kinds.autoscaling.conversion import ROUND_TRIP_ANNOTATIONS, drop_annotations, settled
+from fairlead.kinds.autoscaling.conversion import (
+    DEFAULT_METRICS,
+    ROUND_TRIP_ANNOTATIONS,
+    drop_annotations,
+    settled,
+)
 from fairlead.kinds.autoscaling.metrics import SOURCES, check_metrics, check_reference
 from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.causes import Causes
@@ -13,15 +18,6 @@ from fairlead.kinds.metadata import check_metadata_update
 from fairlead.kinds.rules import non_negative
 
 CONTAINER_SOURCE = SOURCES["ContainerResource"]
-DEFAULT_METRICS = [
-    {
-        "type": "Resource",
-        "resource": {
-            "name": "cpu",
-            "target": {"type": "Utilization", "averageUtilization": 80},
-        },
-    }
-]
 PERCENT_POLICY = {"type": "Percent", "value": 100, "periodSeconds": 15}
 SCALE_UP = {
     "stabilizationWindowSeconds": 0,

@@ -7,7 +7,8 @@ the annotations are those of the default dialect until `declare(dialect)` is cal
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from copy import deepcopy
+from functools import cache, partial
 from typing import Any
 
 import orjson
@@ -16,12 +17,24 @@ from fairlead.dialect import CLUSTER, Dialect
 from fairlead.kinds.autoscaling.old_metrics import SPECS, STATUSES, flat, full
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.conversion import converts
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.schema.decode import DecodeError, decoder
 
 METRICS = "autoscaling.alpha.@/metrics"
 BEHAVIOR = "autoscaling.alpha.@/behavior"
 CURRENT_METRICS = "autoscaling.alpha.@/current-metrics"
 CONDITIONS = "autoscaling.alpha.@/conditions"
 ROUND_TRIP_ANNOTATIONS = (METRICS, BEHAVIOR, CURRENT_METRICS, CONDITIONS)
+
+DEFAULT_METRICS = [
+    {
+        "type": "Resource",
+        "resource": {
+            "name": "cpu",
+            "target": {"type": "Utilization", "averageUtilization": 80},
+        },
+    }
+]
 
 _PLURAL = "horizontalpodautoscalers"
 _CONDITION_FIELDS = ("type", "status", "lastTransitionTime", "reason", "message")
@@ -54,17 +67,17 @@ def drop_annotations(metadata: Object, names: Iterable[str]) -> None:
 
 def from_v2beta2(value: Object) -> Object:
     """v2 leaves out of the status what v2beta2 always has."""
-    status = value.get("status") or {}
-    for name in ("currentReplicas", "conditions"):
-        if not status.get(name):
-            status.pop(name, None)
-    return value
+    if value.get("status") is None:
+        return value
+    empty = {name for name in ("currentReplicas", "conditions") if not value["status"].get(name)}
+    status = {name: part for name, part in value["status"].items() if name not in empty}
+    return {**value, "status": status}
 
 
 def to_v2beta2(value: Object) -> Object:
-    if value.get("status") is not None:
-        value["status"] = {"currentReplicas": 0, "conditions": None, **value["status"]}
-    return value
+    if value.get("status") is None:
+        return value
+    return {**value, "status": {"currentReplicas": 0, "conditions": None, **value["status"]}}
 
 
 def is_cpu(metric: Object) -> bool:
@@ -156,24 +169,23 @@ def from_v1(value: Object, dialect: Dialect) -> Object:
 Carried = dict[str, str | None]
 
 
-def _spec_from_v1(spec: Object | None, carried: Carried) -> Object | None:
+def _spec_from_v1(spec: Object | None, carried: Carried) -> Object:
     made = {name: spec[name] for name in _SPEC_FIELDS if name in spec} if spec else {}
-    metrics = full(_decoded_list(carried[METRICS]) or (), SPECS)
+    metrics = _typed("MetricSpec", full(_decoded_list(carried[METRICS]), SPECS))
     percentage = spec.get("targetCPUUtilizationPercentage") if spec else None
     if percentage is not None:
         target = {"type": "Utilization", "averageUtilization": percentage}
         metrics.append(_cpu_metric("target", target))
-    if metrics:
-        made["metrics"] = metrics
+    made["metrics"] = metrics or deepcopy(DEFAULT_METRICS)
     behavior = _plain_behavior(_decoded(carried[BEHAVIOR]))
     if behavior:
         made["behavior"] = behavior
-    return made if made or spec is not None else None
+    return made
 
 
 def _status_from_v1(status: Object | None, carried: Carried) -> Object | None:
-    current = full(_decoded_list(carried[CURRENT_METRICS]) or (), STATUSES)
-    conditions = [_condition(item) for item in _decoded_list(carried[CONDITIONS]) or ()]
+    current = _typed("MetricStatus", full(_decoded_list(carried[CURRENT_METRICS]), STATUSES))
+    conditions = _typed("HorizontalPodAutoscalerCondition", _decoded_list(carried[CONDITIONS]))
     if status is None and not current and not conditions:
         return None
     made = {name: status[name] for name in _STATUS_FIELDS if name in status} if status else {}
@@ -196,17 +208,25 @@ def _decoded(text: str | None) -> Any:
         return None
 
 
-def _decoded_list(text: str | None) -> list[Object] | None:
+def _decoded_list(text: str | None) -> list[Object]:
     value = _decoded(text)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        return None
+        return []
     return value
 
 
-def _condition(item: Object) -> Object:
-    made: Object = {"type": "", "status": "", "lastTransitionTime": None}
-    made.update((name, item[name]) for name in _CONDITION_FIELDS if item.get(name))
-    return made
+@cache
+def _types() -> BuiltinTypes:
+    return BuiltinTypes(CLUSTER)
+
+
+def _typed(name: str, items: list[Object]) -> list[Object]:
+    """Values from an annotation as their type has them; none if one of them does not fit it."""
+    decode = decoder(_types().struct(f"autoscaling/v2.{name}"))
+    try:
+        return [decode(item, []) for item in items]
+    except DecodeError:
+        return []
 
 
 # The behaviour is written with the names that fields have in programs: `ScaleUp`, `SelectPolicy`.
@@ -240,16 +260,14 @@ def _plain(value: Any, names: Iterable[str]) -> Object:
     }
 
 
-def _plain_behavior(value: Any) -> Object:
+def _plain_behavior(value: Any) -> Object | None:
     made = _plain(value, ("scaleUp", "scaleDown"))
     for name in made:
         rules = made[name] = _plain(made[name], _RULE_FIELDS)
         if isinstance(rules.get("policies"), list):
-            zero = {"type": "", "value": 0, "periodSeconds": 0}
-            rules["policies"] = [
-                {**zero, **_plain(policy, _POLICY_FIELDS)} for policy in rules["policies"]
-            ]
-    return made
+            rules["policies"] = [_plain(policy, _POLICY_FIELDS) for policy in rules["policies"]]
+    found = _typed("HorizontalPodAutoscalerBehavior", [made] if made else [])
+    return found[0] if found else None
 
 
 def settled(value: Object) -> None:

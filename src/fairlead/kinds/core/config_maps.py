@@ -27,7 +27,7 @@ class ConfigMapBehaviour(Behaviour):
             causes.invalid_each(f"binaryData[{key}]", key, config_key_errors(key))
             size += len(b64decode(encoded))
         if size > MOST_DATA_BYTES:
-            causes.too_long("", MOST_DATA_BYTES)
+            causes.too_long("[]", MOST_DATA_BYTES)  # how the reference spells the whole
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)
