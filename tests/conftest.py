@@ -72,18 +72,17 @@ def cluster(cluster_server: ServerProcess) -> Iterator[Space]:
 def fresh_server(tmp_path: Any) -> Iterator[FreshServer]:
     """Starts servers with flags of the test's own; they end with the test.
 
-    `fresh_server("--flag", "value", dialect=...)`; `start=False` gives one that is not started.
+    `fresh_server("--flag", "value", dialect=..., prelude=...)`; see ServerProcess.
     """
     made: list[ServerProcess] = []
 
     def start_one(
-        *flags: str, dialect: str = "kubernetes", start: bool = True
+        *flags: str, dialect: str = "kubernetes", prelude: str = ""
     ) -> ServerProcess:
         directory = tmp_path / f"server-{len(made)}"
         directory.mkdir()
-        running = ServerProcess(directory, dialect, flags)
-        made.append(running)
-        return running.start() if start else running
+        made.append(ServerProcess(directory, dialect, flags, prelude))
+        return made[-1].start()
 
     yield start_one
     for running in made:

@@ -65,7 +65,7 @@ def _inner(fields: FieldSet) -> FieldSet:
     return {element: {".": {}, **_inner(node)} for element, node in fields.items() if node}
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(_writes(EVERYTHING), _managers, objects_of(EVERYTHING))
 def test_apply_is_idempotent(writes, manager, config):
     cluster = _after(EVERYTHING, writes)
@@ -78,7 +78,7 @@ def test_apply_is_idempotent(writes, manager, config):
         assert cluster.entries is entries
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(_writes(EVERYTHING), _managers, objects_of(EVERYTHING))
 def test_only_fields_of_others_conflict(writes, manager, config):
     cluster = _after(EVERYTHING, writes)
@@ -95,7 +95,7 @@ def test_only_fields_of_others_conflict(writes, manager, config):
             assert contains(others[conflict.manager, conflict.operation], conflict.path)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(_writes(EVERYTHING), _managers)
 def test_what_is_there_can_be_applied_by_anyone(writes, manager):
     cluster = _after(EVERYTHING, writes)
@@ -106,7 +106,7 @@ def test_what_is_there_can_be_applied_by_anyone(writes, manager):
     cluster.apply(manager, config)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(objects_of(EVERYTHING), min_size=2, max_size=5))
 def test_a_single_applier_never_conflicts(configs):
     cluster = Cluster(EVERYTHING)
@@ -130,7 +130,7 @@ def _without_nulls(value: Object) -> Any:
     return value
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(objects_of(EVERYTHING), objects_of(EVERYTHING))
 def test_what_is_merged_holds_what_was_applied(live, config):
     merged = merge(EVERYTHING, live, config)
@@ -138,7 +138,7 @@ def test_what_is_merged_holds_what_was_applied(live, config):
     assert merge(EVERYTHING, merged, config) is merged
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(_writes(EVERYTHING))
 def test_every_field_has_an_owner_and_every_owned_field_is_there(writes):
     cluster = _after(EVERYTHING, writes)

@@ -198,6 +198,11 @@ class Resources:
             return resource
         return resource.subresources.get(subresource)
 
+    def serves(self, key: str) -> bool:
+        """Whether a resource is served: `--runtime-config` may have switched it off."""
+        resource = self._by_key.get(key)
+        return resource is not None and resource.name in resource.group_version.resources
+
     def struct_of(self, api_version: str, kind: str) -> Struct | None:
         """The type of a kind that has its own apiVersion, whatever serves it."""
         group, _, version = api_version.rpartition("/")

@@ -1,7 +1,7 @@
 """uvicorn's HTTP protocol with two additions that ASGI applications may use.
 
-`scope["extensions"]["tls"]` tells of the peer's certificate. `scope["extensions"]["respond"]` takes a
-whole answer and writes it at once: one TLS record and one system call instead of two.
+`scope["extensions"]["tls"]` tells of the peer's certificate. `scope["extensions"]["respond"]` takes
+a whole answer and writes it at once: one TLS record and one system call instead of two.
 """
 
 from __future__ import annotations

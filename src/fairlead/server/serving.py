@@ -28,13 +28,14 @@ from fairlead.endpoints import discovery
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.api import Api
 from fairlead.endpoints.chain import Handler
+from fairlead.endpoints.objects import Objects, system_user
 from fairlead.endpoints.request import Request
 from fairlead.kinds.gates import GateError, parse_gates
 from fairlead.kinds.resources import Resources
 from fairlead.kinds.runtime_config import RuntimeConfigError, apply_runtime_config
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.server.app import Application
-from fairlead.server.bootstrap import create_bootstrap_objects
+from fairlead.server.bootstrap import create_first_objects
 from fairlead.server.certificates import Pki, ensure_pki
 from fairlead.server.health import Check, Health
 from fairlead.server.kubeconfig import write_admin_config
@@ -81,7 +82,7 @@ class Server:
         pki = self._prepare_directory(options.data_dir)
         self.store = await self._open_store(options.data_dir)
         self.api = self._api(self.store)
-        await create_bootstrap_objects(self.api)
+        await create_first_objects(self.dialect, Objects(self.api, system_user("apiserver")))
         application = self._application()
         server = await self._serve(listener, application, self._tls(pki))
         url = f"https://{self.address}"
