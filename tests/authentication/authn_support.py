@@ -167,9 +167,10 @@ def make_ca(directory: Path, name: str = "test-ca", **settings: Any) -> Certific
 def token_of(
     claims: dict[str, Any], key: Any, algorithm: str = "RS256", key_id: str | None = None
 ) -> str:
-    """A signed token."""
+    """A signed token with any claims."""
     headers = {"kid": key_id} if key_id is not None else {}
-    return jwt.encode(claims, key, algorithm=algorithm, headers=headers)
+    payload = json.dumps(claims).encode()
+    return jwt.PyJWS().encode(payload, key, algorithm=algorithm, headers=headers)
 
 
 def forged(header: dict[str, Any], claims: dict[str, Any], signature: bytes = b"") -> str:

@@ -61,6 +61,9 @@ class Objects:
         collection.add(entry)
         collection.publish(entry)
 
+    def serves(self, key: str) -> bool:
+        return True
+
     def find(self, key: str, namespace: str, name: str) -> Object | None:
         found = self.collection(key).get(_key({"namespace": namespace, "name": name}))
         return found.object() if found is not None else None

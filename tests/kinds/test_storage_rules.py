@@ -117,11 +117,7 @@ def test_only_the_extras_of_a_storage_class_change() -> None:
         ({}, []),
         (
             {"fsGroupPolicy": "x"},
-            [
-                unsupported(
-                    "spec.fsGroupPolicy", '"x"', "File", "None", "ReadWriteOnceWithFSType"
-                )
-            ],
+            [unsupported("spec.fsGroupPolicy", '"x"', "File", "None", "ReadWriteOnceWithFSType")],
         ),
         (
             {"volumeLifecycleModes": ["x"]},

@@ -90,7 +90,7 @@ class Cluster:
         }
 
     def _store(self, value: Object, entries: list[Entry]) -> Object:
-        metadata = {key: item for key, item in value.get("metadata", {}).items()}
+        metadata = dict(value.get("metadata", {}))
         metadata.pop("managedFields", None)
         if entries:
             metadata["managedFields"] = entries
@@ -215,7 +215,8 @@ def _lists_of(kind: ListOf, first_key: bool, depth: int) -> st.SearchStrategy[li
 
 def objects_of(kind: Struct, *, first_key: bool = False) -> st.SearchStrategy[Object]:
     """Whole objects of a kind, named `a`, with labels or without, and without a status."""
-    body = [name for name in kind.fields if name not in ("apiVersion", "kind", "metadata", "status")]
+    head = ("apiVersion", "kind", "metadata", "status")
+    body = [name for name in kind.fields if name not in head]
     labels = st.one_of(st.none(), st.dictionaries(_names, _names, min_size=1, max_size=3))
 
     def made(parts: tuple[Object, Object | None]) -> Object:

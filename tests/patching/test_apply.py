@@ -114,12 +114,11 @@ class TestOwnership:
         assert cluster.object["data"] == {"x": "1"}
 
     def test_many_conflicts_are_listed_by_owner(self, pods):
-        pods.apply(
-            "aa", pod_template({"containers": [{"name": "c", "image": "i"}], "nodeSelector": {"a": "b"}})
-        )
+        spec: Any = {"containers": [{"name": "c", "image": "i"}], "nodeSelector": {"a": "b"}}
+        pods.apply("aa", pod_template(spec))
         pods.apply("bb", pod_template({"dnsPolicy": "Default"}, labels={"l": "m"}))
-        changed = {**pods.object, "metadata": {**pods.object["metadata"], "labels": {"l": "m", "u": "v"}}}
-        pods.put("upd", changed)
+        metadata = {**pods.object["metadata"], "labels": {"l": "m", "u": "v"}}
+        pods.put("upd", {**pods.object, "metadata": metadata})
         spec = {
             "containers": [{"name": "c", "image": "x"}],
             "nodeSelector": {"a": "x"},

@@ -114,6 +114,7 @@ class TestTexts:
         assert key_element({"protocol": "TCP", "port": 80}) == 'k:{"port":80,"protocol":"TCP"}'
         assert value_element("a<b") == 'v:"a\\u003cb"'
         assert value_element(2.0) == "v:2"
+        assert value_element(10**20) == value_element(1e20) == f"v:{10**20}"
 
     def test_paths_that_end_come_before_those_that_go_on(self):
         fields = of(("f:a", "f:z"), ("f:b",), ("f:a", 'k:{"n":10}'), ("f:a", 'k:{"n":9}'))

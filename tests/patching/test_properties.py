@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from patching_support import EVERYTHING, POD_TEMPLATE, Cluster, Object, objects_of
 
-from fairlead.patching.conflicts import ApplyConflict
+from fairlead.patching.conflicts import ApplyConflict, Conflict
 from fairlead.patching.entries import same_but_for_times
 from fairlead.patching.extract import applied_fields, held_fields
 from fairlead.patching.field_sets import (
@@ -49,6 +49,14 @@ def _after(kind: Struct, writes: list[tuple[str, str, Object]]) -> Cluster:
     return cluster
 
 
+def _conflicts(cluster: Cluster, manager: str, config: Object) -> list[Conflict]:
+    try:
+        cluster.apply(manager, config)
+    except ApplyConflict as refusal:
+        return refusal.conflicts
+    return []
+
+
 def _owned(cluster: Cluster) -> FieldSet:
     made: FieldSet = EMPTY
     for entry in cluster.entries:
@@ -87,12 +95,8 @@ def test_only_fields_of_others_conflict(writes, manager, config):
         for entry in cluster.entries
         if (entry["manager"], entry["operation"]) != (manager, "Apply")
     }
-    try:
-        cluster.apply(manager, config)
-    except ApplyConflict as refusal:
-        assert refusal.conflicts
-        for conflict in refusal.conflicts:
-            assert contains(others[conflict.manager, conflict.operation], conflict.path)
+    for conflict in _conflicts(cluster, manager, config):
+        assert contains(others[conflict.manager, conflict.operation], conflict.path)
 
 
 @settings(max_examples=150, deadline=None)

@@ -26,7 +26,8 @@ def patched(kind: Any, document: Any, patch: Any) -> Any:
 
 
 def containers(original: list[Any], patch: list[Any], **more: Any) -> list[Any]:
-    result = patched(POD, {"spec": {"containers": original}}, {"spec": {"containers": patch, **more}})
+    document = {"spec": {"containers": original}}
+    result = patched(POD, document, {"spec": {"containers": patch, **more}})
     found: list[Any] = result["spec"]["containers"]
     return found
 
@@ -43,7 +44,8 @@ class TestObjects:
         assert result == {"data": {"b": "2", "c": "3"}}
 
     def test_replace_puts_the_patch_in_place_of_an_object(self):
-        result = patched(CONFIG_MAP, {"data": {"a": "1"}}, {"data": {"$patch": "replace", "z": "26"}})
+        patch = {"data": {"$patch": "replace", "z": "26"}}
+        result = patched(CONFIG_MAP, {"data": {"a": "1"}}, patch)
         assert result == {"data": {"z": "26"}}
 
     def test_delete_empties_an_object(self):

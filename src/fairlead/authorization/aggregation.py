@@ -17,7 +17,7 @@ logger = logging.getLogger("fairlead")
 
 # Writes the rules of the ClusterRole of a name onto its newest version and returns once that is
 # committed; a role that is gone meanwhile is no error.
-WriteRules = Callable[[str, list[Rule]], Awaitable[None]]
+WriteRules = Callable[[str, list[Rule]], Awaitable[object]]
 
 _PAUSE_AFTER_ERROR = 1.0
 

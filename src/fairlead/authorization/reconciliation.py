@@ -17,22 +17,25 @@ Object = dict[str, Any]
 class Objects(Protocol):
     """Reading and writing by our name for a resource; values are without kind and apiVersion."""
 
+    def serves(self, key: str) -> bool:
+        """Whether the resource is switched on."""
+
     def find(self, key: str, namespace: str, name: str) -> Object | None:
         """A copy of the object as it is."""
 
-    async def create(self, key: str, value: Object) -> None: ...
+    async def create(self, key: str, value: Object) -> object: ...
 
-    async def replace(self, key: str, value: Object) -> None:
+    async def replace(self, key: str, value: Object) -> object:
         """Write over the version that `find` gave."""
 
-    async def delete(self, key: str, namespace: str, name: str) -> None: ...
+    async def delete(self, key: str, namespace: str, name: str) -> object: ...
 
 
 async def reconcile_bootstrap_objects(dialect: Dialect, objects: Objects) -> None:
     """Create what is missing; give back rules, subjects and labels that were taken away. More
     than that stays, and an object whose autoupdate annotation is `false` is left alone. All
     writes are on their way at once, so that they share their commits."""
-    wanted = bootstrap_objects(dialect)
+    wanted = [(key, value) for key, value in bootstrap_objects(dialect) if objects.serves(key)]
     await asyncio.gather(*(_reconcile(dialect, objects, key, value) for key, value in wanted))
 
 

@@ -49,12 +49,15 @@ class Handler:
         self.prefixes: dict[str, Page] = {}
         self._address = address
 
-    async def answer(self, request: Request) -> Answer:
-        """The answer to a request; raises StatusError."""
-        target = route(self.api.resources, request.method, request.scope["path"])
-        request.target = target
+    def route(self, request: Request) -> None:
+        """Find out what a request is about."""
+        request.target = route(self.api.resources, request.method, request.scope["path"])
         if request.query:
-            self._refine(request, target)
+            self._refine(request, request.target)
+
+    async def answer(self, request: Request) -> Answer:
+        """The answer to a request that was routed; raises StatusError."""
+        target = request.target
         request.user = await self.authenticator.authenticate(request)
         if not target.is_resource:
             return await self._page(request)

@@ -8,7 +8,7 @@ from fairlead.endpoints.negotiation import JSON, YAML, media_types
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.kinds.resources import Resource, Resources
-from fairlead.schema.decode import DecodeError, decoder
+from fairlead.schema.decode import DecodeError, decoder, unknown_paths
 from fairlead.serialization.bodies import (
     BodyError,
     parse_json,
@@ -137,7 +137,7 @@ def decode_object(
     except DecodeError as error:
         raise _decode_failure(resource, raw, error) from None
     if unknown or repeated:
-        found = strict_errors(unknown, repeated)
+        found = strict_errors(unknown_paths(resource.struct, value) if unknown else [], repeated)
         if validation == "Strict":
             raise _not_handled(resource, f"strict decoding error: {', '.join(found)}")
         warn_of(request, found, validation)

@@ -32,7 +32,7 @@ from fairlead.patching.merge_patch import apply_merge_patch, merge_document
 from fairlead.patching.ownership import apply
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
 from fairlead.patching.values import json_type
-from fairlead.schema.decode import DecodeError, decoder
+from fairlead.schema.decode import DecodeError, decoder, unknown_paths
 from fairlead.schema.times import now
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.duplicates import duplicate_fields
@@ -161,7 +161,8 @@ def _decoded(
         strict = bool(unknown or read.repeated)
         raise _refused(api, read, str(error), strict=strict) from None
     if unknown or read.repeated:
-        found = strict_errors(unknown, read.repeated)
+        paths = unknown_paths(subject.struct, document) if unknown else []
+        found = strict_errors(paths, read.repeated)
         if options.validation == "Strict":
             raise _refused(api, read, f"strict decoding error: {', '.join(found)}", strict=True)
         warn_of(request, found, options.validation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import orjson
 
@@ -29,6 +30,7 @@ SHORTEST_DEFAULT_TIMEOUT = 1800
 BOOKMARK_EVERY = 60.0
 _BOOKMARK_BEFORE_END = 2.0
 _FRAMES_A_SEND = 200
+_PATIENCE = 1.0
 
 
 class Framing:
@@ -153,6 +155,7 @@ class WatchStream(Answer):
         await start_stream(self.framing, send)
         gone = asyncio.ensure_future(_disconnected(request))
         gone.add_done_callback(lambda _: self.watcher.close())
+        self.watcher.on_close = partial(self._cut_off_later, request)
         try:
             for piece in _pieces(self.initial):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -160,7 +163,20 @@ class WatchStream(Answer):
             await send({"type": "http.response.body", "body": b""})
         finally:
             gone.cancel()
+            self.watcher.on_close = None
             self.collection.unwatch(self.watcher)
+
+    def _cut_off_later(self, request: Request) -> None:
+        """A client that does not read cannot be told that the stream is over: cut it off, at once
+        if it is why the stream ends."""
+        abort = request.scope.get("extensions", {}).get("abort")
+        if abort is not None:
+            delay = 0.0 if self.watcher.lagging else _PATIENCE
+            asyncio.get_running_loop().call_later(delay, self._cut_off, abort)
+
+    def _cut_off(self, abort: Callable[[], None]) -> None:
+        if self.watcher.on_close is not None:  # still sending
+            abort()
 
     async def _follow(self, send: Send) -> None:
         """Send what the watcher collects until its time is up or it is closed."""

@@ -43,6 +43,7 @@ def pruned(
         return merged
     merged = versions.convert(merged, last_version)
     given_up = with_named(struct, last_fields)
+    everything = _all_fields(struct, merged)
     kept = without(struct, merged, given_up)
 
     by_version: dict[str, FieldSet] = {last_version: EMPTY}
@@ -57,9 +58,9 @@ def pruned(
         wanted = union(
             _all_fields(kind, versions.convert(kept, version)), with_named(kind, fields)
         )
-        kept = without(kind, there, difference(_all_fields(kind, there), wanted))
+        found = everything if there is merged else _all_fields(kind, there)
+        kept = without(kind, there, difference(found, wanted))
 
-    everything = _all_fields(struct, merged)
     lost = difference(everything, _all_fields(struct, versions.convert(kept, last_version)))
     return versions.convert(without(struct, merged, intersection(lost, given_up)), api_version)
 

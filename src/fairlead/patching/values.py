@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 from typing import Any
 
@@ -48,7 +49,10 @@ def equal(one: Any, other: Any) -> bool:
 def compact_json(value: Any) -> str:
     """JSON without spaces, keys sorted, escaped so that it may stand in HTML: the form of the
     reference wherever text is compared byte by byte."""
-    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except orjson.JSONEncodeError:  # a number of more than 64 bits, which YAML can bring
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     if "<" in text or ">" in text or "&" in text:
         text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return text

@@ -2,7 +2,8 @@
 scalars in their canonical text, zero values present or absent as the type says.
 
 `decoder(struct)` compiles a struct once into a closure. Paths are put together only when
-something is wrong, so a good object pays nothing for them.
+something is wrong, so a good object pays nothing for them: `unknown_paths` finds the places of
+unknown fields once the decoder has seen that there are any.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from fairlead.schema import quantity, times
 from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type
 
-# Takes a value and the list that unknown field paths are added to; gives the value to keep.
+# Takes a value and the list that names of unknown fields are added to; gives the value to keep.
 Decode = Callable[[Any, list[str]], Any]
 
 _INT_LIMITS = {"int32": 2**31, "int64": 2**63}
@@ -232,13 +233,7 @@ def _decode_list(node: ListOf) -> Decode:
             raise _mismatch(value, wanted)
         if text_only and all(item.__class__ is str for item in value):
             return value
-        out = []
-        for index, item in enumerate(value):
-            before = len(unknown)
-            out.append(zero(node.element) if item is None else element(item, unknown))
-            if len(unknown) != before:
-                _prefix(unknown, before, f"[{index}]")
-        return out
+        return [zero(node.element) if item is None else element(item, unknown) for item in value]
 
     return decode
 
@@ -253,21 +248,12 @@ def _decode_map(node: MapOf) -> Decode:
             raise _mismatch(value, wanted)
         if text_only and all(item.__class__ is str for item in value.values()):
             return value
-        out = {}
-        for key, item in value.items():
-            before = len(unknown)
-            out[key] = zero(node.element) if item is None else element(item, unknown)
-            if len(unknown) != before:
-                _prefix(unknown, before, key)
-        return out
+        return {
+            key: zero(node.element) if item is None else element(item, unknown)
+            for key, item in value.items()
+        }
 
     return decode
-
-
-def _prefix(unknown: list[str], start: int, step: str) -> None:
-    for index in range(start, len(unknown)):
-        rest = unknown[index]
-        unknown[index] = step + rest if rest[:1] == "[" else f"{step}.{rest}"
 
 
 def _decode_for(node: Type) -> Decode:
@@ -294,15 +280,16 @@ def decoder(struct: Struct) -> Decode:
 
 
 # What the decoder needs of a field: the class whose values may be kept as they are (None if every
-# value must be looked at), whether a zero is dropped, and the full decoder.
-_Row = tuple[type | None, bool, Decode]
+# value must be looked at), the bound of such a number, whether a zero is dropped, and the decoder.
+_Row = tuple[type | None, int, bool, Decode]
+
+_KEPT: dict[str, type] = {"string": str, "bool": bool, "int32": int, "int64": int}
 
 
 def _row(field: Field) -> _Row:
-    plain = {"string": str, "bool": bool}
-    keep = plain.get(field.type.name) if isinstance(field.type, Scalar) else None
+    name = field.type.name if isinstance(field.type, Scalar) else ""
     drops_zero = field.presence is Presence.OMITTED and not _is_struct_like(field.type)
-    return keep, drops_zero, _decode_for(field.type)
+    return _KEPT.get(name), _INT_LIMITS.get(name, 0), drops_zero, _decode_for(field.type)
 
 
 def _is_struct_like(node: Type) -> bool:
@@ -346,19 +333,16 @@ def _compile(struct: Struct) -> Decode:
                 else:
                     unknown.append(key)
                 continue
-            keep, drops_zero, decode_field = row
-            if item.__class__ is not keep:
+            keep, limit, drops_zero, decode_field = row
+            if item.__class__ is not keep or (limit and not -limit <= item < limit):
                 if item is None:
                     continue
-                before = len(unknown)
                 try:
                     item = decode_field(item, unknown)
                 except DecodeError as error:
                     error.struct = error.struct or struct.name
                     error.fields.append(key)
                     raise
-                if len(unknown) != before:
-                    _prefix(unknown, before, key)
             if drops_zero and not item:
                 continue
             out[key] = item
@@ -368,3 +352,34 @@ def _compile(struct: Struct) -> Decode:
         return out
 
     return decode
+
+
+def unknown_paths(node: Type, value: Any) -> list[str]:
+    """The paths of all fields in a value that its type does not have, in the order of the value."""
+    match node:
+        case Struct() if isinstance(value, dict):
+            found = []
+            for key, item in value.items():
+                field = node.fields.get(key)
+                if field is not None:
+                    found += _under(key, unknown_paths(field.type, item))
+                elif not node.preserve_unknown:
+                    found.append(key)
+            return found
+        case MapOf() if isinstance(value, dict):
+            return [
+                path
+                for key, item in value.items()
+                for path in _under(key, unknown_paths(node.element, item))
+            ]
+        case ListOf() if isinstance(value, list):
+            return [
+                path
+                for index, item in enumerate(value)
+                for path in _under(f"[{index}]", unknown_paths(node.element, item))
+            ]
+    return []
+
+
+def _under(step: str, paths: list[str]) -> list[str]:
+    return [step + path if path.startswith("[") else f"{step}.{path}" for path in paths]

@@ -9,13 +9,13 @@ from fairlead.endpoints.answers import Answer, error_answer
 from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.negotiation import for_errors
 from fairlead.endpoints.request import Receive, Request, Scope, Send
-from fairlead.endpoints.routing import Target
 from fairlead.errors import StatusError, internal, too_many_requests
 from fairlead.server.metrics import Metrics
 
 logger = logging.getLogger("fairlead")
 
 _READING = ("GET", "HEAD", "OPTIONS")
+_TOO_MANY = "Too many requests, please try again later."
 
 
 class Application:
@@ -34,34 +34,34 @@ class Application:
             return
         started = perf_counter()
         request = Request(scope, receive)
-        kind = 0 if request.method in _READING else 1
-        self._under_way[kind] += 1
-        counted = True
-        try:
-            if self._under_way[kind] > self._most[kind] > 0 and not _is_watch(request):
-                raise too_many_requests("Too many requests, please try again later.")
-            answer = await self.handler.answer(request)
-            if request.target.verb == "watch":
-                self._under_way[kind] -= 1
-                counted = False
-        except StatusError as error:
-            answer = self._refusal(request, error)
-        except Exception:
-            logger.exception("cannot answer %s %s", request.method, scope["path"])
-            answer = self._refusal(request, internal("the server could not answer the request"))
-        finally:
-            if counted:
-                self._under_way[kind] -= 1
-        await self._send(request, answer, send, started)
-
-    async def _send(self, request: Request, answer: Answer, send: Send, started: float) -> None:
-        target: Target | None = getattr(request, "target", None)
-        if target is not None and target.verb == "watch" and answer.code == 200:
+        self.handler.route(request)
+        target = request.target
+        if target.verb == "watch" and target.is_resource:
+            answer = await self._answer(request)
             with self.metrics.watching(target):
                 await answer.send(request, send)
             return
-        await answer.send(request, send)
+        kind = 0 if request.method in _READING else 1
+        if self._under_way[kind] >= self._most[kind] > 0:
+            answer = self._refusal(request, too_many_requests(_TOO_MANY))
+            await answer.send(request, send)
+        else:
+            self._under_way[kind] += 1
+            try:
+                answer = await self._answer(request)
+                await answer.send(request, send)
+            finally:
+                self._under_way[kind] -= 1
         self.metrics.answered(target, request.method, answer.code, perf_counter() - started)
+
+    async def _answer(self, request: Request) -> Answer:
+        try:
+            return await self.handler.answer(request)
+        except StatusError as error:
+            return self._refusal(request, error)
+        except Exception:
+            logger.exception("cannot answer %s %s", request.method, request.scope["path"])
+            return self._refusal(request, internal("the server could not answer the request"))
 
     def _refusal(self, request: Request, error: StatusError) -> Answer:
         values = request.query.get("pretty")
@@ -72,7 +72,3 @@ class Application:
             request.user_agent,
         )
         return error_answer(error, representation, self.handler.api.resources)
-
-
-def _is_watch(request: Request) -> bool:
-    return "watch" in request.query or "/watch/" in request.scope["path"]

@@ -1,7 +1,8 @@
-"""uvicorn's HTTP protocol with two additions that ASGI applications may use.
+"""uvicorn's HTTP protocol with three additions that ASGI applications may use.
 
 `scope["extensions"]["tls"]` tells of the peer's certificate. `scope["extensions"]["respond"]` takes
 a whole answer and writes it at once: one TLS record and one system call instead of two.
+`scope["extensions"]["abort"]` cuts the connection off, whatever is still to be sent.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class TlsProtocol(HttpToolsProtocol):
             return
         super().on_headers_complete()
         extensions["respond"] = partial(_respond, self.cycle)
+        extensions["abort"] = self.transport.abort
 
     def _refuse(self, code: int) -> None:
         self.transport.write(STATUS_LINE[code] + b"connection: close\r\ncontent-length: 0\r\n\r\n")

@@ -34,7 +34,17 @@ class Watcher:
     A watcher that lets more than MOST_PENDING frames pile up is closed, never waited for.
     """
 
-    __slots__ = ("_waiter", "after", "closed", "frame", "lagging", "pending", "scope", "selection")
+    __slots__ = (
+        "_waiter",
+        "after",
+        "closed",
+        "frame",
+        "lagging",
+        "on_close",
+        "pending",
+        "scope",
+        "selection",
+    )
 
     def __init__(self, scope: str, selection: Selection, after: int, frame: Frame) -> None:
         self.scope = scope
@@ -44,6 +54,7 @@ class Watcher:
         self.pending: list[bytes] = []
         self.closed = False
         self.lagging = False
+        self.on_close: Callable[[], None] | None = None  # told when someone else closes it
         self._waiter: asyncio.Future[None] | None = None
 
     def deliver(self, entry: Entry) -> None:
@@ -64,6 +75,8 @@ class Watcher:
         self.closed = True
         if self.lagging:
             self.pending.clear()
+        if self.on_close is not None:
+            self.on_close()
         self.wake()
 
     def wake(self) -> None:

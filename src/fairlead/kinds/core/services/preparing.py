@@ -86,6 +86,7 @@ def drop_by_type(spec: Object, old: Object) -> None:
         if families(spec) == families(old):
             spec.pop("ipFamilies", None)
         _drop_same(spec, old, "ipFamilyPolicy")
+        _drop_same(spec, old, "internalTrafficPolicy")
     if needs_node_ports(old) and not needs_node_ports(spec):
         if set(node_ports(spec)) <= set(node_ports(old)):
             for port in ports(spec):

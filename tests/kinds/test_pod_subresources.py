@@ -1,0 +1,214 @@
+"""Binding and evicting pods, and reaching into them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.client import Answer, Object
+from support.things import Space, Things
+
+SPEC = {
+    "automountServiceAccountToken": False,
+    "containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "i"}],
+}
+REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
+
+
+@pytest.fixture
+def pods(kubernetes: Space) -> Things:
+    kubernetes.ready_for_pods()
+    return kubernetes.things("pods")
+
+
+@pytest.fixture
+def budgets(kubernetes: Space) -> Things:
+    return kubernetes.things("poddisruptionbudgets", "policy")
+
+
+def _running(pods: Things, name: str = "p", **labels: str) -> Object:
+    """A pod that runs and is ready, as its node would report it."""
+    made = pods.create(name, labels=labels or {"app": "x"}, spec={**SPEC, "nodeName": "n"})
+    made["status"] |= {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    answer = pods.client.put(pods.item(name, "status"), made)
+    assert answer.status == 200, answer.text
+    running: Object = answer.body
+    return running
+
+
+def _bind(pods: Things, name: str, **fields: Any) -> Answer:
+    body = {"metadata": {"name": name}, "target": {"name": "node"}, **fields}
+    return pods.client.post(pods.item("p", "binding"), body)
+
+
+def _evict(pods: Things, name: str = "p", **fields: Any) -> Answer:
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}, **fields}
+    return pods.client.post(pods.item("p", "eviction"), body)
+
+
+def _budget(budgets: Things, name: str = "b", **status: Any) -> None:
+    """A budget whose status says this, as its controller would write it."""
+    selector = {"matchLabels": {"app": "x"}}
+    made = budgets.create(name, spec={"minAvailable": 1, "selector": selector})
+    generation = made["metadata"]["generation"]
+    made["status"] |= {"observedGeneration": generation, "expectedPods": 1, **status}
+    answer = budgets.client.put(budgets.item(name, "status"), made)
+    assert answer.status == 200, answer.text
+
+
+def test_binding_assigns_a_node(pods: Things) -> None:
+    pods.create("p", spec=SPEC)
+    annotated = {"name": "p", "annotations": {"by": "scheduler"}}
+    answer = _bind(pods, "p", metadata=annotated)
+    assert (answer.status, answer.body["status"]) == (201, "Success")
+    bound = pods.read("p")
+    assert bound["spec"]["nodeName"] == "node"
+    assert bound["metadata"]["annotations"] == {"by": "scheduler"}
+    [condition] = bound["status"]["conditions"]
+    assert (condition["type"], condition["status"]) == ("PodScheduled", "True")
+
+
+def test_pods_are_bound_once(pods: Things) -> None:
+    pods.create("p", spec=SPEC)
+    assert _bind(pods, "p").status == 201
+    again = _bind(pods, "p")
+    assert again.status == 409
+    assert again.message == (
+        'Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node'
+        ' "node"'
+    )
+
+
+def test_binding_is_checked(pods: Things) -> None:
+    assert _bind(pods, "p").status == 404
+    pods.create("p", spec=SPEC)
+    assert _bind(pods, "q").message == "name in URL does not match name in Binding object"
+    assert _bind(pods, "p", target={"kind": "Node"}).status == 422
+    assert _bind(pods, "p", metadata={"name": "p", "uid": "another"}).status == 409
+    assert "nodeName" not in pods.read("p")["spec"]
+
+
+def test_pending_pods_are_evicted_at_once(pods: Things, budgets: Things) -> None:
+    _budget(budgets, disruptionsAllowed=0, currentHealthy=0, desiredHealthy=1)
+    pods.create("p", labels={"app": "x"}, spec=SPEC)
+    assert _evict(pods).status == 201
+    assert pods.get("p").status == 404
+
+
+def test_eviction_without_a_budget_deletes(pods: Things) -> None:
+    _running(pods)
+    answer = _evict(pods, deleteOptions={"gracePeriodSeconds": 5})
+    assert (answer.status, answer.body["code"]) == (201, 201)
+    assert pods.read("p")["metadata"]["deletionGracePeriodSeconds"] == 5
+
+
+def test_a_budget_without_room_refuses(pods: Things, budgets: Things) -> None:
+    _running(pods)
+    _budget(budgets, disruptionsAllowed=0, currentHealthy=1, desiredHealthy=1)
+    answer = _evict(pods)
+    assert (answer.status, answer.message) == (429, REFUSED)
+    detail = "The disruption budget b needs 1 healthy pods and has 1 currently"
+    assert answer.causes == [("", "DisruptionBudget", detail)]
+    assert "deletionTimestamp" not in pods.read("p")["metadata"]
+
+
+def test_a_budget_that_is_not_up_to_date_refuses_for_now(pods: Things, budgets: Things) -> None:
+    _running(pods)
+    budgets.create("b", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}})
+    answer = _evict(pods)
+    assert (answer.status, answer.headers["Retry-After"]) == (429, "10")
+
+
+def test_a_budget_with_room_is_used_up(pods: Things, budgets: Things) -> None:
+    _running(pods)
+    _budget(budgets, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
+    dry = {"dryRun": ["All"]}
+    assert _evict(pods, deleteOptions=dry).status == 201
+    assert budgets.read("b")["status"]["disruptionsAllowed"] == 1
+    assert _evict(pods).status == 201
+    status = budgets.read("b")["status"]
+    assert status["disruptionsAllowed"] == 0
+    assert list(status["disruptedPods"]) == ["p"]
+    [condition] = status["conditions"]
+    assert (condition["type"], condition["reason"]) == ("DisruptionAllowed", "InsufficientPods")
+
+
+def test_two_budgets_are_one_too_many(pods: Things, budgets: Things) -> None:
+    _running(pods)
+    for name in ("a", "b"):
+        _budget(budgets, name, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
+    answer = _evict(pods)
+    assert answer.status == 500
+    assert answer.message.startswith("This pod has more than one PodDisruptionBudget")
+
+
+def test_eviction_preconditions(pods: Things) -> None:
+    _running(pods)
+    options = {"preconditions": {"uid": "another"}}
+    assert _evict(pods, deleteOptions=options).status == 409
+    assert _evict(pods, "q").message == "name in URL does not match name in Eviction object"
+
+
+def test_logs_of_a_pod_without_a_node_are_empty(pods: Things) -> None:
+    pods.create("p", spec=SPEC)
+    answer = pods.client.get(pods.item("p", "log"), container="c")
+    assert (answer.status, answer.raw) == (204, b"")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (
+            {},
+            "a container name must be specified for pod p, choose one of: [c d]",
+        ),
+        ({"container": "x"}, "container x is not valid for pod p"),
+    ],
+)
+@pytest.mark.parametrize("what", ["log", "exec", "attach"])
+def test_containers_must_be_named(
+    pods: Things, what: str, query: dict[str, str], message: str
+) -> None:
+    pods.create("p", spec=SPEC)
+    answer = pods.client.get(pods.item("p", what), **query)
+    assert (answer.status, answer.message) == (400, message)
+
+
+def test_log_options(pods: Things) -> None:
+    pods.create("p", spec=SPEC)
+    answer = pods.client.get(pods.item("p", "log"), tailLines=-1, limitBytes=0, sinceSeconds=0)
+    assert answer.status == 422
+    assert [field for field, _, _ in answer.causes] == ["tailLines", "limitBytes", "sinceSeconds"]
+
+
+@pytest.mark.parametrize("what", ["exec", "attach", "portforward"])
+def test_streams_need_a_node(pods: Things, what: str) -> None:
+    pods.create("p", spec=SPEC)
+    answer = pods.client.post(pods.item("p", what), None, container="c")
+    assert (answer.status, answer.message) == (400, "pod p does not have a host assigned")
+
+
+def test_unknown_nodes(pods: Things) -> None:
+    _running(pods)
+    answer = pods.client.get(pods.item("p", "log"), container="c")
+    assert (answer.status, answer.message) == (404, 'nodes "n" not found')
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        ("pods/none/proxy/x", 404, 'pods "none" not found'),
+        ("pods/a:b:c:d/proxy", 400, 'invalid pod request "a:b:c:d"'),
+        ("services/none/proxy", 404, 'services "none" not found'),
+        ("services/:x:y:z/proxy", 400, 'invalid service request ":x:y:z"'),
+    ],
+)
+def test_proxies(kubernetes: Space, path: str, status: int, message: str) -> None:
+    answer = kubernetes.client.get(f"/api/v1/namespaces/{kubernetes.name}/{path}")
+    assert (answer.status, answer.message) == (status, message)
+
+
+def test_proxy_to_a_pod_without_an_address(pods: Things) -> None:
+    pods.create("p", spec=SPEC)
+    answer = pods.client.get(pods.item("p", "proxy"))
+    assert (answer.status, answer.message) == (400, "address not allowed")
