@@ -76,9 +76,7 @@ def fresh_server(tmp_path: Any) -> Iterator[FreshServer]:
     """
     made: list[ServerProcess] = []
 
-    def start_one(
-        *flags: str, dialect: str = "kubernetes", prelude: str = ""
-    ) -> ServerProcess:
+    def start_one(*flags: str, dialect: str = "kubernetes", prelude: str = "") -> ServerProcess:
         directory = tmp_path / f"server-{len(made)}"
         directory.mkdir()
         made.append(ServerProcess(directory, dialect, flags, prelude))

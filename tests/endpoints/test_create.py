@@ -167,9 +167,7 @@ def test_kind_and_version_may_be_left_out_or_must_fit(space: Space) -> None:
         {"kind": "Secret", "apiVersion": "v1"},
         {},
     ):
-        answer = space.client.post(
-            space.secrets.path, {**body, "metadata": {"generateName": "a-"}}
-        )
+        answer = space.client.post(space.secrets.path, {**body, "metadata": {"generateName": "a-"}})
         assert answer.status == 201, answer.text
 
 

@@ -220,9 +220,7 @@ def test_the_propagation_policy_is_recorded_as_a_finalizer(
     assert answer.body["metadata"]["finalizers"] == finalizers
 
 
-@pytest.mark.parametrize(
-    ("orphan", "finalizers"), [(True, [HOLD, "orphan"]), (False, [HOLD])]
-)
+@pytest.mark.parametrize(("orphan", "finalizers"), [(True, [HOLD, "orphan"]), (False, [HOLD])])
 def test_orphan_dependents_is_the_older_way_to_say_it(
     space: Space, orphan: bool, finalizers: list[str]
 ) -> None:

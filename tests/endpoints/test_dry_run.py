@@ -41,9 +41,7 @@ def test_an_invalid_object_is_refused_as_ever(space: Space) -> None:
 
 def test_an_update_answers_with_what_would_be_stored(space: Space) -> None:
     made = space.config_maps.create("a", data={"k": "v"})
-    answer = space.config_maps.put(
-        {"metadata": {"name": "a"}, "data": {"k": "w"}}, dryRun="All"
-    )
+    answer = space.config_maps.put({"metadata": {"name": "a"}, "data": {"k": "w"}}, dryRun="All")
     assert (answer.status, answer.body["data"]) == (200, {"k": "w"})
     assert space.config_maps.read("a") == made
 
@@ -123,9 +121,7 @@ def test_another_value_is_invalid_for_every_verb(space: Space, value: str) -> No
     ]
     for answer, kind in answers:
         assert answer.status == 422
-        assert answer.causes == [
-            ("dryRun", "FieldValueNotSupported", UNSUPPORTED.format(value))
-        ]
+        assert answer.causes == [("dryRun", "FieldValueNotSupported", UNSUPPORTED.format(value))]
         assert answer.message.startswith(f'{kind}.{space.dialect.meta_group} "" is invalid: ')
     assert space.config_maps.get("a").status == 200
 

@@ -147,9 +147,7 @@ def test_not_older_than_with_limit_0_is_any(history: History) -> None:
 
 
 def test_not_older_than_with_limit_other_is_a_page_of_the_newest(history: History) -> None:
-    answer = history.list(
-        resourceVersionMatch="NotOlderThan", resourceVersion=history.old, limit=1
-    )
+    answer = history.list(resourceVersionMatch="NotOlderThan", resourceVersion=history.old, limit=1)
     assert (answer.names, answer.version) == (NOW[:1], history.now)
     assert answer.body["metadata"]["remainingItemCount"] == 2
 
@@ -260,7 +258,9 @@ def test_a_namespaced_type_is_listed_across_all_namespaces(space: Space) -> None
     space.secrets.create("a", labels={"across": space.name})
     other.secrets.create("b", labels={"across": space.name})
     answer = space.everywhere("secrets").list(labelSelector=f"across={space.name}")
-    found = {(item["metadata"]["namespace"], item["metadata"]["name"]) for item in answer.body["items"]}
+    found = {
+        (item["metadata"]["namespace"], item["metadata"]["name"]) for item in answer.body["items"]
+    }
     assert found == {(space.name, "a"), (other.name, "b")}
 
 

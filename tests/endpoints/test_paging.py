@@ -54,7 +54,9 @@ def test_what_remains_is_counted(space: Space) -> None:
 
 
 @pytest.mark.parametrize(
-    "selector", [{"labelSelector": "x"}, {"fieldSelector": "metadata.name!=c"}], ids=["label", "field"]
+    "selector",
+    [{"labelSelector": "x"}, {"fieldSelector": "metadata.name!=c"}],
+    ids=["label", "field"],
 )
 def test_what_remains_is_not_counted_with_a_selector(
     space: Space, selector: dict[str, str]

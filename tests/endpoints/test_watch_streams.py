@@ -184,9 +184,7 @@ def test_a_bookmark_tells_of_other_kinds_progress(cluster: Space) -> None:
 
 
 @pytest.mark.parametrize("form", ["Table", "PartialObjectMetadata"])
-def test_bookmarks_come_in_the_representation_of_the_stream(
-    kubernetes: Space, form: str
-) -> None:
+def test_bookmarks_come_in_the_representation_of_the_stream(kubernetes: Space, form: str) -> None:
     accept = f"application/json;as={form};g={kubernetes.dialect.meta_group};v=v1"
     with kubernetes.client.watch(
         kubernetes.secrets.path,

@@ -254,7 +254,7 @@ def test_an_empty_definition_lacks_everything() -> None:
     ],
 )
 def test_versions_fit_together(second: dict[str, Any], detail: str) -> None:
-    ((field, reason, message),) = Kind(KEY).wrong(changed(DEFINITION, {"spec.versions[1]": second}))
+    field, reason, message = Kind(KEY).wrong(changed(DEFINITION, {"spec.versions[1]": second}))[0]
     assert (field, reason) == ("spec.versions", "Invalid")
     assert message.endswith(f": {detail}")
     assert 'CustomResourceDefinitionVersion{Name:"v1", Served:true' in message

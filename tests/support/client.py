@@ -237,9 +237,7 @@ class Client:
             self.close()
             raise
 
-    def get(
-        self, path: str, *, headers: Mapping[str, str] | None = None, **query: Query
-    ) -> Answer:
+    def get(self, path: str, *, headers: Mapping[str, str] | None = None, **query: Query) -> Answer:
         return self.request("GET", path, headers=headers, **query)
 
     def post(
@@ -252,9 +250,7 @@ class Client:
     ) -> Answer:
         return self.request("PUT", path, body, headers=headers, **query)
 
-    def patch(
-        self, path: str, body: Any, *, kind: str = MERGE_PATCH, **query: Query
-    ) -> Answer:
+    def patch(self, path: str, body: Any, *, kind: str = MERGE_PATCH, **query: Query) -> Answer:
         return self.request("PATCH", path, body, headers={"Content-Type": kind}, **query)
 
     def delete(

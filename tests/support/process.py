@@ -24,7 +24,9 @@ START_TIMEOUT = 60.0
 def write_tokens(directory: Path) -> Path:
     path = directory / "tokens.csv"
     path.write_text(
-        "".join(f'{token},{name},uid-{name},"{groups}"\n' for token, (name, groups) in TOKENS.items())
+        "".join(
+            f'{token},{name},uid-{name},"{groups}"\n' for token, (name, groups) in TOKENS.items()
+        )
     )
     return path
 

@@ -104,9 +104,7 @@ class Space:
 
     def things(self, resource: str, group: str = "", version: str = "v1") -> Things:
         """A collection of this namespace; `@` in a group's name is the dialect's domain."""
-        return Things(
-            self.client, f"{self.base(group, version)}/namespaces/{self.name}/{resource}"
-        )
+        return Things(self.client, f"{self.base(group, version)}/namespaces/{self.name}/{resource}")
 
     def everywhere(self, resource: str, group: str = "", version: str = "v1") -> Things:
         """A collection of all namespaces, or of a cluster-scoped resource."""

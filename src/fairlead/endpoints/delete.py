@@ -9,7 +9,7 @@ from fairlead.admission.chain import DELETE
 from fairlead.endpoints import writing
 from fairlead.endpoints.answers import Answer, value_answer
 from fairlead.endpoints.api import Api, Object
-from fairlead.endpoints.list import find, untyped
+from fairlead.endpoints.list import find, list_metadata, untyped
 from fairlead.endpoints.parameters import (
     DeleteOptions,
     check_preconditions,
@@ -146,7 +146,7 @@ async def delete_collection(api: Api, request: Request) -> Answer:
         {
             "kind": f"{resource.kind}List",
             "apiVersion": resource.api_version,
-            "metadata": {"resourceVersion": str(revision)},
+            "metadata": list_metadata(page, revision),
             "items": [untyped(read(resource, entry)) for entry in page.entries],
         },
         api.resources,

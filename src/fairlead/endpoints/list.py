@@ -64,12 +64,17 @@ async def list_objects(api: Api, request: Request) -> Answer:
     options = list_options(api.dialect, request, api.gates["APIListChunking"])
     selection = api.selection(request, resource)
     page, revision = await find(api, request, resource, options, selection)
+    return _answer(api, request, resource, page.entries, list_metadata(page, revision))
+
+
+def list_metadata(page: Page, revision: int) -> Object:
+    """The metadata of a list: its version, and how to go on where there is more."""
     metadata: Object = {"resourceVersion": str(revision)}
     if page.last_key is not None:
         metadata["continue"] = Continuation(revision, page.last_key).encode()
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
-    return _answer(api, request, resource, page.entries, metadata)
+    return metadata
 
 
 async def find(

@@ -7,13 +7,15 @@ from functools import lru_cache
 from typing import Any
 
 from fairlead.dialect import Dialect
+from fairlead.endpoints.negotiation import YAML
 from fairlead.endpoints.request import Query, Request
 from fairlead.errors import Cause, ResourceRef, StatusError, bad_request, invalid
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.metadata import go_strings
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.decode import DecodeError, decoder
-from fairlead.serialization.bodies import BodyError, parse_json
+from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
+from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 
 MOST_MANAGER_BYTES = 128
 _PROPAGATION = ("Foreground", "Background", "Orphan", "nil")
@@ -153,7 +155,7 @@ def delete_options(
     """Options from the body if there is one, else from the query; never from both."""
     causes = Causes()
     if raw:
-        value = _delete_body(types, raw)
+        value = _delete_body(dialect, types, request, raw)
         dry = value.get("dryRun") or []
         check_dry_run(dry, causes)
         dry_run = bool(dry)
@@ -195,10 +197,18 @@ def _delete_query(request: Request) -> dict[str, Any]:
     return value
 
 
-def _delete_body(types: BuiltinTypes, raw: bytes) -> dict[str, Any]:
+def _delete_body(
+    dialect: Dialect, types: BuiltinTypes, request: Request, raw: bytes
+) -> dict[str, Any]:
+    struct = types.struct("meta/v1.DeleteOptions")
+    media_type = request.header(b"content-type").partition(";")[0].strip()
     try:
-        value = parse_json(raw)
-    except BodyError as error:
+        if media_type == dialect.protobuf_media_type:
+            version, kind, content = envelope(raw)
+            value = {"apiVersion": version, "kind": kind, **from_message(struct, content)}
+        else:
+            value = parse_yaml(raw)[0] if media_type == YAML else parse_json(raw)
+    except (BodyError, ProtobufError) as error:
         raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(value, dict):
         raise bad_request("couldn't get version/kind; json parse error: not an object")
@@ -207,7 +217,7 @@ def _delete_body(types: BuiltinTypes, raw: bytes) -> dict[str, Any]:
         version = value.get("apiVersion") or "v1"
         raise bad_request(f'no kind "{kind}" is registered for version "{version}"')
     try:
-        decoded: dict[str, Any] = decoder(types.struct("meta/v1.DeleteOptions"))(value, [])
+        decoded: dict[str, Any] = decoder(struct)(value, [])
     except DecodeError as error:
         raise bad_request(str(error)) from None
     return decoded

@@ -1,0 +1,132 @@
+"""`fieldValidation`: what becomes of fields that are unknown or stand twice."""
+
+from __future__ import annotations
+
+import pytest
+from support.things import Space
+
+UNKNOWN_JSON = '{"metadata": {"name": "a"}, "data": {"k": "v"}, "extra": 1, "other": {"x": 2}}'
+REPEATED_JSON = '{"metadata": {"name": "a"}, "data": {"k": "v", "k": "w"}}'
+REPEATED_YAML = "metadata:\n  name: a\ndata:\n  k: v\n  k: w\n"
+
+
+@pytest.mark.parametrize("query", [{}, {"fieldValidation": "Warn"}, {"fieldValidation": ""}])
+def test_unknown_fields_are_dropped_with_a_warning_each(
+    space: Space, query: dict[str, str]
+) -> None:
+    answer = space.client.post(space.config_maps.path, UNKNOWN_JSON, **query)
+    assert answer.status == 201
+    assert "extra" not in answer.body
+    assert answer.warnings == [
+        '299 - "unknown field \\"extra\\""',
+        '299 - "unknown field \\"other\\""',
+    ]
+
+
+def test_unknown_fields_are_dropped_silently_when_ignored(space: Space) -> None:
+    answer = space.client.post(space.config_maps.path, UNKNOWN_JSON, fieldValidation="Ignore")
+    assert (answer.status, answer.warnings) == (201, [])
+    assert "extra" not in answer.body
+
+
+def test_unknown_fields_are_refused_when_strict_and_all_are_named(space: Space) -> None:
+    answer = space.client.post(space.config_maps.path, UNKNOWN_JSON, fieldValidation="Strict")
+    assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
+    assert answer.message == (
+        'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error:'
+        ' unknown field "extra", unknown field "other"'
+    )
+    assert space.config_maps.get("a").status == 404
+
+
+def test_repeated_fields_warn_and_the_last_one_counts(space: Space) -> None:
+    answer = space.client.post(space.config_maps.path, REPEATED_JSON)
+    assert (answer.status, answer.body["data"]) == (201, {"k": "w"})
+    assert answer.warnings == ['299 - "duplicate field \\"data.k\\""']
+
+
+def test_repeated_fields_are_refused_when_strict(space: Space) -> None:
+    answer = space.client.post(space.config_maps.path, REPEATED_JSON, fieldValidation="Strict")
+    assert answer.status == 400
+    assert 'strict decoding error: duplicate field "data.k"' in answer.message
+
+
+def test_repeated_keys_of_yaml_are_named_by_their_line(space: Space) -> None:
+    answer = space.client.post(
+        space.config_maps.path, REPEATED_YAML, headers={"Content-Type": "application/yaml"}
+    )
+    assert (answer.status, answer.body["data"]) == (201, {"k": "w"})
+    assert answer.warnings == ['299 - "line 5: key \\"k\\" already set in map"']
+
+
+def test_paths_go_through_lists_and_maps(space: Space) -> None:
+    body = {
+        "metadata": {"name": "a"},
+        "subsets": [{"addresses": []}, {"ports": [{"port": 1, "nope": 2}]}],
+        "metadataX": 1,
+    }
+    answer = space.client.post(space.things("endpoints").path, body, fieldValidation="Strict")
+    assert answer.status == 400
+    assert 'unknown field "subsets[1].ports[0].nope"' in answer.message
+    assert 'unknown field "metadataX"' in answer.message
+
+
+def test_fields_of_metadata_are_checked_too(space: Space) -> None:
+    body = {"metadata": {"name": "a", "nope": 1}}
+    answer = space.client.post(space.config_maps.path, body)
+    assert answer.warnings == ['299 - "unknown field \\"metadata.nope\\""']
+
+
+@pytest.mark.parametrize("level", ["Ignore", "Warn", "Strict"])
+def test_an_unknown_field_and_a_wrong_type_are_refused_at_every_level(
+    space: Space, level: str
+) -> None:
+    body = {"metadata": {"name": "a"}, "data": {"k": 5}, "extra": 1}
+    answer = space.client.post(space.config_maps.path, body, fieldValidation=level)
+    assert answer.status == 400
+
+
+def test_an_update_warns_too(space: Space) -> None:
+    space.config_maps.create("a")
+    answer = space.config_maps.put({"metadata": {"name": "a"}, "extra": 1})
+    assert answer.warnings == ['299 - "unknown field \\"extra\\""']
+    strict = space.config_maps.put(
+        {"metadata": {"name": "a"}, "extra": 1}, fieldValidation="Strict"
+    )
+    assert strict.status == 400
+
+
+def test_an_unknown_level_is_invalid(space: Space) -> None:
+    answer = space.client.post(
+        space.config_maps.path, {"metadata": {"name": "a"}}, fieldValidation="Loose"
+    )
+    assert answer.status == 422
+    assert answer.causes == [
+        (
+            "fieldValidation",
+            "FieldValueNotSupported",
+            'Unsupported value: "Loose": supported values: "", "Ignore", "Warn", "Strict"',
+        )
+    ]
+
+
+def test_keys_that_look_alike_inside_text_are_no_duplicates(space: Space) -> None:
+    body = {"metadata": {"name": "a"}, "data": {"k": '{"k": 1, "k": 2}', "l": '"k":"k":'}}
+    answer = space.client.post(space.config_maps.path, body)
+    assert answer.warnings == []
+    assert answer.body["data"] == body["data"]
+
+
+def test_field_names_are_told_apart_by_case(space: Space) -> None:
+    answer = space.client.post(
+        space.config_maps.path, {"metadata": {"name": "a"}, "Data": {"k": "v"}}
+    )
+    assert "data" not in answer.body
+    assert answer.warnings == ['299 - "unknown field \\"Data\\""']
+
+
+def test_many_warnings_stay_within_their_limit(space: Space) -> None:
+    body = {"metadata": {"name": "a"}, **{f"x{n:03}" + "y" * 300: 1 for n in range(40)}}
+    answer = space.client.post(space.config_maps.path, body)
+    assert answer.status == 201
+    assert 0 < sum(map(len, answer.warnings)) < 4600

@@ -1,0 +1,301 @@
+"""Every refusal is a Status: its shape, its reason, and the headers that go with it."""
+
+from __future__ import annotations
+
+import http.client
+
+import pytest
+from support.client import Client
+from support.process import ServerProcess
+from support.things import Space
+
+NO_METHOD = "the server does not allow this method on the requested resource"
+NO_RESOURCE = "the server could not find the requested resource"
+
+
+def status(code: int, reason: str, message: str, **more: object) -> dict[str, object]:
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        **more,
+        "code": code,
+    }
+
+
+def test_400_for_a_body_that_is_not_json(space: Space) -> None:
+    answer = space.client.post(
+        space.config_maps.path, "{", headers={"Content-Type": "application/json"}
+    )
+    assert answer.status == 400
+    assert answer.body == status(
+        400,
+        "BadRequest",
+        "the object provided is unrecognized (must be of type ConfigMap): couldn't get"
+        " version/kind; json parse error: unexpected end of JSON input ({)",
+    )
+
+
+def test_400_for_an_empty_body(space: Space) -> None:
+    answer = space.client.post(space.config_maps.path, "")
+    assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
+
+
+@pytest.mark.parametrize("body", ["[]", "5", '"text"', "null", "true"])
+def test_400_for_a_body_that_is_no_object(space: Space, body: str) -> None:
+    answer = space.client.post(space.config_maps.path, body)
+    assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
+
+
+def test_400_for_a_body_that_is_not_utf_8(space: Space) -> None:
+    body = b'{"metadata": {"name": "a"}, "data": {"k": "\xff"}}'
+    answer = space.client.post(space.config_maps.path, body)
+    assert answer.status in (201, 400)
+
+
+def test_400_for_wrong_types_names_the_field(space: Space) -> None:
+    answer = space.client.post(
+        space.config_maps.path, {"metadata": {"name": "a"}, "data": {"k": 5}}
+    )
+    assert answer.body == status(
+        400,
+        "BadRequest",
+        'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number'
+        " into Go struct field ConfigMap.data of type string",
+    )
+
+
+@pytest.mark.parametrize("token", [None, "wrong"])
+def test_401_for_nobody_and_for_a_bad_token(any_server: ServerProcess, token: str | None) -> None:
+    client = any_server.client(token=token)
+    answer = client.get("/api/v1/namespaces/default/secrets")
+    if token is None and answer.status == 403:
+        pytest.skip("anonymous requests are let in and refused by authorization")
+    assert answer.status == 401
+    assert answer.body == status(401, "Unauthorized", "Unauthorized")
+
+
+def test_a_bad_token_is_401_everywhere(any_server: ServerProcess) -> None:
+    client = any_server.client(token="wrong")
+    for path in ("/healthz", "/version", "/api", "/nothing", "/metrics"):
+        assert client.get(path).status == 401
+
+
+def test_the_admins_certificate_is_accepted(any_server: ServerProcess) -> None:
+    pki = any_server.data / "pki"
+    client = any_server.client(token=None, certificate=(pki / "admin.crt", pki / "admin.key"))
+    assert client.get("/api/v1/namespaces").status == 200
+
+
+def test_404_for_an_object(space: Space) -> None:
+    assert space.secrets.get("no").body == status(
+        404, "NotFound", 'secrets "no" not found', details={"name": "no", "kind": "secrets"}
+    )
+
+
+def test_404_names_the_group(space: Space) -> None:
+    assert space.things("deployments", "apps").get("no").body == status(
+        404,
+        "NotFound",
+        'deployments.apps "no" not found',
+        details={"name": "no", "group": "apps", "kind": "deployments"},
+    )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/foos",
+        "/api/v1/foos/x",
+        "/api/v1/namespaces/default/foos",
+        "/apis/apps/v7/deployments",
+        "/apis/apps/v1/gadgets",
+        "/api/v7",
+        "/apis/apps/v7",
+        "/api/v1/namespaces/default/nodes",
+        "/api/v1/namespaces/default/configmaps/a/status",
+        "/api/v1/secrets/a",
+        "/api/v1/namespaces/default/pods/a/status/more",
+    ],
+)
+def test_404_for_a_path_inside_a_known_group(client: Client, path: str) -> None:
+    assert client.get(path).body == status(404, "NotFound", NO_RESOURCE, details={})
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/apis/nope.example.com",
+        "/apis/nope.example.com/v1",
+        "/apis/nope.example.com/v1/things",
+        "/nothing/here",
+        "/apis/extensions/v1beta1",
+        "/swagger.json",
+    ],
+)
+def test_404_for_an_unknown_group_or_page_is_plain_text(client: Client, path: str) -> None:
+    answer = client.get(path)
+    assert (answer.status, answer.text) == (404, "404 page not found\n")
+    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", "/api/v1/namespaces/default/secrets"),
+        ("PATCH", "/api/v1/namespaces/default/secrets"),
+        ("POST", "/api/v1/namespaces/default/secrets/a"),
+        ("DELETE", "/api/v1/namespaces"),
+        ("DELETE", "/api/v1/secrets"),
+        ("POST", "/api/v1/secrets"),
+        ("DELETE", "/api/v1/componentstatuses/x"),
+        ("DELETE", "/api/v1/namespaces/default/pods/a/status"),
+        ("GET", "/apis/authorization.@/v1/selfsubjectaccessreviews"),
+        ("OPTIONS", "/api/v1/namespaces/default/secrets"),
+        ("OPTIONS", "/api/v1/namespaces/default/secrets/a"),
+        ("TRACE", "/api/v1/namespaces/default/secrets"),
+        ("POST", "/version"),
+        ("DELETE", "/api"),
+    ],
+)
+def test_405_for_a_method_that_is_not_allowed(space: Space, method: str, path: str) -> None:
+    answer = space.client.request(method, space.dialect.group_name(path))
+    assert answer.status == 405
+    assert answer.body == status(405, "MethodNotAllowed", NO_METHOD, details={})
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/namespaces/default", "/api/v1/namespaces/no", "/api/v1/secrets"]
+)
+def test_405_for_head_has_no_body(client: Client, path: str) -> None:
+    answer = client.request("HEAD", path)
+    assert (answer.status, answer.raw) == (405, b"")
+
+
+def test_head_reads_documents(client: Client) -> None:
+    for path in ("/version", "/api", "/livez"):
+        answer = client.request("HEAD", path)
+        assert (answer.status, answer.raw) == (200, b"")
+
+
+def test_406_lists_what_is_there(space: Space) -> None:
+    answer = space.client.get(space.secrets.path, headers={"Accept": "text/html"})
+    assert (answer.status, answer.body["reason"]) == (406, "NotAcceptable")
+    assert answer.message == (
+        "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml,"
+        f" {space.dialect.protobuf_media_type}, application/json;stream=watch,"
+        f" {space.dialect.protobuf_media_type};stream=watch"
+    )
+
+
+def test_413_for_a_body_over_3_mib(space: Space) -> None:
+    body = {"metadata": {"name": "a"}, "data": {"k": "x" * 3_145_728}}
+    answer = space.client.post(space.config_maps.path, body)
+    assert answer.status == 413
+    assert answer.body["reason"] == "RequestEntityTooLarge"
+    assert answer.message == "Request entity too large: limit is 3145728"
+    space.client.close()
+
+
+def test_413_for_a_body_of_unknown_length_over_3_mib(space: Space) -> None:
+    connection = space.client.connect()
+    chunks = (b"x" * 65536 for _ in range(60))
+    headers = {**space.client.head_of(), "Content-Type": "application/json"}
+    connection.request("POST", space.config_maps.path, chunks, headers, encode_chunked=True)
+    response = connection.getresponse()
+    assert response.status == 413
+    connection.close()
+
+
+def test_a_body_of_3_mib_is_read(space: Space) -> None:
+    frame = '{"metadata": {"name": "a", "annotations": {"k": ""}}}'
+    body = frame.replace('""', '"' + "x" * (3_145_728 - len(frame)) + '"')
+    assert len(body) == 3_145_728
+    answer = space.client.post(space.config_maps.path, body)
+    assert answer.status == 422
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/xml", "application/merge-patch+json"])
+def test_415_for_a_body_of_another_format(space: Space, kind: str) -> None:
+    answer = space.client.post(space.config_maps.path, "a: b", headers={"Content-Type": kind})
+    assert answer.body == status(
+        415,
+        "UnsupportedMediaType",
+        "the body of the request was in an unknown format - accepted media types include:"
+        f" application/json, application/yaml, {space.dialect.protobuf_media_type}",
+    )
+
+
+def test_422_names_kind_name_and_causes(space: Space) -> None:
+    answer = space.client.post(
+        space.config_maps.path, {"metadata": {"name": "a", "labels": {"k": "-"}}}
+    )
+    assert answer.status == 422
+    body = answer.body
+    assert body["reason"] == "Invalid"
+    assert {key: body["details"][key] for key in ("name", "kind")} == {
+        "name": "a",
+        "kind": "ConfigMap",
+    }
+    [cause] = body["details"]["causes"]
+    assert set(cause) == {"field", "reason", "message"}
+    assert body["message"] == (f'ConfigMap "a" is invalid: {cause["field"]}: {cause["message"]}')
+
+
+def test_several_causes_stand_in_brackets(space: Space) -> None:
+    answer = space.client.post(
+        space.config_maps.path, {"metadata": {"name": "A", "labels": {"k": "-"}}}
+    )
+    first, second = answer.causes
+    assert answer.message == (
+        f'ConfigMap "A" is invalid: [{first[0]}: {first[2]}, {second[0]}: {second[2]}]'
+    )
+
+
+def test_errors_come_in_yaml_to_those_who_take_yaml(space: Space) -> None:
+    answer = space.client.get(space.secrets.item("no"), headers={"Accept": "application/yaml"})
+    assert answer.headers["Content-Type"] == "application/yaml"
+    assert answer.body["message"] == 'secrets "no" not found'
+
+
+def test_errors_are_a_status_to_those_who_want_a_table(space: Space) -> None:
+    accept = f"application/json;as=Table;g={space.dialect.meta_group};v=v1"
+    answer = space.client.get(space.secrets.item("no"), headers={"Accept": accept})
+    assert (answer.status, answer.body["kind"]) == (404, "Status")
+
+
+def test_answers_are_not_cached_and_carry_a_date(space: Space) -> None:
+    for answer in (space.secrets.list(), space.secrets.get("no")):
+        assert answer.headers["Cache-Control"] == "no-cache, private"
+        assert answer.headers["Date"]
+
+
+def test_a_connection_is_kept_for_the_next_request_after_an_error(space: Space) -> None:
+    connection = space.client.connect()
+    for path in (space.secrets.item("no"), "/nothing", space.secrets.path):
+        connection.request("GET", path, headers=space.client.head_of())
+        connection.getresponse().read()
+    connection.close()
+
+
+def test_a_broken_request_line_does_not_harm_the_server(space: Space) -> None:
+    connection = space.client.connect()
+    connection.connect()
+    connection.sock.sendall(b"NONSENSE\r\n\r\n")
+    response = http.client.HTTPResponse(connection.sock)
+    response.begin()
+    assert response.status == 400
+    connection.close()
+    assert space.secrets.list().status == 200
+
+
+def test_plain_http_is_not_served(any_server: ServerProcess) -> None:
+    host, _, port = any_server.address.removeprefix("https://").rpartition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=10)
+    with pytest.raises((http.client.HTTPException, OSError)):
+        connection.request("GET", "/healthz")
+        connection.getresponse()
+    connection.close()

@@ -1,0 +1,232 @@
+"""Resources served in several versions: one stored object, read and written in each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.client import Object
+from support.things import Space, Things, random_word
+
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+
+
+@pytest.fixture
+def autoscalers(space: Space) -> dict[str, Things]:
+    return {
+        version: space.things("horizontalpodautoscalers", "autoscaling", version)
+        for version in ("v1", "v2", "v2beta2")
+    }
+
+
+def test_an_autoscaler_written_in_v1_is_read_in_every_version(
+    autoscalers: dict[str, Things],
+) -> None:
+    made = autoscalers["v1"].create(
+        "a",
+        spec={
+            "scaleTargetRef": TARGET,
+            "minReplicas": 2,
+            "maxReplicas": 5,
+            "targetCPUUtilizationPercentage": 70,
+        },
+    )
+    metric = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}},
+    }
+    for version in ("v2", "v2beta2"):
+        found = autoscalers[version].read("a")
+        assert found["apiVersion"] == f"autoscaling/{version}"
+        assert found["metadata"]["uid"] == made["metadata"]["uid"]
+        assert found["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+        assert found["spec"]["metrics"] == [metric]
+        assert "targetCPUUtilizationPercentage" not in found["spec"]
+
+
+def test_an_autoscaler_written_in_v2_is_read_in_v1(autoscalers: dict[str, Things]) -> None:
+    autoscalers["v2"].create(
+        "a",
+        spec={
+            "scaleTargetRef": TARGET,
+            "maxReplicas": 5,
+            "metrics": [
+                {
+                    "type": "Resource",
+                    "resource": {
+                        "name": "cpu",
+                        "target": {"type": "Utilization", "averageUtilization": 60},
+                    },
+                }
+            ],
+        },
+    )
+    found = autoscalers["v1"].read("a")
+    assert found["apiVersion"] == "autoscaling/v1"
+    assert found["spec"]["targetCPUUtilizationPercentage"] == 60
+
+
+def test_what_v1_cannot_express_survives_a_round_trip_through_it(
+    autoscalers: dict[str, Things],
+) -> None:
+    memory = {
+        "type": "Resource",
+        "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}},
+    }
+    made = autoscalers["v2"].create(
+        "a", spec={"scaleTargetRef": TARGET, "maxReplicas": 5, "metrics": [memory]}
+    )
+    in_v1 = autoscalers["v1"].read("a")
+    assert any("autoscaling.alpha." in key for key in in_v1["metadata"]["annotations"])
+    in_v1["spec"]["maxReplicas"] = 6
+    autoscalers["v1"].update(in_v1)
+    again = autoscalers["v2"].read("a")
+    assert again["spec"]["metrics"] == made["spec"]["metrics"]
+    assert again["spec"]["maxReplicas"] == 6
+
+
+def test_an_update_from_the_version_of_another_api_version_succeeds_and_conflicts(
+    autoscalers: dict[str, Things],
+) -> None:
+    spec = {"scaleTargetRef": TARGET, "maxReplicas": 5}
+    autoscalers["v1"].create("a", spec=spec)
+    in_v2 = autoscalers["v2"].read("a")
+    stale: Object = {**in_v2, "spec": {**in_v2["spec"], "maxReplicas": 9}}
+    in_v2["spec"]["maxReplicas"] = 7
+    assert autoscalers["v2"].put(in_v2).status == 200
+    assert autoscalers["v2"].put(stale).status == 409
+
+
+def test_a_no_op_update_in_another_version_keeps_the_version(
+    autoscalers: dict[str, Things],
+) -> None:
+    made = autoscalers["v2"].create("a", spec={"scaleTargetRef": TARGET, "maxReplicas": 5})
+    for version in ("v1", "v2beta2"):
+        same = autoscalers[version].update(autoscalers[version].read("a"))
+        assert same["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
+def test_lists_and_watches_speak_the_version_of_their_path(
+    autoscalers: dict[str, Things],
+) -> None:
+    autoscalers["v2"].create("a", spec={"scaleTargetRef": TARGET, "maxReplicas": 5})
+    for version, things in autoscalers.items():
+        listed = things.list().body
+        assert listed["apiVersion"] == f"autoscaling/{version}"
+        assert [item["metadata"]["name"] for item in listed["items"]] == ["a"]
+        with things.watch() as watch:
+            assert watch.next().object["apiVersion"] == f"autoscaling/{version}"
+
+
+def test_a_change_in_one_version_is_an_event_in_the_others(
+    autoscalers: dict[str, Things],
+) -> None:
+    with autoscalers["v1"].watch() as watch:
+        autoscalers["v2"].create("a", spec={"scaleTargetRef": TARGET, "maxReplicas": 5})
+        event = watch.next()
+    assert event.object["apiVersion"] == "autoscaling/v1"
+    assert event.object["spec"]["maxReplicas"] == 5
+
+
+def test_deleting_in_one_version_deletes_in_all(autoscalers: dict[str, Things]) -> None:
+    autoscalers["v2"].create("a", spec={"scaleTargetRef": TARGET, "maxReplicas": 5})
+    autoscalers["v1"].remove("a")
+    assert autoscalers["v2"].get("a").status == 404
+
+
+def test_storage_capacities_are_the_same_in_both_versions(space: Space) -> None:
+    new = space.things("csistoragecapacities", "storage.@")
+    old = space.things("csistoragecapacities", "storage.@", "v1beta1")
+    made = old.create("a", storageClassName="fast", capacity="10Gi")
+    found = new.read("a")
+    assert found["apiVersion"] == space.dialect.group_name("storage.@/v1")
+    assert {**found, "apiVersion": ""} == {**made, "apiVersion": ""}
+    found["capacity"] = "20Gi"
+    new.update(found)
+    assert old.read("a")["capacity"] == "20Gi"
+
+
+@pytest.mark.parametrize(
+    ("resource", "spec"),
+    [
+        (
+            "prioritylevelconfigurations",
+            {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}},
+        ),
+        (
+            "flowschemas",
+            {
+                "priorityLevelConfiguration": {"name": "exempt"},
+                "matchingPrecedence": 100,
+                "rules": [],
+            },
+        ),
+    ],
+)
+def test_flow_control_is_the_same_in_both_versions(
+    space: Space, resource: str, spec: dict[str, Any]
+) -> None:
+    name = random_word()
+    group = "flowcontrol.apiserver.@"
+    new, old = (space.everywhere(resource, group, version) for version in ("v1beta2", "v1beta1"))
+    made = new.create(name, spec=spec)
+    found = old.read(name)
+    assert found["apiVersion"] == space.dialect.group_name(group) + "/v1beta1"
+    assert found["spec"] == made["spec"]
+    found["metadata"]["labels"] = {"x": "1"}
+    old.update(found)
+    assert new.read(name)["metadata"]["labels"] == {"x": "1"}
+
+
+def test_events_are_the_same_objects_in_both_groups(space: Space) -> None:
+    core = space.things("events")
+    newer = space.things("events", "events.@")
+    made = core.create(
+        "a",
+        involvedObject={"kind": "Pod", "name": "p", "namespace": space.name},
+        reason="Started",
+        message="hello",
+        type="Normal",
+        source={"component": "me", "host": "here"},
+        count=3,
+    )
+    found = newer.read("a")
+    assert found["apiVersion"] == space.dialect.group_name("events.@/v1")
+    assert found["metadata"]["uid"] == made["metadata"]["uid"]
+    assert found["regarding"]["name"] == "p"
+    assert (found["note"], found["reason"], found["type"]) == ("hello", "Started", "Normal")
+    assert found["deprecatedSource"] == {"component": "me", "host": "here"}
+    assert found["deprecatedCount"] == 3
+
+
+def test_an_event_of_the_newer_group_is_read_in_the_core_group(space: Space) -> None:
+    newer = space.things("events", "events.@")
+    newer.create(
+        "a",
+        eventTime="2024-01-02T03:04:05.678901Z",
+        reportingController="example.com/me",
+        reportingInstance="me-1",
+        action="Doing",
+        reason="Started",
+        type="Normal",
+        note="hello",
+        regarding={"kind": "Pod", "name": "p", "namespace": space.name},
+    )
+    found = space.things("events").read("a")
+    assert found["involvedObject"]["name"] == "p"
+    assert found["message"] == "hello"
+    assert found["reportingComponent"] == "example.com/me"
+    assert found["eventTime"] == "2024-01-02T03:04:05.678901Z"
+
+
+def test_a_body_of_another_version_of_the_same_kind_is_refused(
+    space: Space, autoscalers: dict[str, Things]
+) -> None:
+    body = {
+        "apiVersion": "autoscaling/v1",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "a"},
+        "spec": {"scaleTargetRef": TARGET, "maxReplicas": 5},
+    }
+    answer = space.client.post(autoscalers["v2"].path, body)
+    assert answer.status == 400

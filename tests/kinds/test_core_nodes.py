@@ -1,0 +1,115 @@
+"""Node: one row a rule."""
+
+from __future__ import annotations
+
+import pytest
+from group_rules_support import Found, Kind, Object, duplicate, forbidden, invalid, required
+
+INTERNAL = "Internal error: invalid PodCIDRs. failed to check with dual stack with error:"
+SPECS: list[tuple[Object, Found]] = [
+    ({"podCIDRs": ["10.0.0.0/24", "fd00::/64"]}, []),
+    (
+        {"podCIDR": "nope"},
+        [invalid("spec.podCIDRs[0]", '[]string{"nope"}', "must be valid CIDR")],
+    ),
+    (
+        {"podCIDRs": ["10.0.0.0/24", "10.0.0.0/24"]},
+        [
+            invalid(
+                "spec.podCIDRs",
+                '[]string{"10.0.0.0/24", "10.0.0.0/24"}',
+                "may specify no more than one CIDR for each IP family",
+            ),
+            duplicate("spec.podCIDRs[1]", '"10.0.0.0/24"'),
+        ],
+    ),
+    ({"taints": [{"key": "a"}]}, [required("metadata.taints[0].effect")]),
+    (
+        {"taints": [{"key": "a", "effect": "Odd"}]},
+        [
+            (
+                "metadata.taints[0].effect",
+                "NotSupported",
+                'Unsupported value: "Odd": supported values: "NoSchedule", "PreferNoSchedule",'
+                ' "NoExecute"',
+            )
+        ],
+    ),
+    (
+        {"taints": [{"key": "b", "effect": "NoExecute"}] * 2},
+        [
+            duplicate(
+                "metadata.taints[1]",
+                'core.Taint{Key:"b", Value:"", Effect:"NoExecute", TimeAdded:(*v1.Time)(nil)}:'
+                " taints must be unique by key and effect pair",
+            )
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("spec", "found"), SPECS)
+def test_spec(spec: Object, found: Found) -> None:
+    assert Kind("core/v1/nodes").wrong({"spec": spec}) == found
+
+
+RANGES: list[tuple[Object, str | None, list[str] | None]] = [
+    ({"podCIDR": "10.0.0.0/24"}, "10.0.0.0/24", ["10.0.0.0/24"]),
+    ({"podCIDRs": ["10.0.0.0/24"]}, "10.0.0.0/24", ["10.0.0.0/24"]),
+    ({"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.2.0.0/24"]}, "10.1.0.0/24", ["10.1.0.0/24"]),
+    ({}, None, None),
+]
+
+
+@pytest.mark.parametrize(("spec", "single", "listed"), RANGES)
+def test_one_range_and_the_list_agree(
+    spec: Object, single: str | None, listed: list[str] | None
+) -> None:
+    made = Kind("core/v1/nodes").existing({"spec": spec})["spec"]
+    assert (made.get("podCIDR"), made.get("podCIDRs")) == (single, listed)
+
+
+def test_a_node_registers_with_its_status() -> None:
+    made = Kind("core/v1/nodes").existing(
+        {"spec": {"configSource": {}}, "status": {"capacity": {"cpu": "4", "weird": "1"}}}
+    )
+    assert made["status"]["allocatable"] == {"cpu": "4", "weird": "1"}
+    assert "configSource" not in made["spec"]
+
+
+def test_what_is_assigned_stays() -> None:
+    kind = Kind("core/v1/nodes")
+    old = kind.existing({"spec": {"podCIDR": "10.0.0.0/24", "providerID": "a://b"}})
+    _, found = kind.update(old, {"spec": {"podCIDR": "10.1.0.0/24", "providerID": "a://c"}})
+    assert found == [
+        forbidden(
+            "spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'
+        ),
+        forbidden(
+            "spec.providerID", 'node updates may not change providerID except from "" to valid'
+        ),
+    ]
+    assert kind.update(kind.existing({}), {"spec": {"providerID": "a://b"}})[1] == []
+
+
+def test_status() -> None:
+    kind = Kind("core/v1/nodes")
+    old = kind.existing({"spec": {"providerID": "a://b"}})
+    address = {"type": "Hostname", "address": "h"}
+    sent: Object = {
+        "spec": {},
+        "status": {
+            "capacity": {"example.com/gpu": "1500m", "cpu": "-1"},
+            "allocatable": {"cpu": "1"},
+            "addresses": [address, address],
+            "config": {"active": {}},
+        },
+    }
+    made, found = kind.update(old, sent, "status")
+    assert made["spec"] == old["spec"]
+    assert "config" not in made["status"]
+    assert [(field, reason) for field, reason, _ in found] == [
+        ("status.capacity.example.com/gpu", "Invalid"),
+        ("status.capacity.cpu", "Invalid"),
+        ("status.addresses[1]", "Duplicate"),
+    ]

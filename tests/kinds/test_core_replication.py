@@ -1,0 +1,97 @@
+"""ReplicationController: one row a rule; the template's own rules are tested with pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from group_rules_support import DROP, Found, Kind, Object, changed, forbidden, invalid, required
+
+CONTROLLER: Object = {
+    "spec": {
+        "selector": {"a": "b"},
+        "template": {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        },
+    }
+}
+DISK = {"name": "v", "gcePersistentDisk": {"pdName": "p"}}
+ROWS: list[tuple[dict[str, Any], Found]] = [
+    ({}, []),
+    (
+        {"minReadySeconds": -1, "replicas": -1},
+        [
+            invalid("spec.minReadySeconds", "-1", "must be greater than or equal to 0"),
+            invalid("spec.replicas", "-1", "must be greater than or equal to 0"),
+        ],
+    ),
+    ({"template": DROP}, [required("spec.template")]),
+    (
+        {"selector": {"a": "c"}},
+        [
+            invalid(
+                "spec.template.metadata.labels",
+                'map[string]string{"a":"b"}',
+                "`selector` does not match template `labels`",
+            )
+        ],
+    ),
+    (
+        {"template.spec.activeDeadlineSeconds": 5},
+        [
+            forbidden(
+                "spec.template.spec.activeDeadlineSeconds",
+                "activeDeadlineSeconds in ReplicationController is not Supported",
+            )
+        ],
+    ),
+    (
+        {"replicas": 2, "template.spec.volumes": [DISK]},
+        [
+            invalid(
+                "spec.template.spec.volumes[0].gcePersistentDisk.readOnly",
+                "false",
+                "must be true for replicated pods > 1; GCE PD can only be mounted on multiple"
+                " machines if it is read-only",
+            )
+        ],
+    ),
+]
+
+
+def spec_changed(changes: dict[str, Any]) -> Object:
+    return changed(CONTROLLER, {f"spec.{path}": value for path, value in changes.items()})
+
+
+@pytest.mark.parametrize(("changes", "found"), ROWS)
+def test_controller(changes: dict[str, Any], found: Found) -> None:
+    assert Kind("core/v1/replicationcontrollers").wrong(spec_changed(changes)) == found
+
+
+def test_labels_come_from_the_template() -> None:
+    made = Kind("core/v1/replicationcontrollers").existing(spec_changed({"selector": DROP}))
+    assert made["spec"]["selector"] == {"a": "b"}
+    assert made["metadata"]["labels"] == {"a": "b"}
+    assert made["spec"]["replicas"] == 1
+    assert made["status"] == {"replicas": 0}
+    assert made["metadata"]["generation"] == 1
+
+
+def test_rules_of_the_spec_are_told_twice_on_update() -> None:
+    kind = Kind("core/v1/replicationcontrollers")
+    _, found = kind.update(kind.existing(CONTROLLER), spec_changed({"replicas": -1}))
+    assert [field for field, _, _ in found] == ["spec.replicas", "spec.replicas"]
+
+
+def test_status() -> None:
+    kind = Kind("core/v1/replicationcontrollers")
+    status = {"replicas": 1, "readyReplicas": 2, "availableReplicas": 3, "observedGeneration": -1}
+    made, found = kind.update(kind.existing(CONTROLLER), {**CONTROLLER, "status": status}, "status")
+    assert made["status"] == status
+    assert found == [
+        invalid("status.observedGeneration", "-1", "must be greater than or equal to 0"),
+        invalid("status.readyReplicas", "2", "cannot be greater than status.replicas"),
+        invalid("status.availableReplicas", "3", "cannot be greater than status.replicas"),
+        invalid("status.availableReplicas", "3", "cannot be greater than readyReplicas"),
+    ]

@@ -1,0 +1,292 @@
+"""PersistentVolume and PersistentVolumeClaim: one row a rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from group_rules_support import (
+    DROP,
+    Found,
+    Kind,
+    Object,
+    changed,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
+
+MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce")
+VOLUME: Object = {
+    "spec": {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/x"},
+    }
+}
+CSI = {"driver": "d.example.com", "volumeHandle": "h"}
+TERMS: Object = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}]}
+VOLUMES: list[tuple[dict[str, Any], Found]] = [
+    ({}, []),
+    ({"accessModes": []}, [required("spec.accessModes")]),
+    (
+        {"accessModes": ["ReadWriteOncePod"]},
+        [unsupported("spec.accessModes", '"ReadWriteOncePod"', *MODES)],
+    ),
+    (
+        {"capacity": DROP},
+        [
+            required("spec.capacity"),
+            unsupported("spec.capacity", "core.ResourceList(nil)", "storage"),
+        ],
+    ),
+    (
+        {"capacity": {"storage": "-1"}},
+        [
+            invalid("spec.capacity[storage]", "-1", "must be a valid resource quantity"),
+            invalid("spec.capacity[storage]", '"-1"', "must be greater than zero"),
+        ],
+    ),
+    (
+        {"persistentVolumeReclaimPolicy": "Odd"},
+        [
+            unsupported(
+                "spec.persistentVolumeReclaimPolicy", '"Odd"', "Delete", "Recycle", "Retain"
+            )
+        ],
+    ),
+    (
+        {"nodeAffinity": {}},
+        [required("spec.nodeAffinity.required", "must specify required node constraints")],
+    ),
+    (
+        {"nodeAffinity": {"required": {"nodeSelectorTerms": []}}},
+        [
+            required(
+                "spec.nodeAffinity.required.nodeSelectorTerms",
+                "must have at least one node selector term",
+            )
+        ],
+    ),
+    ({"hostPath": DROP}, [required("spec", "must specify a volume type")]),
+    (
+        {"nfs": {"server": "s", "path": "/p"}},
+        [forbidden("spec.nfs", "may not specify more than 1 volume type")],
+    ),
+    (
+        {"hostPath": DROP, "local": {"path": "/x"}},
+        [required("spec.nodeAffinity", "Local volume requires node affinity")],
+    ),
+    ({"hostPath": DROP, "local": {"path": "/x"}, "nodeAffinity": {"required": TERMS}}, []),
+    (
+        {"hostPath.path": "/", "persistentVolumeReclaimPolicy": "Recycle"},
+        [
+            forbidden(
+                "spec.persistentVolumeReclaimPolicy",
+                "may not be 'recycle' for a hostPath mount of '/'",
+            )
+        ],
+    ),
+    ({"volumeMode": "Odd"}, [unsupported("spec.volumeMode", '"Odd"', "Block", "Filesystem")]),
+]
+
+
+def spec_changed(base: Object, changes: dict[str, Any]) -> Object:
+    return changed(base, {f"spec.{path}": value for path, value in changes.items()})
+
+
+@pytest.mark.parametrize(("changes", "found"), VOLUMES)
+def test_volume(changes: dict[str, Any], found: Found) -> None:
+    assert Kind("core/v1/persistentvolumes").wrong(spec_changed(VOLUME, changes)) == found
+
+
+def test_a_volume_starts_pending() -> None:
+    made = Kind("core/v1/persistentvolumes").existing({**VOLUME, "status": {"phase": "Bound"}})
+    assert made["status"] == {"phase": "Pending"}
+    assert made["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+
+
+def test_gated_fields_of_volumes() -> None:
+    value = spec_changed(
+        VOLUME,
+        {"hostPath": DROP, "csi": {**CSI, "nodeExpandSecretRef": {"name": "n", "namespace": "n"}}},
+    )
+    off, on = (
+        Kind("core/v1/persistentvolumes", CSINodeExpandSecret=gate).existing(value)
+        for gate in (False, True)
+    )
+    assert "nodeExpandSecretRef" not in off["spec"]["csi"]
+    assert "nodeExpandSecretRef" in on["spec"]["csi"]
+    both = spec_changed(VOLUME, {"accessModes": ["ReadWriteOncePod", "ReadWriteOnce"]})
+    assert Kind("core/v1/persistentvolumes", ReadWriteOncePod=True).wrong(both) == [
+        forbidden("spec.accessModes", "may not use ReadWriteOncePod with other access modes")
+    ]
+
+
+VOLUME_CHANGES: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
+    ({"capacity.storage": "2Gi", "accessModes": ["ReadOnlyMany"], "mountOptions": ["ro"]}, []),
+    ({"nodeAffinity": {"required": TERMS}}, []),
+    ({"hostPath.path": "/y"}, [("spec.persistentvolumesource", "Forbidden")]),
+    ({"volumeMode": "Block"}, [("volumeMode", "Invalid")]),
+    ({"accessModes": ["Odd"]}, [("spec.accessModes", "NotSupported")] * 2),
+]
+
+
+@pytest.mark.parametrize(("changes", "found"), VOLUME_CHANGES)
+def test_change_of_a_volume(changes: dict[str, Any], found: list[tuple[str, str]]) -> None:
+    kind = Kind("core/v1/persistentvolumes")
+    wrong = kind.update(kind.existing(VOLUME), spec_changed(VOLUME, changes))[1]
+    assert [(field, reason) for field, reason, _ in wrong] == found
+
+
+def test_a_secret_to_expand_with_may_come_later() -> None:
+    kind = Kind("core/v1/persistentvolumes")
+    value = spec_changed(VOLUME, {"hostPath": DROP, "csi": CSI})
+    reference = {"name": "n", "namespace": "n"}
+    later = spec_changed(value, {"csi.controllerExpandSecretRef": reference})
+    assert kind.update(kind.existing(value), later)[1] == []
+    other = spec_changed(value, {"csi.nodePublishSecretRef": reference})
+    assert kind.update(kind.existing(value), other)[1] != []
+
+
+CLAIM: Object = {
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}}
+}
+CLAIMS: list[tuple[dict[str, Any], Found]] = [
+    ({}, []),
+    ({"accessModes": []}, [required("spec.accessModes", "at least 1 access mode is required")]),
+    ({"resources": {}}, [required("spec.resources[storage]")]),
+    (
+        {"resources.requests.storage": "0"},
+        [invalid("spec.resources[storage]", '"0"', "must be greater than zero")],
+    ),
+    (
+        {"dataSourceRef": {"kind": "Odd", "name": "n"}},
+        [
+            invalid(
+                f"spec.{name}",
+                '"Odd"',
+                "must be 'PersistentVolumeClaim' when referencing the default apiGroup",
+            )
+            for name in ("dataSource", "dataSourceRef")
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "found"), CLAIMS)
+def test_claim(changes: dict[str, Any], found: Found) -> None:
+    assert Kind("core/v1/persistentvolumeclaims").wrong(spec_changed(CLAIM, changes)) == found
+
+
+SNAPSHOT = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"}
+ODD = {"apiGroup": "example.com", "kind": "Odd", "name": "o"}
+SOURCES: list[tuple[Object, Object | None, bool]] = [
+    ({"dataSource": SNAPSHOT}, SNAPSHOT, True),
+    ({"dataSourceRef": SNAPSHOT}, SNAPSHOT, True),
+    ({"dataSource": ODD}, None, True),
+    ({"dataSourceRef": ODD}, ODD, True),
+    ({"dataSource": ODD, "dataSourceRef": ODD}, ODD, True),
+    ({"dataSourceRef": SNAPSHOT}, None, False),
+]
+
+
+@pytest.mark.parametrize(("given", "kept", "gate"), SOURCES)
+def test_both_names_of_a_source_say_the_same(
+    given: Object, kept: Object | None, gate: bool
+) -> None:
+    kind = Kind("core/v1/persistentvolumeclaims", AnyVolumeDataSource=gate)
+    spec = kind.existing(spec_changed(CLAIM, given))["spec"]
+    assert (spec.get("dataSource"), spec.get("dataSourceRef")) == (kept, kept)
+
+
+SHRUNK = ("spec.resources.requests.storage", "Forbidden")
+CLAIM_CHANGES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
+    ("Pending", {"volumeName": "v"}, []),
+    ("Pending", {"resources.requests.storage": "2048Mi"}, []),
+    ("Pending", {"accessModes": ["ReadWriteMany"]}, [("spec", "Forbidden")]),
+    ("Pending", {"selector": {}}, [("spec", "Forbidden")]),
+    ("Pending", {"storageClassName": "x"}, [("spec", "Forbidden")]),
+    ("Pending", {"resources.requests.storage": "3Gi"}, [("spec", "Forbidden")]),
+    ("Pending", {"resources.requests.storage": "1Gi"}, [("spec", "Forbidden"), SHRUNK]),
+    ("Pending", {"volumeMode": "Block"}, [("spec", "Forbidden"), ("volumeMode", "Invalid")]),
+    ("Bound", {"resources.requests.storage": "3Gi"}, []),
+    ("Bound", {"resources.requests.storage": "1Gi"}, [SHRUNK]),
+    ("Bound", {"resources.limits": {"storage": "9Gi"}}, [("spec", "Forbidden")]),
+]
+
+
+@pytest.mark.parametrize(("phase", "changes", "found"), CLAIM_CHANGES)
+def test_change_of_a_claim(
+    phase: str, changes: dict[str, Any], found: list[tuple[str, str]]
+) -> None:
+    kind = Kind("core/v1/persistentvolumeclaims")
+    old = kind.existing(CLAIM)
+    old["status"] = {"phase": phase, "capacity": {"storage": "1Gi"}}
+    wrong = kind.update(old, spec_changed(CLAIM, changes))[1]
+    assert [(field, reason) for field, reason, _ in wrong] == found
+
+
+def test_a_bound_claim_keeps_its_volume() -> None:
+    kind = Kind("core/v1/persistentvolumeclaims")
+    old = kind.existing(spec_changed(CLAIM, {"volumeName": "v"}))
+    wrong = kind.update(old, spec_changed(CLAIM, {"volumeName": "w"}))[1]
+    assert [field for field, _, _ in wrong] == ["spec"]
+
+
+def test_a_class_can_move_from_the_annotation_to_the_field() -> None:
+    kind = Kind("core/v1/persistentvolumeclaims")
+    key = "volume.beta.kubernetes.io/storage-class"
+    value = {**CLAIM, "metadata": {"annotations": {key: "slow"}}}
+    old = kind.existing(value)
+    assert kind.update(old, spec_changed(value, {"storageClassName": "slow"}))[1] == []
+    assert kind.update(old, CLAIM)[1] == [
+        invalid(f"metadata.annotations[{key}]", '""', "field is immutable")
+    ]
+
+
+def test_a_claim_may_shrink_again_where_that_is_on() -> None:
+    kind = Kind("core/v1/persistentvolumeclaims", RecoverVolumeExpansionFailure=True)
+    old = kind.existing(CLAIM)
+    old["status"] = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
+    less = spec_changed(CLAIM, {"resources.requests.storage": "1536Mi"})
+    assert kind.update(old, less)[1] == []
+    least = spec_changed(CLAIM, {"resources.requests.storage": "1Gi"})
+    assert kind.update(old, least)[1] == [
+        forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
+    ]
+
+
+def test_status_of_a_claim() -> None:
+    sent: Object = {
+        **CLAIM,
+        "status": {
+            "capacity": {"storage": "-1"},
+            "resizeStatus": "Odd",
+            "allocatedResources": {"cpu": "1"},
+        },
+    }
+    off = Kind("core/v1/persistentvolumeclaims")
+    made, found = off.update(off.existing(CLAIM), sent, "status")
+    assert found == [
+        invalid("status.capacity[storage]", "-1", "must be a valid resource quantity")
+    ]
+    assert set(made["status"]) == {"capacity", "phase"}
+    on = Kind("core/v1/persistentvolumeclaims", RecoverVolumeExpansionFailure=True)
+    _, found = on.update(on.existing(CLAIM), sent, "status")
+    assert [field for field, _, _ in found] == [
+        "status.capacity[storage]",
+        "status.resizeStatus",
+        "status.allocatedResources",
+    ]
+
+
+def test_parts_of_bytes_are_pointed_out() -> None:
+    kind = Kind("core/v1/persistentvolumeclaims")
+    made = kind.existing(spec_changed(CLAIM, {"resources.requests.storage": "1500m"}))
+    kind.behaviour.warnings(made, None, kind.context)
+    assert kind.context.warnings == [
+        'spec.resources.requests[storage]: fractional byte value "1500m" is invalid, must be an'
+        " integer"
+    ]
