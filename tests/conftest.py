@@ -1,4 +1,4 @@
-"""Servers for tests: one a dialect and worker process, and fresh ones where a test needs its own."""
+"""Servers for tests: one a dialect and worker, and fresh ones where a test needs its own."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
 from fairlead.authentication.keys import public_key
 
 Result = TypeVar("Result")
@@ -53,9 +54,7 @@ def eventually(check: Callable[[], Any], timeout: float = 10.0) -> Any:
 class FakeRequest:
     """What authentication sees of a request."""
 
-    def __init__(
-        self, *headers: tuple[str, str], certificates: tuple[bytes, ...] = ()
-    ) -> None:
+    def __init__(self, *headers: tuple[str, str], certificates: tuple[bytes, ...] = ()) -> None:
         self.raw_headers = [(name.lower().encode(), value.encode()) for name, value in headers]
         self.scope = {"extensions": {"tls": {"certificates": certificates}}}
         self.warnings: list[str] = []

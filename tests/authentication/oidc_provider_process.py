@@ -1,6 +1,6 @@
 """An OpenID Connect provider: serves the documents of a directory over TLS.
 
-    oidc_provider_process.py PORT CERTIFICATE KEY DIRECTORY
+oidc_provider_process.py PORT CERTIFICATE KEY DIRECTORY
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from authn_support import (
     token_of,
 )
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
 from fairlead.authentication.account_tokens import IssuerDocuments, TokenIssuer
 from fairlead.authentication.bearer import Grant
 from fairlead.authentication.chain import Rejected

@@ -248,40 +248,42 @@ class TestBootstrapTokens:
         assert refused(user.get("/api"))
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("certificates")
+
+
+@pytest.fixture(scope="module")
+def clients(place: Path) -> Certificate:
+    return make_ca(place, "clients")
+
+
+@pytest.fixture(scope="module")
+def proxies(place: Path) -> Certificate:
+    return make_ca(place, "proxies")
+
+
+@pytest.fixture(scope="module")
+def guarded(place: Path, clients: Certificate, proxies: Certificate) -> Iterator[ServerProcess]:
+    bundle = place / "bundle.crt"
+    bundle.write_text(clients.pem)
+    made = ServerProcess(
+        place,
+        "kubernetes",
+        (
+            *("--client-ca-file", str(bundle)),
+            *("--requestheader-client-ca-file", str(proxies.files[0])),
+            *("--requestheader-username-headers", "X-Remote-User"),
+            *("--requestheader-group-headers", "X-Remote-Group"),
+            *("--requestheader-extra-headers-prefix", "X-Remote-Extra-"),
+            *("--requestheader-allowed-names", "front"),
+        ),
+    ).start()
+    yield made
+    made.stop()
+
+
 class TestCertificates:
-    @pytest.fixture(scope="class")
-    def place(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        return tmp_path_factory.mktemp("certificates")
-
-    @pytest.fixture(scope="class")
-    def clients(self, place: Path) -> Certificate:
-        return make_ca(place, "clients")
-
-    @pytest.fixture(scope="class")
-    def proxies(self, place: Path) -> Certificate:
-        return make_ca(place, "proxies")
-
-    @pytest.fixture(scope="class")
-    def guarded(
-        self, place: Path, clients: Certificate, proxies: Certificate
-    ) -> Iterator[ServerProcess]:
-        bundle = place / "bundle.crt"
-        bundle.write_text(clients.pem)
-        made = ServerProcess(
-            place,
-            "kubernetes",
-            (
-                *("--client-ca-file", str(bundle)),
-                *("--requestheader-client-ca-file", str(proxies.files[0])),
-                *("--requestheader-username-headers", "X-Remote-User"),
-                *("--requestheader-group-headers", "X-Remote-Group"),
-                *("--requestheader-extra-headers-prefix", "X-Remote-Extra-"),
-                *("--requestheader-allowed-names", "front"),
-            ),
-        ).start()
-        yield made
-        made.stop()
-
     def user_of(self, guarded: ServerProcess, certificate: Certificate) -> str:
         return str(who_is(guarded.client(None, certificate.files)))
 
@@ -405,9 +407,7 @@ class TestOthers:
             time.sleep(1.1)
             rotated = server.client(provider.token("two", hd="example.com"))
             assert rotated.get("/healthz").status == 200
-            brief = server.client(
-                provider.token("two", hd="example.com", exp=time.time() + 1)
-            )
+            brief = server.client(provider.token("two", hd="example.com", exp=time.time() + 1))
             assert brief.get("/healthz").status == 200
             time.sleep(1.1)
             assert refused(brief.get("/healthz"))

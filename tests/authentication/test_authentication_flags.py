@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from authn_support import FakeRequest, ec_key, make_ca, pem_of, public_pem_of, rsa_key, run
+
 from fairlead.authentication.factory import (
     Authentication,
     AuthenticationError,
@@ -134,9 +135,7 @@ def test_bad_settings(setup: Setup, flags: list[str], message: str) -> None:
         (["--anonymous-auth"], ("RBAC", "AlwaysAllow"), False),
     ],
 )
-def test_anonymous(
-    setup: Setup, flags: list[str], modes: tuple[str, ...], anonymous: bool
-) -> None:
+def test_anonymous(setup: Setup, flags: list[str], modes: tuple[str, ...], anonymous: bool) -> None:
     authenticator = setup.build(*flags, modes=modes).authenticator
     if anonymous:
         assert run(authenticator.authenticate(FakeRequest())) is ANONYMOUS

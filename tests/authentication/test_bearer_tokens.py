@@ -7,6 +7,7 @@ from math import inf
 
 import pytest
 from authn_support import FakeRequest, bearer, run
+
 from fairlead.authentication.bearer import (
     Audiences,
     BearerTokens,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from authn_support import run
+
 from fairlead.authentication.bearer import Grant
 from fairlead.authentication.bootstrap_tokens import BootstrapTokens
 from fairlead.dialect import CLUSTER, KUBERNETES

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from authn_support import SERVER, Certificate, FakeRequest, make_ca, make_certificate, run
+
 from fairlead.authentication.authorities import Authorities, AuthorityError, Untrusted
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.client_certificates import ClientCertificates

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from authn_support import run
+
 from fairlead.authentication.impersonation import asks_to_impersonate, impersonate
 from fairlead.authentication.user import User
 from fairlead.dialect import KUBERNETES
@@ -122,9 +123,7 @@ def test_what_only_looks_like_a_service_account_is_a_user(name: str) -> None:
         ("system:anonymous", ["system:unauthenticated"], ("system:unauthenticated",)),
     ],
 )
-def test_group_of_authentication(
-    name: str, groups: list[str], expected: tuple[str, ...]
-) -> None:
+def test_group_of_authentication(name: str, groups: list[str], expected: tuple[str, ...]) -> None:
     headers = [("Impersonate-Group", group) for group in groups]
     assert Caller().become(("Impersonate-User", name), *headers).groups == expected
 

@@ -20,6 +20,7 @@ from authn_support import (
     signed_with_public_key,
     token_of,
 )
+
 from fairlead.authentication import oidc_provider
 from fairlead.authentication.bearer import Grant
 from fairlead.authentication.chain import Rejected

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from authn_support import bearer, run
+
 from fairlead.authentication.bearer import BearerTokens
 from fairlead.authentication.token_file import StaticTokens, TokenFileError, read_token_file
 from fairlead.authentication.user import User
@@ -37,9 +38,7 @@ def test_groups_stand_in_one_quoted_column(tmp_path: Path) -> None:
         ("se cret,jane,1\n", "line 1: the token cannot stand in a header"),
     ],
 )
-def test_bad_lines_are_named_without_their_token(
-    tmp_path: Path, text: str, message: str
-) -> None:
+def test_bad_lines_are_named_without_their_token(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(TokenFileError) as caught:
         read(tmp_path, text)
     assert message in str(caught.value)
@@ -47,7 +46,7 @@ def test_bad_lines_are_named_without_their_token(
 
 
 def test_unreadable_file(tmp_path: Path) -> None:
-    with pytest.raises(TokenFileError, match="cannot read the token file .*none"):
+    with pytest.raises(TokenFileError, match=r"cannot read the token file .*none"):
         read_token_file(tmp_path / "none")
 
 

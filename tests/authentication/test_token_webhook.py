@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from authn_support import Certificate, JsonServer, make_ca, make_certificate, run
+
 from fairlead.authentication.bearer import Grant
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.user import User

@@ -20,6 +20,7 @@ from fairlead.authorization.rbac import (
 )
 from fairlead.authorization.reconciliation import reconcile_bootstrap_objects
 from fairlead.dialect import CLUSTER, DIALECTS, KUBERNETES
+from fairlead.errors import ResourceRef, already_exists
 
 Object = dict[str, Any]
 
@@ -156,6 +157,19 @@ def test_a_binding_to_another_role_is_made_again(fresh: Objects) -> None:
     found = fresh.find(CLUSTER_ROLE_BINDINGS, "", "system:basic-user")
     assert found is not None
     assert found["roleRef"]["name"] == "system:basic-user"
+
+
+def test_another_server_at_the_same_work() -> None:
+    """Somebody else creates first: the object is found then, and nothing is wrong."""
+
+    class Contested(Objects):
+        async def create(self, key: str, value: Object) -> None:
+            if self.find(key, value["metadata"].get("namespace", ""), value["metadata"]["name"]):
+                raise AssertionError("created twice")
+            self.put(key, value)
+            raise already_exists(ResourceRef("", key, value["metadata"]["name"]))
+
+    assert reconcile(Contested()) == 119
 
 
 def test_rules_of_aggregated_roles_are_not_touched(fresh: Objects) -> None:

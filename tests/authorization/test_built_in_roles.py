@@ -139,7 +139,5 @@ SCHEDULER = user("system:kube-scheduler", "system:authenticated")
         (user("system:node:n", "system:nodes"), "get", "pods", False),
     ],
 )
-def test_bootstrap_bindings(
-    world: World, who: object, verb: str, what: str, allowed: bool
-) -> None:
+def test_bootstrap_bindings(world: World, who: object, verb: str, what: str, allowed: bool) -> None:
     assert world.rbac.decide(ask(who, verb, what)).allowed is allowed  # type: ignore[arg-type]

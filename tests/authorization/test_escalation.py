@@ -34,7 +34,9 @@ class Guarded(World):
         ref = ResourceRef(GROUP, "roles", "new")
         return self._refused(self.guard.check_role(ALICE, ref, "ns", value, old))
 
-    def write_binding(self, kind: str, name: str, who: Any = ALICE, old: Object | None = None) -> str:
+    def write_binding(
+        self, kind: str, name: str, who: Any = ALICE, old: Object | None = None
+    ) -> str:
         role = {"apiGroup": GROUP, "kind": kind, "name": name}
         value = {"metadata": {"name": "new"}, "roleRef": role, "subjects": [subject("user:bob")]}
         ref = ResourceRef(GROUP, "rolebindings", "new")

@@ -145,7 +145,8 @@ def test_a_refused_creation_gives_only_the_reason() -> None:
         ("", "at least one authorization-mode must be passed"),
         ("RBAC,Foo", 'authorization-mode "Foo" is not a valid mode'),
         ("rbac", 'authorization-mode "rbac" is not a valid mode'),
-        ("RBAC,Node,RBAC", 'authorization-mode ["RBAC" "Node" "RBAC"] has mode specified more than once'),
+        ("RBAC,Node,RBAC",
+         'authorization-mode ["RBAC" "Node" "RBAC"] has mode specified more than once'),
     ],
 )  # fmt: skip
 def test_bad_modes(text: str, error: str) -> None:
@@ -163,8 +164,10 @@ def test_modes_keep_their_order() -> None:
     [
         ("ABAC", False, False, "authorization-mode ABAC's authorization policy file not passed"),
         ("RBAC", True, False, "cannot specify --authorization-policy-file without mode ABAC"),
-        ("Webhook", False, False, "authorization-mode Webhook's authorization config file not passed"),
-        ("RBAC", False, True, "cannot specify --authorization-webhook-config-file without mode Webhook"),
+        ("Webhook", False, False,
+         "authorization-mode Webhook's authorization config file not passed"),
+        ("RBAC", False, True,
+         "cannot specify --authorization-webhook-config-file without mode Webhook"),
     ],
 )  # fmt: skip
 def test_files_and_modes_go_together(mode: str, policy: bool, webhook: bool, error: str) -> None:
@@ -180,6 +183,7 @@ def policies(path: Path, *specs: Object) -> Abac:
     return Abac(read_policy_file(path, KUBERNETES))
 
 
+PODS_IN_X = {"user": "alice", "namespace": "x", "resource": "pods"}
 EVERYTHING = {"namespace": "*", "resource": "*", "apiGroup": "*"}
 
 
@@ -195,10 +199,10 @@ EVERYTHING = {"namespace": "*", "resource": "*", "apiGroup": "*"}
         (EVERYTHING, ALICE, "get", "pods", "x", False),
         ({"user": "alice", "readonly": True, **EVERYTHING}, ALICE, "watch", "pods", "x", True),
         ({"user": "alice", "readonly": True, **EVERYTHING}, ALICE, "create", "pods", "x", False),
-        ({"user": "alice", "namespace": "x", "resource": "pods"}, ALICE, "get", "pods", "x", True),
-        ({"user": "alice", "namespace": "x", "resource": "pods"}, ALICE, "get", "pods/log", "x", True),
-        ({"user": "alice", "namespace": "x", "resource": "pods"}, ALICE, "get", "pods", "y", False),
-        ({"user": "alice", "namespace": "x", "resource": "pods"}, ALICE, "get", "apps:pods", "x", False),
+        (PODS_IN_X, ALICE, "get", "pods", "x", True),
+        (PODS_IN_X, ALICE, "get", "pods/log", "x", True),
+        (PODS_IN_X, ALICE, "get", "pods", "y", False),
+        (PODS_IN_X, ALICE, "get", "apps:pods", "x", False),
         ({"user": "alice", **EVERYTHING}, ALICE, "get", "/healthz", "", False),
         ({"user": "alice", "nonResourcePath": "*"}, ALICE, "get", "/healthz", "", True),
         ({"user": "alice", "nonResourcePath": "/a/*"}, ALICE, "get", "/a/b", "", True),

@@ -9,7 +9,12 @@ import pytest
 from authorization_support import Objects, ask, user
 
 from fairlead.authorization.node import Node, node_name
-from fairlead.authorization.node_graph import PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS, NodeGraph
+from fairlead.authorization.node_graph import (
+    PERSISTENT_VOLUMES,
+    PODS,
+    VOLUME_ATTACHMENTS,
+    NodeGraph,
+)
 from fairlead.dialect import KUBERNETES
 
 Object = dict[str, Any]
@@ -231,12 +236,14 @@ OWN = "can only get, create, update, patch, or delete a"
         ("list", "configmaps", "", "", "can only read namespaced object of this type"),
         ("update", "configmaps", "ns", "c", "can only read resources of this type"),
         ("get", "secrets/status", "ns", "c", "cannot read subresource"),
-        ("list", "persistentvolumeclaims", "ns", "", "can only get individual resources of this type"),
+        ("list", "persistentvolumeclaims", "ns", "",
+         "can only get individual resources of this type"),
         ("get", "persistentvolumeclaims/status", "ns", "c", "can only get/update/patch this type"),
         ("patch", "persistentvolumeclaims/status", "ns", "c", UNRELATED),
         ("get", "persistentvolumes", "", "v", UNRELATED),
         ("get", "storage.k8s.io:volumeattachments", "", "v", UNRELATED),
-        ("get", "serviceaccounts", "ns", "a", "can only create tokens for individual service accounts"),
+        ("get", "serviceaccounts", "ns", "a",
+         "can only create tokens for individual service accounts"),
         ("create", "serviceaccounts", "ns", "a",
          "can only create token subresource of service account"),
         ("create", "serviceaccounts/token", "ns", "a", UNRELATED),
@@ -246,7 +253,8 @@ OWN = "can only get, create, update, patch, or delete a"
         ("get", "coordination.k8s.io:leases", "kube-node-lease", "n2",
          "can only access node lease with the same name as the requesting node"),
         ("watch", "storage.k8s.io:csinodes", "", "n1", f"{OWN} CSINode"),
-        ("get", "storage.k8s.io:csinodes/status", "", "n1", "cannot authorize CSINode subresources"),
+        ("get", "storage.k8s.io:csinodes/status", "", "n1",
+         "cannot authorize CSINode subresources"),
         ("get", "storage.k8s.io:csinodes", "", "n2",
          "can only access CSINode with the same name as the requesting node"),
         ("delete", "nodes", "", "n1", ""),

@@ -34,7 +34,13 @@ ALICE = user("alice", "dev", "system:authenticated")
         (rule("core", "configmaps", "list", "a b"), "list", "configmaps", "", False),
         (rule("core", "configmaps", "list", "a b"), "list", "configmaps", "b", True),
         (rule("core", "configmaps", "create", "a b"), "create", "configmaps", "", False),
-        (rule("core", "userextras/a.b/c", "impersonate"), "impersonate", "userextras/a.b/c", "v", True),
+        (
+            rule("core", "userextras/a.b/c", "impersonate"),
+            "impersonate",
+            "userextras/a.b/c",
+            "v",
+            True,
+        ),
         (rule("core", "*", "*"), "get", "/healthz", "", False),
         (paths("/healthz /version/", "get"), "get", "/healthz", "", True),
         (paths("/healthz", "get"), "post", "/healthz", "", False),
@@ -186,7 +192,9 @@ def test_what_exists_before_following_counts() -> None:
 def test_rules_for_a_user() -> None:
     world = World()
     world.role("r", rule("core", "pods", "get list"), paths("/x", "get"))
-    world.role("s", rule("core", "pods", "get"), rule("core", "secrets", "get", "a"), namespace="ns")
+    world.role(
+        "s", rule("core", "pods", "get"), rule("core", "secrets", "get", "a"), namespace="ns"
+    )
     world.bind("b", "r", "user:alice", "group:dev")
     world.bind("c", "s", "group:dev", namespace="ns")
     world.bind("d", "none", "group:dev", namespace="ns")

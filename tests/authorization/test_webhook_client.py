@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 import ssl
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from answering import Answering
 
 from fairlead.server.certificates import Pki, ensure_pki
 from fairlead.webhooks import client as client_module
@@ -56,7 +54,8 @@ def test_all_fields(tmp_path: Path) -> None:
         config(
             {"server": "https://s/x", "certificate-authority": "ca", "tls-server-name": "n",
              "proxy-url": "http://p"},
-            {"client-certificate": str(tmp_path / "crt"), "client-key": "key", "tokenFile": "token"},
+            {"client-certificate": str(tmp_path / "crt"), "client-key": "key",
+             "tokenFile": "token"},
         ),
     )  # fmt: skip
     assert (found.server, found.server_name, found.proxy) == ("https://s/x", "n", "http://p")
@@ -104,40 +103,6 @@ def test_what_cannot_be_used(tmp_path: Path, value: Any, error: str) -> None:
 def test_a_missing_file() -> None:
     with pytest.raises(ClientConfigError, match="cannot read /no/such"):
         load_client_config(Path("/no/such"))
-
-
-class Answering:
-    """A server that gives the answers it was told, in turn, and keeps what it was sent."""
-
-    def __init__(self, context: ssl.SSLContext | None = None) -> None:
-        outer = self
-        self.answers: list[tuple[int, bytes]] = []
-        self.seen: list[tuple[dict[str, str], Any]] = []
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                outer.seen.append((headers, json.loads(body)))
-                code, content = outer.answers.pop(0)
-                self.send_response(code)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *arguments: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        if context is not None:
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self.port = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
 
 @pytest.fixture

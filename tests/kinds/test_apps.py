@@ -16,7 +16,7 @@ from group_rules_support import (
     unsupported,
 )
 
-from fairlead.dialect import CLUSTER
+from fairlead.dialect import CLUSTER, KUBERNETES
 from fairlead.errors import StatusError
 from fairlead.kinds.rules import NON_NEGATIVE, PERCENT_ERROR
 
@@ -56,7 +56,9 @@ def number(value: int | str) -> str:
 
 
 def mismatch(labels: str) -> tuple[str, str, str]:
-    return invalid(LABELS, f"map[string]string{labels}", "`selector` does not match template `labels`")
+    return invalid(
+        LABELS, f"map[string]string{labels}", "`selector` does not match template `labels`"
+    )
 
 
 COMMON: list[tuple[Changes, Found]] = [
@@ -200,7 +202,9 @@ def test_deployment_status_update_keeps_labels_and_spec() -> None:
     assert "paused" not in new["spec"]
 
 
-@pytest.mark.parametrize("key", ["apps/v1/deployments", "apps/v1/replicasets", "apps/v1/daemonsets"])
+@pytest.mark.parametrize(
+    "key", ["apps/v1/deployments", "apps/v1/replicasets", "apps/v1/daemonsets"]
+)
 @pytest.mark.parametrize(
     ("wanted", "shown"),
     [
@@ -212,7 +216,9 @@ def test_selector_is_immutable(key: str, wanted: Object, shown: str) -> None:
     kind = Kind(key)
     labels = wanted["matchLabels"]
     value = changed(WORK, {"spec.selector": wanted, LABELS: labels})
-    assert kind.update(kind.existing(WORK), value)[1] == [invalid("spec.selector", shown, IMMUTABLE)]
+    assert kind.update(kind.existing(WORK), value)[1] == [
+        invalid("spec.selector", shown, IMMUTABLE)
+    ]
 
 
 def test_removed_selector_is_a_change() -> None:
@@ -321,7 +327,7 @@ def test_daemon_set_counts_template_changes() -> None:
 
 def test_daemon_set_with_an_unreadable_count() -> None:
     value = {**WORK, "metadata": {"annotations": {TEMPLATE_GENERATION: "x"}}}
-    with pytest.raises(StatusError, match="strconv.ParseInt"):
+    with pytest.raises(StatusError, match=r"strconv\.ParseInt"):
         Kind("apps/v1/daemonsets").create(value)
 
 
@@ -342,11 +348,7 @@ STEPS = f"{UPDATE}.rollingUpdate"
         ),
         (
             {"spec.podManagementPolicy": "X"},
-            [
-                invalid(
-                    "spec.podManagementPolicy", '"X"', "must be 'OrderedReady' or 'Parallel'"
-                )
-            ],
+            [invalid("spec.podManagementPolicy", '"X"', "must be 'OrderedReady' or 'Parallel'")],
         ),
         (
             {UPDATE: {"type": "OnDelete", "rollingUpdate": {"partition": 1}}},
@@ -450,7 +452,7 @@ def test_stateful_set_drops_what_is_off() -> None:
 )
 def test_stateful_set_with_its_features_on(changes: Changes, causes: Found) -> None:
     gates = {"MaxUnavailableStatefulSet": True, "StatefulSetAutoDeletePVC": True}
-    assert Kind("apps/v1/statefulsets", **gates).wrong(changed(SET, changes)) == causes
+    assert Kind("apps/v1/statefulsets", KUBERNETES, **gates).wrong(changed(SET, changes)) == causes
 
 
 def test_claims_of_a_stateful_set() -> None:
@@ -517,10 +519,12 @@ def _negative(*names: str) -> Found:
         (
             "deployments",
             {"replicas": -1, "observedGeneration": -1, "unavailableReplicas": -1},
-            [*_negative("observedGeneration", "replicas", "unavailableReplicas"),
-             invalid("status.updatedReplicas", "0", MORE),
-             invalid("status.readyReplicas", "0", MORE),
-             invalid("status.availableReplicas", "0", MORE)],
+            [
+                *_negative("observedGeneration", "replicas", "unavailableReplicas"),
+                invalid("status.updatedReplicas", "0", MORE),
+                invalid("status.readyReplicas", "0", MORE),
+                invalid("status.availableReplicas", "0", MORE),
+            ],
         ),
         (
             "replicasets",

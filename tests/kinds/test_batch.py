@@ -18,6 +18,7 @@ from group_rules_support import (
     unsupported,
 )
 
+from fairlead.dialect import KUBERNETES
 from fairlead.kinds.rules import NON_NEGATIVE
 from fairlead.schema.names import label_value
 
@@ -42,7 +43,7 @@ def selector(labels: str) -> str:
 
 
 def jobs(**gates: bool) -> Kind:
-    return Kind("batch/v1/jobs", **gates)
+    return Kind("batch/v1/jobs", KUBERNETES, **gates)
 
 
 @pytest.mark.parametrize(
@@ -349,7 +350,7 @@ ZONE = "spec.timeZone"
 
 
 def crons(**gates: bool) -> Kind:
-    return Kind("batch/v1/cronjobs", **gates)
+    return Kind("batch/v1/cronjobs", KUBERNETES, **gates)
 
 
 @pytest.mark.parametrize(
@@ -359,11 +360,7 @@ def crons(**gates: bool) -> Kind:
         ({"spec.schedule": ""}, [required("spec.schedule")]),
         (
             {"spec.schedule": "* * *"},
-            [
-                invalid(
-                    "spec.schedule", '"* * *"', "expected exactly 5 fields, found 3: [* * *]"
-                )
-            ],
+            [invalid("spec.schedule", '"* * *"', "expected exactly 5 fields, found 3: [* * *]")],
         ),
         (
             {"spec.schedule": "TZ=UTC 0 0 * * *", ZONE: "UTC"},
@@ -424,11 +421,7 @@ def crons(**gates: bool) -> Kind:
         ),
         (
             {f"{WORK}.template.spec.restartPolicy": "Always"},
-            [
-                required(
-                    f"{WORK}.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"'
-                )
-            ],
+            [required(f"{WORK}.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')],
         ),
     ],
 )

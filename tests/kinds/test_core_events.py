@@ -152,5 +152,3 @@ def test_the_events_group_renames() -> None:
     again = decoder(kind.resource.stored_struct)(deepcopy(kept), [])
     assert again == kept
     assert from_stored(kind.resource, kept) == decoded
-
-

@@ -268,11 +268,7 @@ SUBSETS: list[tuple[Object, Found]] = [
     ),
     (
         {"addresses": [{"ip": "0.0.0.0"}]},
-        [
-            invalid(
-                "subsets[0].addresses[0].ip", '"0.0.0.0"', "may not be unspecified (0.0.0.0)"
-            )
-        ],
+        [invalid("subsets[0].addresses[0].ip", '"0.0.0.0"', "may not be unspecified (0.0.0.0)")],
     ),
     (
         {"addresses": [{"ip": "169.254.1.1"}, {"ip": "224.0.0.1"}]},

@@ -82,9 +82,7 @@ def test_what_is_assigned_stays() -> None:
     old = kind.existing({"spec": {"podCIDR": "10.0.0.0/24", "providerID": "a://b"}})
     _, found = kind.update(old, {"spec": {"podCIDR": "10.1.0.0/24", "providerID": "a://c"}})
     assert found == [
-        forbidden(
-            "spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'
-        ),
+        forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'),
         forbidden(
             "spec.providerID", 'node updates may not change providerID except from "" to valid'
         ),

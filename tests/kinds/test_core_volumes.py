@@ -50,11 +50,7 @@ VOLUMES: list[tuple[dict[str, Any], Found]] = [
     ),
     (
         {"persistentVolumeReclaimPolicy": "Odd"},
-        [
-            unsupported(
-                "spec.persistentVolumeReclaimPolicy", '"Odd"', "Delete", "Recycle", "Retain"
-            )
-        ],
+        [unsupported("spec.persistentVolumeReclaimPolicy", '"Odd"', "Delete", "Recycle", "Retain")],
     ),
     (
         {"nodeAffinity": {}},
@@ -269,9 +265,7 @@ def test_status_of_a_claim() -> None:
     }
     off = Kind("core/v1/persistentvolumeclaims")
     made, found = off.update(off.existing(CLAIM), sent, "status")
-    assert found == [
-        invalid("status.capacity[storage]", "-1", "must be a valid resource quantity")
-    ]
+    assert found == [invalid("status.capacity[storage]", "-1", "must be a valid resource quantity")]
     assert set(made["status"]) == {"capacity", "phase"}
     on = Kind("core/v1/persistentvolumeclaims", RecoverVolumeExpansionFailure=True)
     _, found = on.update(on.existing(CLAIM), sent, "status")

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 from fairlead.dialect import DIALECTS, Dialect
-
 from support.client import ADMIN_TOKEN, Client
 
 TOKENS = {

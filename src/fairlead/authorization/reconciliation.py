@@ -10,8 +10,11 @@ from fairlead.authorization.bootstrap import autoupdate_annotation, bootstrap_ob
 from fairlead.authorization.coverage import missing_atoms
 from fairlead.authorization.rbac import CLUSTER_ROLES, ROLES
 from fairlead.dialect import Dialect
+from fairlead.errors import StatusError
 
 Object = dict[str, Any]
+
+_ATTEMPTS = 3
 
 
 class Objects(Protocol):
@@ -40,6 +43,17 @@ async def reconcile_bootstrap_objects(dialect: Dialect, objects: Objects) -> Non
 
 
 async def _reconcile(dialect: Dialect, objects: Objects, key: str, wanted: Object) -> None:
+    """Another server may be at the same work: look again after a conflict."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return await _reconcile_once(dialect, objects, key, deepcopy(wanted))
+        except StatusError as error:
+            if error.code != 409:
+                raise
+    await _reconcile_once(dialect, objects, key, wanted)
+
+
+async def _reconcile_once(dialect: Dialect, objects: Objects, key: str, wanted: Object) -> None:
     metadata = wanted["metadata"]
     namespace, name = metadata.get("namespace", ""), metadata["name"]
     found = objects.find(key, namespace, name)

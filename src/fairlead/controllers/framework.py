@@ -8,7 +8,10 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from fairlead.authentication.account_names import account_groups, account_user_name
+from fairlead.authentication.user import User, with_authenticated_group
 from fairlead.controllers.queue import WorkQueue
+from fairlead.dialect import Dialect
 from fairlead.endpoints.api import Api
 from fairlead.errors import StatusError
 from fairlead.storage.entry import Entry
@@ -32,6 +35,13 @@ class Controller(Protocol):
     async def sync(self, key: str) -> float | None: ...
 
 
+def controller_user(dialect: Dialect, name: str) -> User:
+    """The user that a controller acts as: a service account of the system namespace."""
+    namespace = dialect.system_namespace
+    groups = account_groups(namespace)
+    return with_authenticated_group(User(account_user_name(namespace, name), "", groups))
+
+
 class Controllers:
     """Runs controllers on the watch cache of a server."""
 
@@ -46,10 +56,10 @@ class Controllers:
                 self._follow(resource, keys, queue)
 
     def _follow(self, resource: str, keys: Keys, queue: WorkQueue[str]) -> None:
-        try:
-            collection = self._api.collection(self._api.resources.named(resource))
-        except KeyError:
-            return  # switched off by --runtime-config
+        resources = self._api.resources
+        if not resources.serves(resource):
+            return
+        collection = self._api.collection(resources.named(resource))
 
         def listen(entry: Entry) -> None:
             for key in keys(entry):

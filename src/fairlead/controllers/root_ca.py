@@ -7,10 +7,10 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from fairlead.controllers.client import Client
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import NAMESPACES, is_alive, name_of
 from fairlead.dialect import Dialect
+from fairlead.endpoints.objects import Objects
 from fairlead.errors import StatusError
 from fairlead.storage.entry import Entry
 
@@ -37,8 +37,8 @@ class RootCaPublisher:
     name = "root-ca-cert-publisher"
     workers = 2
 
-    def __init__(self, client: Client, dialect: Dialect, ca_file: Path) -> None:
-        self._client = client
+    def __init__(self, objects: Objects, dialect: Dialect, ca_file: Path) -> None:
+        self._objects = objects
         self._name = dialect.ca_config_map
         self._annotation = dialect.label("@/description")
         self._description = ca_description(dialect)
@@ -51,15 +51,15 @@ class RootCaPublisher:
         return (entry.namespace,) if entry.name == self._name else ()
 
     async def sync(self, key: str) -> None:
-        client = self._client
-        if not is_alive(client.get(NAMESPACES, "", key)):
+        objects = self._objects
+        if not is_alive(objects.find(NAMESPACES, "", key)):
             return
-        current = client.get(CONFIG_MAPS, key, self._name)
+        current = objects.find(CONFIG_MAPS, key, self._name)
         try:
             if current is None:
-                await client.create(CONFIG_MAPS, self._wanted(key))
+                await objects.create(CONFIG_MAPS, self._wanted(key))
             elif not self._is_right(current):
-                await client.update(CONFIG_MAPS, self._corrected(current))
+                await objects.replace(CONFIG_MAPS, self._corrected(current))
         except StatusError as error:
             if error.reason not in ("AlreadyExists", "NotFound"):
                 raise

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from fairlead.authentication.service_accounts import ACCOUNTS
-from fairlead.controllers.client import Client
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import NAMESPACES, is_alive, name_of
+from fairlead.endpoints.objects import Objects
 from fairlead.errors import StatusError
 from fairlead.storage.entry import Entry
 
@@ -20,20 +20,20 @@ class DefaultServiceAccounts:
     name = "service-account-controller"
     workers = 2
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
 
     def follows(self) -> Mapping[str, Keys]:
         return {NAMESPACES: name_of, ACCOUNTS: _namespace_of_lost}
 
     async def sync(self, key: str) -> None:
-        client = self._client
-        if not is_alive(client.get(NAMESPACES, "", key)):
+        objects = self._objects
+        if not is_alive(objects.find(NAMESPACES, "", key)):
             return
-        if client.get(ACCOUNTS, key, DEFAULT) is not None:
+        if objects.find(ACCOUNTS, key, DEFAULT) is not None:
             return
         try:
-            await client.create(ACCOUNTS, {"metadata": {"name": DEFAULT, "namespace": key}})
+            await objects.create(ACCOUNTS, {"metadata": {"name": DEFAULT, "namespace": key}})
         except StatusError as error:
             if error.reason not in ("AlreadyExists", "NotFound"):
                 raise

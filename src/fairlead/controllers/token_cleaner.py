@@ -8,9 +8,10 @@ from time import time
 
 from fairlead.authentication.bootstrap_tokens import expiry
 from fairlead.authentication.service_accounts import SECRETS
-from fairlead.controllers.client import Client
 from fairlead.controllers.framework import Keys
 from fairlead.dialect import Dialect
+from fairlead.endpoints.objects import Objects
+from fairlead.endpoints.parameters import DeleteOptions
 from fairlead.storage.entry import Entry
 
 _LONGEST_NAP = 24 * 3600.0
@@ -22,8 +23,8 @@ class TokenCleaner:
     name = "token-cleaner"
     workers = 1
 
-    def __init__(self, client: Client, dialect: Dialect) -> None:
-        self._client = client
+    def __init__(self, objects: Objects, dialect: Dialect) -> None:
+        self._objects = objects
         self._namespace = dialect.system_namespace
         self._type = dialect.label("bootstrap.@/token")
 
@@ -36,7 +37,7 @@ class TokenCleaner:
         return (entry.name,) if entry.fields.get("type") == self._type else ()
 
     async def sync(self, key: str) -> float | None:
-        secret = self._client.get(SECRETS, self._namespace, key)
+        secret = self._objects.find(SECRETS, self._namespace, key)
         if secret is None or secret.get("type") != self._type:
             return None
         left = expiry(secret) - time()
@@ -44,5 +45,6 @@ class TokenCleaner:
             return None
         if left > 0:
             return min(left, _LONGEST_NAP)
-        await self._client.delete(SECRETS, self._namespace, key, secret["metadata"]["uid"])
+        options = DeleteOptions(uid=secret["metadata"]["uid"])
+        await self._objects.delete(SECRETS, self._namespace, key, options)
         return None

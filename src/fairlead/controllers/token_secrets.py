@@ -10,9 +10,10 @@ from typing import Any
 
 from fairlead.authentication.account_tokens import TokenIssuer
 from fairlead.authentication.service_accounts import ACCOUNTS, SECRETS
-from fairlead.controllers.client import Client
 from fairlead.controllers.framework import Keys
 from fairlead.dialect import Dialect
+from fairlead.endpoints.objects import Objects
+from fairlead.endpoints.parameters import DeleteOptions
 from fairlead.errors import StatusError
 from fairlead.storage.entry import Entry
 
@@ -24,9 +25,9 @@ class TokenSecrets:
     workers = 2
 
     def __init__(
-        self, client: Client, dialect: Dialect, issuer: TokenIssuer, ca_file: Path
+        self, objects: Objects, dialect: Dialect, issuer: TokenIssuer, ca_file: Path
     ) -> None:
-        self._client = client
+        self._objects = objects
         self._issuer = issuer
         self._type = dialect.label("@/service-account-token")
         self._name_annotation = dialect.label("@/service-account.name")
@@ -46,12 +47,12 @@ class TokenSecrets:
         """The tokens of an account that is gone; of a new one, to which old ones do not belong."""
         if not entry.deleted and entry.existed_before:
             return ()
-        found = self._client.entries(SECRETS, entry.namespace)
+        found = self._objects.collection(SECRETS).current(entry.namespace)
         return [secret.key for secret in found if self._is_token(secret)]
 
     async def sync(self, key: str) -> None:
         namespace, _, name = key.partition("/")
-        secret = self._client.get(SECRETS, namespace, name)
+        secret = self._objects.find(SECRETS, namespace, name)
         if secret is None or secret["metadata"].get("deletionTimestamp"):
             return
         if secret.get("type") != self._type:
@@ -59,9 +60,11 @@ class TokenSecrets:
         account = self._account(secret)
         try:
             if account is None:
-                await self._client.delete(SECRETS, namespace, name, secret["metadata"]["uid"])
+                await self._objects.delete(
+                    SECRETS, namespace, name, DeleteOptions(uid=secret["metadata"]["uid"])
+                )
             elif not self._is_complete(secret):
-                await self._client.update(SECRETS, self._completed(secret, account))
+                await self._objects.replace(SECRETS, self._completed(secret, account))
         except StatusError as error:
             if error.reason != "NotFound":
                 raise
@@ -71,7 +74,7 @@ class TokenSecrets:
         annotations = secret["metadata"].get("annotations") or {}
         name = annotations.get(self._name_annotation, "")
         namespace = secret["metadata"]["namespace"]
-        account = self._client.get(ACCOUNTS, namespace, name) if name else None
+        account = self._objects.find(ACCOUNTS, namespace, name) if name else None
         if account is None:
             return None
         uid = annotations.get(self._uid_annotation)

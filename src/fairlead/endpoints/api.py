@@ -90,6 +90,7 @@ class Api:
             request.user.name,
             dry_run,
             request.warnings,
+            user=request.user,
         )
 
     async def authorize_create(self, request: Request) -> None:

@@ -181,7 +181,7 @@ def _check_version(resource: Resource, request: Request, metadata: Object, old: 
             "Invalid value: 0x0: must be specified for an update",
             "metadata.resourceVersion",
         )
-        raise invalid(resource.kind_ref(old["name"]), [cause])
+        raise invalid(ref, [cause])
     uid = metadata.get("uid", "")
     if uid and uid != old["uid"] and request.method == "PUT":
         namespace = request.target.namespace

@@ -90,11 +90,12 @@ def set_system_fields(metadata: Object) -> None:
 def check_new(api: Api, resource: Resource, value: Object, context: Context) -> None:
     """The rules of a new object: the kind's own, then those that hold for any name."""
     causes = Causes()
-    api.behaviour(resource).check_create(value, causes, context)
+    behaviour = api.behaviour(resource)
+    behaviour.check_create(value, causes, context)
     if not causes:
         check_names(value["metadata"], path_segment, causes)
     if causes:
-        raise invalid(resource.kind_ref(value["metadata"].get("name", "")), causes)
+        raise invalid(behaviour.error_ref(value["metadata"].get("name", "")), causes)
 
 
 def check_changed(
@@ -111,7 +112,7 @@ def check_changed(
     else:
         behaviour.check_update(value, old, causes, context)
     if causes:
-        raise invalid(kept.kind_ref(old_metadata["name"]), causes)
+        raise invalid(behaviour.error_ref(old_metadata["name"]), causes)
 
 
 def ordered(value: Object) -> Object:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.errors import ResourceRef
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.metadata import NameRule, check_metadata, check_metadata_update
@@ -20,12 +21,19 @@ Object = dict[str, Any]
 
 
 class Behaviour:
-    """The behaviour of one kind. `name_rule` is the syntax of its names."""
+    """The behaviour of one kind. `name_rule` is the syntax of its names, `error_group` the group
+    that errors name where that is not the served one."""
 
     name_rule: NameRule = staticmethod(dns_subdomain)
+    error_group: str | None = None
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
+
+    def error_ref(self, name: str) -> ResourceRef:
+        """How a refusal names an object of the kind."""
+        group = self.resource.group if self.error_group is None else self.error_group
+        return ResourceRef(group, self.resource.kind, name)
 
     def fill_defaults(self, value: Object, context: Context) -> None:
         """Defaults that depend on other fields. Runs after the constant ones of the tables."""

@@ -144,6 +144,9 @@ def check_metadata_update(
     for name in _IMMUTABLE:
         if metadata.get(name) != old.get(name):
             causes.invalid(f"{path}.{name}", _shown(name, metadata.get(name)), "field is immutable")
+    check_labels(metadata.get("labels"), f"{path}.labels", causes)
+    check_annotations(metadata.get("annotations"), f"{path}.annotations", causes)
+    check_owner_references(metadata.get("ownerReferences"), f"{path}.ownerReferences", causes)
 
 
 def _shown(name: str, value: Any) -> Any:

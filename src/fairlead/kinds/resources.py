@@ -9,7 +9,7 @@ Marks: `namespaced` or `cluster`, `verbs=` (all eight, or get, patch and update 
 `scale`), `short=`, `in=` (categories), `returns` (a delete answers with the object), `upsert` (PUT
 creates), `conditional` (PUT must carry a resourceVersion), `generation` (counts changes of the
 spec), `select=` (field selectors), `path=` (storage prefix), `stored=` (version it is kept in),
-`deprecated=` (a warning on every use).
+`deprecated=since[:until[:replacement]]` (a warning on every use).
 """
 
 from __future__ import annotations
@@ -76,13 +76,23 @@ class Resource:
         self.conditional = "conditional" in marks
         self.counts_generation = "generation" in marks
         self.selectable = _words(marks.get("select"))
-        self.deprecation = marks.get("deprecated", "")
+        self.deprecation = self._deprecation(marks.get("deprecated", ""))
         self.storage_prefix = marks.get("path", name)
         self.stored_version = marks.get("stored", group_version.table_name)
         self.subresources: dict[str, Resource] = {}
 
     def __repr__(self) -> str:
         return f"Resource({self.group_version.table_name}/{self.name})"
+
+    def _deprecation(self, mark: str) -> str:
+        """The warning of `since[:until[:replacement]]`; a subresource has its parent's."""
+        if not mark:
+            return self.parent.deprecation if self.parent else ""
+        since, *rest = mark.split(":")
+        text = f"{self.group_version.api_version} {self.kind} is deprecated in v{since}+"
+        if rest:
+            text += f", unavailable in v{rest[0]}+"
+        return f"{text}; use {rest[1]} {self.kind}" if len(rest) > 1 else text
 
     @cached_property
     def group(self) -> str:
@@ -173,6 +183,7 @@ class Resources:
 
     def _add(self, group_version: GroupVersion, words: list[str]) -> None:
         name, kind, *rest = words
+        rest = [self.dialect.group_name(mark) for mark in rest]
         marks = {word: value for word, _, value in (mark.partition("=") for mark in rest)}
         top, slash, subresource = name.partition("/")
         parent = group_version.resources[top] if slash else None

@@ -289,6 +289,8 @@ _KEPT: dict[str, type] = {"string": str, "bool": bool, "int32": int, "int64": in
 def _row(field: Field) -> _Row:
     name = field.type.name if isinstance(field.type, Scalar) else ""
     drops_zero = field.presence is Presence.OMITTED and not _is_struct_like(field.type)
+    if field.presence is Presence.ALWAYS and isinstance(field.type, (ListOf, MapOf)):
+        drops_zero = True  # an empty one is null
     return _KEPT.get(name), _INT_LIMITS.get(name, 0), drops_zero, _decode_for(field.type)
 
 

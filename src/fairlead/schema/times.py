@@ -8,6 +8,8 @@ from time import time
 
 _CANONICAL = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", re.ASCII)
 _RFC3339 = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$", re.ASCII)
+_MICRO = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)$", re.ASCII)
+_MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 
 
@@ -38,7 +40,16 @@ def canonical_time(text: str) -> str:
 
 
 def canonical_micro_time(text: str) -> str:
+    if not _MICRO.match(text):
+        raise TimeError(
+            f'parsing time "{text}" as "{_MICRO_LAYOUT}": cannot parse "{_behind_seconds(text)}"'
+            ' as ".000000"'
+        )
     return format_micro_time(parse_time(text))
+
+
+def _behind_seconds(text: str) -> str:
+    return text[19:] if _RFC3339.match(text) else text
 
 
 _second, _second_text = 0, ""

@@ -1,37 +1,29 @@
-"""uvicorn's HTTP protocol with the client's certificates in the scope (ASGI's `tls` extension)
-and a bound on request heads, and the TLS settings that ask clients for certificates."""
+"""The HTTP protocol with all certificates of the client in the scope and a bound on request heads
+that never end, and the TLS settings that ask clients for certificates."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
 from collections.abc import Callable, Sequence
-from typing import Any
-
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fairlead.authentication.authorities import Authorities, Chain
-
-MOST_HEAD_BYTES = 1024 * 1024
-_TOO_LARGE = b"431 Request Header Fields Too Large"
+from fairlead.server.protocol import MOST_HEADER_BYTES, TlsProtocol
 
 
-class TlsProtocol(HttpToolsProtocol):
+class CertificateProtocol(TlsProtocol):
     """`scope["extensions"]["tls"]["certificates"]` are the DER certificates that the client sent
     and the TLS layer verified, the client's own first; empty if it sent none."""
 
-    _extensions: dict[str, Any]
     _in_head = False
     _head_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        chain = client_chain(transport.get_extra_info("ssl_object"))
-        self._extensions = {"tls": {"certificates": chain}}
+        self._tls["certificates"] = client_chain(transport.get_extra_info("ssl_object"))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope["extensions"] = self._extensions
         self._in_head = True
         self._head_bytes = 0
 
@@ -41,18 +33,11 @@ class TlsProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._in_head and not self.transport.is_closing():
+        if self._in_head:  # the parser keeps one header however long it gets
             self._head_bytes += len(data)
-            if self._head_bytes > MOST_HEAD_BYTES:
-                self._refuse_head()
-
-    def _refuse_head(self) -> None:
-        self._in_head = False
-        self.transport.write(
-            b"HTTP/1.1 %b\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
-            b"connection: close\r\n\r\n%b" % (_TOO_LARGE, len(_TOO_LARGE), _TOO_LARGE)
-        )
-        self.transport.close()
+            if self._head_bytes > MOST_HEADER_BYTES and not self.transport.is_closing():
+                self._in_head = False
+                self._refuse(431)
 
 
 def client_chain(connection: ssl.SSLObject | None) -> Chain:

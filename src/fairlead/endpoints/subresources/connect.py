@@ -20,7 +20,7 @@ from fairlead.endpoints.parameters import flag, integer
 from fairlead.endpoints.request import Request, Send
 from fairlead.errors import ResourceRef, StatusError, bad_request, invalid, not_found
 from fairlead.kinds.causes import Causes
-from fairlead.kinds.core.pods.windows import all_containers
+from fairlead.kinds.core.pods.visiting import all_containers
 from fairlead.kinds.rules import NON_NEGATIVE, POSITIVE
 from fairlead.schema.times import TimeError, parse_time
 

@@ -57,8 +57,8 @@ def declare(dialect: Dialect = CLUSTER) -> None:
 
 def drop_annotations(metadata: Object, names: Iterable[str]) -> None:
     """Remove the annotations that only v1 gives a meaning."""
-    annotations = metadata.get("annotations") or {}
-    kept = {key: text for key, text in annotations.items() if key not in set(names)}
+    annotations, dropped = metadata.get("annotations") or {}, set(names)
+    kept = {key: text for key, text in annotations.items() if key not in dropped}
     if kept:
         metadata["annotations"] = kept
     else:

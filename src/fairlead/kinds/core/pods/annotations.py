@@ -12,7 +12,7 @@ from fairlead.dialect import Dialect
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.pods.scheduling import check_tolerations
-from fairlead.kinds.core.pods.windows import all_containers, containers_with_paths
+from fairlead.kinds.core.pods.visiting import all_containers, containers_with_paths
 from fairlead.kinds.core.volumes.paths import descending_path
 
 RUNTIME_DEFAULT, DOCKER_DEFAULT = "runtime/default", "docker/default"

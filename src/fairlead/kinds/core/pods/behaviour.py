@@ -62,8 +62,6 @@ class PodBehaviour(Behaviour):
         keep(value, old, "spec")
         for name in _STATUS_KEEPS:
             keep(value["metadata"], old["metadata"], name)
-        if not value["status"].get("qosClass"):
-            keep(value["status"], old["status"], "qosClass")
 
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
         self._check_all(value, causes, context)

@@ -6,7 +6,7 @@ from fairlead.kinds.behaviour import Object
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.images import default_pull_policy
 from fairlead.kinds.core.pods.resources import round_up_amounts
-from fairlead.kinds.core.pods.windows import all_containers
+from fairlead.kinds.core.pods.visiting import all_containers
 from fairlead.kinds.core.volumes import sources_of
 
 

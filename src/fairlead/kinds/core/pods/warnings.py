@@ -10,7 +10,7 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.annotations import keys
 from fairlead.kinds.core.pods.resources import is_fractional
 from fairlead.kinds.core.pods.scheduling import PREFERRED, REQUIRED
-from fairlead.kinds.core.pods.windows import all_containers, containers_with_paths
+from fairlead.kinds.core.pods.visiting import all_containers, containers_with_paths
 
 _BYTES = ("memory", "ephemeral-storage")
 _AMOUNTS = ("limits", "requests")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.core.pods.visiting import all_containers, containers_with_paths
 from fairlead.schema.names import dns_subdomain
 
 SYSTEMS = ("linux", "windows")
 NOT_ON_WINDOWS = "cannot be set for a windows pod"
 NOT_ON_LINUX = "windows options cannot be set for a linux pod"
-CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 
 _MOST_CREDENTIAL_KIB = 64
 _DOMAIN_LIMIT, _LONGEST_USER = 256, 104
@@ -22,17 +21,6 @@ _DNS_PART = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 _DNS_NAME = re.compile(rf"\A{_DNS_PART}(?:\.{_DNS_PART})*\Z", re.ASCII)
 _NOT_IN_USERS = re.compile(r"""["/\\:;|=,+*?<>@\[\]]""")
 _DOTS_OR_SPACES = re.compile(r"\A[. ]+\Z")
-
-
-def containers_with_paths(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
-    """Every container of a pod: the initial ones, the regular ones, the ephemeral ones."""
-    for name in CONTAINER_LISTS:
-        for index, container in enumerate(spec.get(name) or ()):
-            yield container, f"{path}.{name}[{index}]"
-
-
-def all_containers(spec: Object) -> list[Object]:
-    return [container for name in CONTAINER_LISTS for container in spec.get(name) or ()]
 
 
 def uses_windows_options(spec: Object) -> bool:

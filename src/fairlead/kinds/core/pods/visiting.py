@@ -1,0 +1,20 @@
+"""Every container of a pod, whatever it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.kinds.behaviour import Object
+
+CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
+
+
+def containers_with_paths(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
+    """Every container of a pod: the initial ones, the regular ones, the ephemeral ones."""
+    for name in CONTAINER_LISTS:
+        for index, container in enumerate(spec.get(name) or ()):
+            yield container, f"{path}.{name}[{index}]"
+
+
+def all_containers(spec: Object) -> list[Object]:
+    return [container for name in CONTAINER_LISTS for container in spec.get(name) or ()]

@@ -1,0 +1,105 @@
+"""The queue of keys and the workers on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from fairlead.controllers import framework
+from fairlead.controllers import queue as queue_module
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.queue import WorkQueue
+
+
+def test_a_key_waits_once() -> None:
+    async def work() -> None:
+        queue = WorkQueue[str]()
+        for key in ("a", "b", "a", "a"):
+            queue.add(key)
+        assert len(queue) == 2
+        assert [await queue.get(), await queue.get()] == ["a", "b"]
+
+    asyncio.run(work())
+
+
+def test_a_key_is_worked_on_by_one_worker_and_comes_again() -> None:
+    async def work() -> None:
+        queue = WorkQueue[str]()
+        queue.add("a")
+        assert await queue.get() == "a"
+        queue.add("a")
+        queue.add("a")
+        assert len(queue) == 0
+        queue.done("a")
+        assert await queue.get() == "a"
+        queue.done("a")
+        assert len(queue) == 0
+
+    asyncio.run(work())
+
+
+def test_get_waits() -> None:
+    async def work() -> None:
+        queue = WorkQueue[str]()
+        getting = asyncio.create_task(queue.get())
+        await asyncio.sleep(0.01)
+        assert not getting.done()
+        queue.add("a")
+        assert await asyncio.wait_for(getting, 1) == "a"
+
+    asyncio.run(work())
+
+
+def test_pauses_grow_and_start_anew_after_success() -> None:
+    async def work() -> None:
+        queue = WorkQueue[str]()
+        assert [queue.failed("a") for _ in range(4)] == [0.005, 0.01, 0.02, 0.04]
+        queue.done("a")
+        assert queue.failed("a") == 0.005
+        for _ in range(100):
+            longest = queue.failed("a")
+        assert longest == queue_module._LONGEST_PAUSE
+
+    asyncio.run(work())
+
+
+class Flaky:
+    """Fails a number of times."""
+
+    name = "flaky"
+    workers = 1
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.calls: list[str] = []
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {}
+
+    async def sync(self, key: str) -> float | None:
+        self.calls.append(key)
+        if len(self.calls) <= self.failures:
+            raise RuntimeError("not now")
+        return 0.01 if len(self.calls) == self.failures + 1 else None
+
+
+def test_failed_work_is_done_again(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> Flaky:
+        controller = Flaky(3)
+        queue: WorkQueue[str] = WorkQueue()
+        queue.add("ns")
+        working = asyncio.create_task(framework._work(controller, queue))
+        for _ in range(200):
+            await asyncio.sleep(0.01)
+            if len(controller.calls) == 5:
+                break
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        return controller
+
+    done: Any = asyncio.run(work())
+    assert done.calls == ["ns"] * 5  # three failures, a success, and the other look it asked for
+    assert sum("flaky: ns" in record.getMessage() for record in caplog.records) == 3
