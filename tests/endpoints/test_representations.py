@@ -111,17 +111,6 @@ def test_broken_yaml_is_refused_with_its_line(space: Space) -> None:
     )
 
 
-def test_yaml_aliases_do_not_blow_up(space: Space) -> None:
-    lines = ['a0: &a0 ["x","x","x","x","x","x","x","x","x"]']
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
-    answer = space.client.post(
-        space.config_maps.path,
-        "metadata: {name: a}\n" + "\n".join(lines),
-        headers={"Content-Type": "application/yaml"},
-    )
-    assert answer.status in (201, 400)
-
-
 @pytest.mark.parametrize("value", ["true", "1", ""])
 def test_pretty_is_indented(filled: Space, value: str) -> None:
     answer = filled.secrets.get("a", pretty=value)

@@ -6,12 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlead.admission.chain import Chain
+from fairlead.authentication.factory import Authentication
+from fairlead.authorization.chain import Authorizer
+from fairlead.authorization.refusal import creation_refusal
+from fairlead.authorization.requests import attributes_of
 from fairlead.dialect import Dialect
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request
 from fairlead.kinds.behaviour import Behaviour
 from fairlead.kinds.catalogue import behaviour_of, field_selector
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.services.allocation import ServiceAllocators
 from fairlead.kinds.gates import Gates
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.patching.prune import Versions
@@ -32,7 +37,11 @@ _GENERIC_FIELDS = ("metadata.name", "metadata.namespace")
 
 
 class Api:
-    """One server's API in one dialect. `admission` is put in place once its plugins are made."""
+    """One server's API in one dialect. Admission, authentication and authorization need the API to
+    be made, and are put in place once they are."""
+
+    authentication: Authentication
+    authorizer: Authorizer
 
     def __init__(self, resources: Resources, store: Store, gates: Gates) -> None:
         self.resources = resources
@@ -44,6 +53,7 @@ class Api:
         self._behaviours: dict[str, Behaviour] = {}
         self._collections: dict[str, Collection] = {}
         self.versions: dict[str, Versions] = {}
+        self.allocators: ServiceAllocators | None = None
 
     def collection(self, resource: Resource) -> Collection:
         """Where the objects of a resource (or of a subresource's parent) are kept."""
@@ -90,11 +100,17 @@ class Api:
             request.user.name,
             dry_run,
             request.warnings,
+            target.resource.group_version.table_name if target.resource else "",
+            self.allocators,
             user=request.user,
         )
 
     async def authorize_create(self, request: Request) -> None:
-        """Whether a request that turns out to create an object may; put in place by the chain."""
+        """Refuse a request that turns out to create an object where its user may not."""
+        attributes = attributes_of(request.user, request.target, "")._replace(verb="create")
+        decision = await self.authorizer.authorize(attributes)
+        if not decision.allowed:
+            raise creation_refusal(attributes, decision)
 
     def selection(self, request: Request, resource: Resource) -> Selection:
         """The label and field selectors of a request; 400 for what they cannot be."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from fairlead import errors
-from fairlead.authentication.chain import Authenticator
+from fairlead.authentication.impersonation import asks_to_impersonate, impersonate
+from fairlead.authorization.attributes import Attributes
+from fairlead.authorization.refusal import refusal
+from fairlead.authorization.requests import attributes_of
 from fairlead.endpoints import discovery
 from fairlead.endpoints.answers import Answer, text_answer, value_answer
 from fairlead.endpoints.api import Api
@@ -42,9 +45,8 @@ VERBS: dict[str, Verb] = {
 class Handler:
     """Answers requests. `pages` are the paths beside the API, by path."""
 
-    def __init__(self, api: Api, authenticator: Authenticator, address: str) -> None:
+    def __init__(self, api: Api, address: str) -> None:
         self.api = api
-        self.authenticator = authenticator
         self.pages: dict[str, Page] = {}
         self.prefixes: dict[str, Page] = {}
         self._address = address
@@ -58,7 +60,10 @@ class Handler:
     async def answer(self, request: Request) -> Answer:
         """The answer to a request that was routed; raises StatusError."""
         target = request.target
-        request.user = await self.authenticator.authenticate(request)
+        request.user = await self.api.authentication.authenticator.authenticate(request)
+        if asks_to_impersonate(request.raw_headers):
+            await self._impersonate(request)
+        await self._authorize(request)
         if not target.is_resource:
             return await self._page(request)
         resource = target.resource
@@ -70,6 +75,30 @@ class Handler:
             request.warn(resource.deprecation)
         handler = HANDLERS.get((resource.key, target.verb)) or VERBS[target.verb]
         return await handler(self.api, request)
+
+    async def _impersonate(self, request: Request) -> None:
+        """Let a user act as another, where the authorizer lets them."""
+        caller = request.user
+
+        async def check(*question: str) -> None:
+            verb, group, resource, subresource, namespace, name = question
+            attributes = Attributes(caller, verb, group, "", resource, subresource, namespace, name)
+            decision = await self.api.authorizer.authorize(attributes)
+            if not decision.allowed:
+                raise refusal(attributes, decision)
+
+        request.user = await impersonate(self.api.dialect, request.raw_headers, caller, check)
+        request.impersonator = caller
+
+    async def _authorize(self, request: Request) -> None:
+        selector = request.parameter("fieldSelector") if request.query else ""
+        attributes = attributes_of(request.user, request.target, selector)
+        authorizer = self.api.authorizer
+        decision = authorizer.decide_cached(attributes)
+        if decision is None:
+            decision = await authorizer.authorize(attributes)
+        if not decision.allowed:
+            raise refusal(attributes, decision)
 
     def _refine(self, request: Request, target: Target) -> None:
         """A `watch` parameter makes a watch of a list, and of an item where the dialect has it."""

@@ -35,6 +35,7 @@ class Request:
 
     __slots__ = (
         "_headers",
+        "impersonator",
         "method",
         "query",
         "raw_headers",
@@ -58,6 +59,7 @@ class Request:
         self.query = _parse_query(raw_query) if raw_query else _NO_QUERY
         self.representation: Representation = PLAIN_JSON
         self.warnings: list[str] = []
+        self.impersonator: User | None = None  # who really asks, if the user is another
         self._headers: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> str:

@@ -83,6 +83,7 @@ async def _create_instead(
         raise conflict(
             ref, writing.uid_conflict_text(resource, request.target.namespace, ref, wanted, "")
         )
+    await api.authorize_create(request)
     value["metadata"].pop("resourceVersion", None)
     entry = await store_new(api, request, resource, value, options)
     return item_answer(api.resources, request, resource, entry, 201)

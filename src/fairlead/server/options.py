@@ -6,7 +6,10 @@ import argparse
 import re
 from pathlib import Path
 
+from fairlead.authentication.flags import add_authentication_flags
+from fairlead.authorization.modes import DEFAULT_MODES, MODES
 from fairlead.dialect import DIALECTS
+from fairlead.kinds.core.services.allocation import DEFAULT_NETWORKS, DEFAULT_PORTS
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 1e-6, "ns": 1e-9}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|us|ns|m|s)")
@@ -64,8 +67,6 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     )
     flag("--tls-cert-file", type=Path, help="serving certificate instead of our own")
     flag("--tls-private-key-file", type=Path, help="its key")
-    flag("--client-ca-file", type=Path, help="CAs whose client certificates are accepted too")
-    flag("--token-auth-file", type=Path, help="CSV file of static bearer tokens")
     flag(
         "--livez-grace-period",
         type=duration,
@@ -94,15 +95,68 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="writing requests at once; 0 for no limit",
     )
+    flag(
+        "--service-cluster-ip-range",
+        default=DEFAULT_NETWORKS,
+        metavar="CIDRS",
+        help="addresses of services; one network, or one of each family",
+    )
+    flag(
+        "--service-node-port-range",
+        default=DEFAULT_PORTS,
+        metavar="LOW-HIGH",
+        help="ports of services on nodes",
+    )
+    add_authentication_flags(parser, duration)
+    _add_authorization_flags(parser)
     for name in PLANNED:
         flag(name, action="append", nargs="?", const="true", help=argparse.SUPPRESS)
 
 
+def _add_authorization_flags(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
+    flag(
+        "--authorization-mode",
+        default=",".join(DEFAULT_MODES),
+        metavar="MODES",
+        help=f"who decides, in this order: {', '.join(MODES)}",
+    )
+    flag(
+        "--authorization-policy-file",
+        type=Path,
+        metavar="FILE",
+        help="policies of the mode ABAC, one JSON object a line",
+    )
+    flag(
+        "--authorization-webhook-config-file",
+        type=Path,
+        metavar="FILE",
+        help="client configuration of the service that the mode Webhook asks",
+    )
+    flag(
+        "--authorization-webhook-version",
+        choices=("v1beta1", "v1"),
+        default="v1beta1",
+        help="version of the reviews it is sent",
+    )
+    flag(
+        "--authorization-webhook-cache-authorized-ttl",
+        type=duration,
+        default=300.0,
+        metavar="DURATION",
+        help="how long its allowing answers are kept",
+    )
+    flag(
+        "--authorization-webhook-cache-unauthorized-ttl",
+        type=duration,
+        default=30.0,
+        metavar="DURATION",
+        help="how long its refusing answers are kept",
+    )
+
+
 # Flags of the specification whose part is not built yet: taken, and said so at start.
 PLANNED = (
-    "--authorization-mode",
-    "--service-cluster-ip-range",
-    "--enable-bootstrap-token-auth",
     "--enable-admission-plugins",
     "--disable-admission-plugins",
     "--cluster-signing-cert-file",

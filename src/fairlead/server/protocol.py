@@ -8,6 +8,7 @@ a whole answer and writes it at once: one TLS record and one system call instead
 from __future__ import annotations
 
 import asyncio
+import ssl
 from functools import partial
 from typing import Any
 
@@ -23,43 +24,56 @@ MOST_HEADER_BYTES = 1024 * 1024
 
 
 class TlsProtocol(HttpToolsProtocol):
-    """`tls["subject"]` is the verified client certificate's subject, as a list of (attribute,
-    value), or None. One dictionary a connection: what a method learns from the certificate can be
-    kept in it."""
+    """`tls["certificates"]` are the DER certificates that the client sent and the TLS layer
+    verified, the client's own first; empty if it sent none. One dictionary a connection: what a
+    method learns from the certificates can be kept in it. Heads that are too long are refused."""
 
     _tls: dict[Any, Any]
-    _header_bytes: int
+    _in_head = False
+    _head_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        certificate = transport.get_extra_info("peercert")
-        subject = None
-        if certificate:
-            subject = [pair for part in certificate.get("subject", ()) for pair in part]
-        self._tls = {"subject": subject}
+        self._tls = {"certificates": client_chain(transport.get_extra_info("ssl_object"))}
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._in_head:  # the parser keeps one header however long it gets
+            self._head_bytes += len(data)
+            if self._head_bytes > MOST_HEADER_BYTES and not self.transport.is_closing():
+                self._refuse(431)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._header_bytes = 0
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._header_bytes += len(name) + len(value)
-        if self._header_bytes <= MOST_HEADER_BYTES:
-            super().on_header(name, value)
+        self._in_head = True
+        self._head_bytes = 0
 
     def on_headers_complete(self) -> None:
-        extensions: dict[Any, Any] = {"tls": self._tls}
-        self.scope["extensions"] = extensions
-        if self._header_bytes > MOST_HEADER_BYTES:
+        self._in_head = False
+        if sum(len(name) + len(value) for name, value in self.headers) > MOST_HEADER_BYTES:
             self._refuse(431)
             return
+        extensions: dict[Any, Any] = {"tls": self._tls, "abort": self.transport.abort}
+        self.scope["extensions"] = extensions
         super().on_headers_complete()
         extensions["respond"] = partial(_respond, self.cycle)
-        extensions["abort"] = self.transport.abort
 
     def _refuse(self, code: int) -> None:
+        self._in_head = False
         self.transport.write(STATUS_LINE[code] + b"connection: close\r\ncontent-length: 0\r\n\r\n")
         self.transport.close()
+
+
+def client_chain(connection: ssl.SSLObject | None) -> tuple[bytes, ...]:
+    """The certificates of a connection's client, its own first; maybe none."""
+    own = connection.getpeercert(True) if connection is not None else None
+    if own is None:
+        return ()
+    # Python makes the rest of the chain public in 3.13 only; it is there since 3.10.
+    inner = getattr(connection, "_sslobj", None)
+    read = getattr(inner, "get_unverified_chain", None)
+    rest = [part.public_bytes(2) for part in (read() if read is not None else None) or ()]
+    return (own, *(der for der in rest if der != own))
 
 
 def _respond(cycle: RequestResponseCycle, code: int, headers: Headers, body: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Putting a server together and running it from start to stop."""
+"""Running a server from start to stop."""
 
 from __future__ import annotations
 
@@ -18,25 +18,16 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from fairlead import __version__
-from fairlead.admission.chain import Chain
-from fairlead.admission.plugins.namespace_lifecycle import NamespaceLifecycle
-from fairlead.authentication.certificates import ClientCertificates
-from fairlead.authentication.chain import Authenticator, Method
-from fairlead.authentication.token_file import StaticTokens, TokenFileError, read_token_file
+from fairlead.authentication.account_tokens import CONFIGURATION_PATH, JWKS_PATH
 from fairlead.dialect import DIALECTS, Dialect
 from fairlead.endpoints import discovery
 from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.api import Api
 from fairlead.endpoints.chain import Handler
-from fairlead.endpoints.objects import Objects, system_user
 from fairlead.endpoints.request import Request
-from fairlead.kinds.gates import GateError, parse_gates
-from fairlead.kinds.resources import Resources
-from fairlead.kinds.runtime_config import RuntimeConfigError, apply_runtime_config
-from fairlead.schema.builtin import BuiltinTypes
 from fairlead.server.app import Application
-from fairlead.server.bootstrap import create_first_objects
+from fairlead.server.assembly import Assembly, StartError
 from fairlead.server.certificates import Pki, ensure_pki
+from fairlead.server.client_trust import ClientTrust
 from fairlead.server.health import Check, Health
 from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.metrics import CONTENT_TYPE, Metrics
@@ -50,10 +41,6 @@ logger = logging.getLogger("fairlead")
 
 _KEEP_ALIVE = 120
 _LONGEST_DRAIN = 60.0
-
-
-class StartError(Exception):
-    """The server cannot start; the text is for the person who started it."""
 
 
 class Server:
@@ -81,14 +68,16 @@ class Server:
         self.address = f"{_shown(options.advertise_address or host)}:{port}"
         pki = self._prepare_directory(options.data_dir)
         self.store = await self._open_store(options.data_dir)
-        self.api = self._api(self.store)
-        await create_first_objects(self.dialect, Objects(self.api, system_user("apiserver")))
+        self.assembly = Assembly(options, self.dialect, self.store, pki)
+        self.api = self.assembly.api
+        await self.assembly.prepare()
         application = self._application()
-        server = await self._serve(listener, application, self._tls(pki))
+        trust = ClientTrust(lambda: self._tls(pki), self.api.authentication.authorities)
+        server = await self._serve(listener, application, trust.context)
         url = f"https://{self.address}"
         write_admin_config(options.data_dir / "admin.kubeconfig", url, pki, "fairlead")
-        self._tasks.append(asyncio.create_task(self.store.keep_compacting()))
-        self._tasks.append(asyncio.create_task(self._keep_date()))
+        works = [self.store.keep_compacting, self._keep_date, *self.assembly.background()]
+        self._tasks = [asyncio.create_task(work()) for work in works]
         self._handle_signals(loop)
         tune_garbage_collector()
         self.ready = True
@@ -138,33 +127,9 @@ class Server:
             raise StartError(str(error)) from None
         return store
 
-    def _api(self, store: Store) -> Api:
-        options = self.options
-        resources = Resources(self.dialect, BuiltinTypes(self.dialect))
-        try:
-            gates = parse_gates(",".join(options.feature_gates))
-            apply_runtime_config(resources, options.runtime_config)
-        except GateError as error:
-            raise StartError(f"--feature-gates: {error}") from None
-        except RuntimeConfigError as error:
-            raise StartError(f"--runtime-config: {error}") from None
-        api = Api(resources, store, gates)
-        api.admission = Chain([NamespaceLifecycle(self.dialect, api.find)])
-        return api
-
-    def _authenticator(self) -> Authenticator:
-        methods: list[Method] = []
-        if self.options.token_auth_file is not None:
-            try:
-                methods.append(StaticTokens(read_token_file(self.options.token_auth_file)))
-            except TokenFileError as error:
-                raise StartError(f"--token-auth-file: {error}") from None
-        methods.append(ClientCertificates())
-        return Authenticator(methods)
-
     def _application(self) -> Application:
         options = self.options
-        handler = Handler(self.api, self._authenticator(), self.address)
+        handler = Handler(self.api, self.address)
         metrics = Metrics(self.store)
         for name, checks in self._checks().items():
             handler.prefixes[f"/{name}"] = Health(self.dialect, name, checks).answer
@@ -179,7 +144,16 @@ class Server:
             others = [*handler.pages, *handler.prefixes]
             return handler.document(request, discovery.paths(self.api.resources, others[1:]))
 
+        async def show_issuer(request: Request) -> Answer:
+            return handler.document(request, documents.configuration(self.address))
+
+        async def show_keys(request: Request) -> Answer:
+            return handler.document(request, documents.jwks())
+
         handler.pages = {"/": show_paths, "/metrics": show_metrics, "/version": show_version}
+        documents = self.api.authentication.documents
+        if documents.available:
+            handler.pages |= {CONFIGURATION_PATH: show_issuer, JWKS_PATH: show_keys}
         return Application(
             handler,
             metrics,
@@ -225,13 +199,6 @@ class Server:
             context.load_cert_chain(certificate, key)
         except (OSError, ssl.SSLError) as error:
             raise StartError(f"cannot load {certificate} and {key}: {error}") from None
-        context.verify_mode = ssl.CERT_OPTIONAL
-        context.load_verify_locations(pki.ca.certificate)
-        if options.client_ca_file is not None:
-            try:
-                context.load_verify_locations(options.client_ca_file)
-            except (OSError, ssl.SSLError) as error:
-                raise StartError(f"--client-ca-file {options.client_ca_file}: {error}") from None
         return context
 
     async def _serve(
@@ -280,6 +247,7 @@ class Server:
         await self._drain()
         for task in self._tasks:
             task.cancel()
+        await self.assembly.close()
         await self.store.close()
 
     async def _drain(self) -> None:

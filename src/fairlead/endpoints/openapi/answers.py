@@ -41,7 +41,9 @@ class Page(Answer):
 
     async def send(self, request: Request, send: Send) -> None:
         assert isinstance(self.body, bytes)
-        headers = [*self.headers, (b"content-length", b"%d" % len(self.body))]
+        headers = [*self.headers]
+        if self.code != 304:
+            headers.append((b"content-length", b"%d" % len(self.body)))
         await send({"type": "http.response.start", "status": self.code, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
 

@@ -82,6 +82,7 @@ def _with_metadata(schemas: Schemas, schema: dict[str, Any] | None) -> Schema:
 
 def _with_embedded(schemas: Schemas, schema: dict[str, Any]) -> Schema:
     """Say what every object has wherever one lies inside another."""
+
     def inner(part: dict[str, Any]) -> Schema:
         return _with_embedded(schemas, part)
 

@@ -49,7 +49,9 @@ class OpenApi:
 
     async def answer(self, request: Request) -> Answer:
         parts = request.target.path.strip("/").split("/")
-        if parts[:2] not in (["openapi", "v2"], ["openapi", "v3"]) or parts[2:] and parts[1] == "v2":
+        if parts[:2] not in (["openapi", "v2"], ["openapi", "v3"]) or (
+            parts[2:] and parts[1] == "v2"
+        ):
             return text_answer(404, "404 page not found\n")
         if request.method not in ("GET", "HEAD"):
             raise errors.method_not_allowed()

@@ -91,10 +91,10 @@ class WriterV2(Writer):
         return {"schema": schema}
 
     def _queried(self, name: str, kind: str) -> Schema:
-        return {"in": "query", "name": name, "type": kind, "uniqueItems": True}
+        return {"in": "query", "name": name, "type": kind}
 
     def _placed(self, name: str) -> Schema:
-        return {"in": "path", "name": name, "required": True, "type": "string", "uniqueItems": True}
+        return {"in": "path", "name": name, "required": True, "type": "string"}
 
 
 class WriterV3(Writer):
@@ -111,12 +111,7 @@ class WriterV3(Writer):
         return {"content": {kind: {"schema": schema} for kind in self._writes(one)}}
 
     def _queried(self, name: str, kind: str) -> Schema:
-        return {"in": "query", "name": name, "schema": {"type": kind, "uniqueItems": True}}
+        return {"in": "query", "name": name, "schema": {"type": kind}}
 
     def _placed(self, name: str) -> Schema:
-        return {
-            "in": "path",
-            "name": name,
-            "required": True,
-            "schema": {"type": "string", "uniqueItems": True},
-        }
+        return {"in": "path", "name": name, "required": True, "schema": {"type": "string"}}

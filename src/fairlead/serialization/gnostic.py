@@ -1,0 +1,197 @@
+"""Swagger 2.0 documents as the protobuf messages of `openapi.v2.Document`.
+
+Old clients read documents in this form only. A row of `_MESSAGES` is `keyword  form  number`;
+keywords that have no row are left out. Forms beside the scalars: `yaml` (any value, as text),
+`[F]` (repeated), `{F}` (a message with pairs of name and value), a message's name, and the choices
+of `_CHOICES`. Keywords that start with `x-` go to the row of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import orjson
+
+from fairlead.serialization.wire import (
+    BYTES,
+    FIXED64,
+    VARINT,
+    delimited,
+    double_bytes,
+    key,
+    varint,
+)
+
+_MESSAGES = """
+Document
+  swagger string 1, info Info 2, host string 3, basePath string 4, schemes [string] 5,
+  consumes [string] 6, produces [string] 7, paths Paths 8, definitions {Schema} 9,
+  security [{Strings}] 12, securityDefinitions {SecurityItem} 13, x- [Named] 16
+Info
+  title string 1, version string 2, description string 3, x- [Named] 7
+PathItem
+  get Operation 2, put Operation 3, post Operation 4, delete Operation 5, options Operation 6,
+  head Operation 7, patch Operation 8, parameters [Parameter] 9, x- [Named] 10
+Operation
+  tags [string] 1, summary string 2, description string 3, operationId string 5,
+  produces [string] 6, consumes [string] 7, parameters [Parameter] 8, responses {Response} 9,
+  schemes [string] 10, deprecated bool 11, x- [Named] 13
+BodyParameter
+  description string 1, name string 2, in string 3, required bool 4, schema Schema 5, x- [Named] 6
+QueryParameter
+  required bool 1, in string 2, description string 3, name string 4, type string 6,
+  format string 7, default yaml 10, uniqueItems bool 20, x- [Named] 23
+PathParameter
+  required bool 1, in string 2, description string 3, name string 4, type string 5,
+  format string 6, default yaml 9, uniqueItems bool 19, x- [Named] 22
+ResponseBody
+  description string 1, schema SchemaItem 2, x- [Named] 5
+Schema
+  $ref string 1, format string 2, title string 3, description string 4, default yaml 5,
+  multipleOf double 6, maximum double 7, exclusiveMaximum bool 8, minimum double 9,
+  exclusiveMinimum bool 10, maxLength int64 11, minLength int64 12, pattern string 13,
+  maxItems int64 14, minItems int64 15, uniqueItems bool 16, maxProperties int64 17,
+  minProperties int64 18, required [string] 19, enum [yaml] 20, additionalProperties Additional 21,
+  type Strings 22, items Items 23, allOf [Schema] 24, properties {Schema} 25,
+  discriminator string 26, readOnly bool 27, example yaml 30, x- [Named] 31
+ApiKey
+  type string 1, name string 2, in string 3, description string 4, x- [Named] 5
+"""
+
+Encode = Callable[[Any], bytes]
+
+
+def encode_document(value: Mapping[str, Any]) -> bytes:
+    return _form("Document")(value)
+
+
+def _part(number: int, body: bytes) -> bytes:
+    return delimited(key(number, BYTES), body)
+
+
+@cache
+def _rows() -> dict[str, dict[str, tuple[str, int]]]:
+    found: dict[str, dict[str, tuple[str, int]]] = {}
+    rows: dict[str, tuple[str, int]] = {}
+    for line in _MESSAGES.strip().splitlines():
+        if line[0] != " ":
+            rows = found[line] = {}
+            continue
+        for entry in line.strip().rstrip(",").split(", "):
+            name, form, number = entry.split()
+            rows[name] = (form, int(number))
+    return found
+
+
+@cache
+def _form(form: str) -> Encode:
+    """The encoder of a value that stands behind a length."""
+    if form in _CHOICES:
+        return _CHOICES[form]
+    if form[0] == "{":
+        return lambda value: _pairs(1, value, _form(form[1:-1]))
+    return _message(form)
+
+
+def _message(name: str) -> Encode:
+    fields = {keyword: _field(*row) for keyword, row in _rows()[name].items()}
+    extension = _rows()[name]["x-"][1]
+
+    def encode(value: Mapping[str, Any]) -> bytes:
+        parts = []
+        for keyword, inner in value.items():
+            if keyword.startswith("x-"):
+                parts.append(_part(extension, _pair(keyword, inner, _yaml)))
+            elif (field := fields.get(keyword)) is not None:
+                parts.append(field(inner))
+        return b"".join(parts)
+
+    return encode
+
+
+def _field(form: str, number: int) -> Encode:
+    """The encoder of a field, key included."""
+    if form[0] == "[":
+        one = _form_later(form[1:-1])
+        head = key(number, BYTES)
+        return lambda value: b"".join(delimited(head, one(item)) for item in value)
+    if form in ("bool", "int64"):
+        head = key(number, VARINT)
+        return lambda value: head + varint(int(value))
+    if form == "double":
+        head = key(number, FIXED64)
+        return lambda value: head + double_bytes(float(value))
+    head, whole = key(number, BYTES), _form_later(form)
+    return lambda value: delimited(head, whole(value))
+
+
+def _form_later(form: str) -> Encode:
+    """Messages may hold themselves, so an encoder is looked up when it is first used."""
+    return lambda value: _form(form)(value)
+
+
+def _pair(name: str, value: Any, encode: Encode) -> bytes:
+    return _part(1, name.encode()) + _part(2, encode(value))
+
+
+def _pairs(number: int, value: Mapping[str, Any], encode: Encode) -> bytes:
+    return b"".join(_part(number, _pair(name, inner, encode)) for name, inner in value.items())
+
+
+def _string(value: str) -> bytes:
+    return value.encode()
+
+
+def _yaml(value: Any) -> bytes:
+    """JSON is YAML, too."""
+    return _part(2, orjson.dumps(value))
+
+
+def _paths(value: Mapping[str, Any]) -> bytes:
+    return _pairs(2, value, _form("PathItem"))
+
+
+def _strings(value: str | list[str]) -> bytes:
+    listed = [value] if isinstance(value, str) else value
+    return b"".join(_part(1, item.encode()) for item in listed)
+
+
+def _schema_item(value: Mapping[str, Any]) -> bytes:
+    return _part(1, _form("Schema")(value))
+
+
+def _additional(value: Mapping[str, Any] | bool) -> bytes:
+    if isinstance(value, bool):
+        return key(2, VARINT) + varint(int(value))
+    return _schema_item(value)
+
+
+def _parameter(value: Mapping[str, Any]) -> bytes:
+    if value["in"] == "body":
+        return _part(1, _part(1, _form("BodyParameter")(value)))
+    number, form = (4, "PathParameter") if value["in"] == "path" else (3, "QueryParameter")
+    return _part(1, _part(2, _part(number, _form(form)(value))))
+
+
+def _response(value: Mapping[str, Any]) -> bytes:
+    return _part(1, _form("ResponseBody")(value))
+
+
+def _security_item(value: Mapping[str, Any]) -> bytes:
+    return _part(2, _form("ApiKey")(value))
+
+
+_CHOICES: dict[str, Encode] = {
+    "string": _string,
+    "yaml": _yaml,
+    "Paths": _paths,
+    "Strings": _strings,
+    "SchemaItem": _schema_item,
+    "Items": _schema_item,
+    "Additional": _additional,
+    "Parameter": _parameter,
+    "Response": _response,
+    "SecurityItem": _security_item,
+}

@@ -1,0 +1,183 @@
+"""Putting the parts of a server together, from the store up to the controllers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from fairlead.admission.chain import Chain
+from fairlead.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from fairlead.admission.plugins.rbac_escalation import RbacEscalation
+from fairlead.authentication.factory import (
+    Authentication,
+    AuthenticationError,
+    build_authenticator,
+)
+from fairlead.authorization.aggregation import ClusterRoleAggregation
+from fairlead.authorization.following import Follow, Listener, follow_collection
+from fairlead.authorization.modes import ModeError, parse_modes
+from fairlead.authorization.rbac import CLUSTER_ROLES
+from fairlead.authorization.reconciliation import reconcile_bootstrap_objects
+from fairlead.authorization.rules import Rule
+from fairlead.authorization.setup import (
+    Authorization,
+    AuthorizationOptions,
+    build_authorization,
+)
+from fairlead.controllers.framework import Controllers, controller_user
+from fairlead.controllers.root_ca import RootCaPublisher
+from fairlead.controllers.service_accounts import DefaultServiceAccounts
+from fairlead.controllers.token_cleaner import TokenCleaner
+from fairlead.controllers.token_secrets import TokenSecrets
+from fairlead.dialect import Dialect
+from fairlead.endpoints.api import Api
+from fairlead.endpoints.objects import Objects, system_user
+from fairlead.errors import StatusError
+from fairlead.kinds.core.services.allocation import ServiceAllocators, parse_networks, parse_ports
+from fairlead.kinds.gates import GateError, parse_gates
+from fairlead.kinds.resources import Resources
+from fairlead.kinds.runtime_config import RuntimeConfigError, apply_runtime_config
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.server.bootstrap import create_first_objects
+from fairlead.server.certificates import Pki
+from fairlead.server.identity import ensure_service_account_key
+from fairlead.storage.entry import Entry
+from fairlead.storage.store import Store
+
+SERVICES = "core/v1/services"
+
+
+class StartError(Exception):
+    """The server cannot start; the text is for the person who started it."""
+
+
+class Assembly:
+    """The parts of one server. `prepare` must be awaited before it serves."""
+
+    def __init__(
+        self, options: argparse.Namespace, dialect: Dialect, store: Store, pki: Pki
+    ) -> None:
+        self.options = options
+        self.dialect = dialect
+        self.api = self._api(store)
+        self.api.allocators = self._allocators()
+        self.authorization = self._authorization()
+        self.api.authorizer = self.authorization.authorizer
+        self.api.authentication = self._authentication(pki)
+        self.api.admission = Chain(
+            [
+                NamespaceLifecycle(dialect, self.api.find),
+                RbacEscalation(self.authorization.guard),
+            ]
+        )
+        self.aggregation = ClusterRoleAggregation(self._write_rules)
+        self.controllers = self._controllers(pki.ca.certificate)
+        self._objects = Objects(self.api, system_user("apiserver"))
+
+    def _api(self, store: Store) -> Api:
+        resources = Resources(self.dialect, BuiltinTypes(self.dialect))
+        try:
+            gates = parse_gates(",".join(self.options.feature_gates))
+            apply_runtime_config(resources, self.options.runtime_config)
+        except GateError as error:
+            raise StartError(f"--feature-gates: {error}") from None
+        except RuntimeConfigError as error:
+            raise StartError(f"--runtime-config: {error}") from None
+        return Api(resources, store, gates)
+
+    def follow(self, key: str, listener: Listener) -> None:
+        """Tell a listener of all objects of a resource, now and after each commit."""
+        resources = self.api.resources
+        if resources.serves(key):
+            follow_collection(self.api.collection(resources.named(key)), listener)
+
+    def _allocators(self) -> ServiceAllocators:
+        options = self.options
+        try:
+            networks = parse_networks(options.service_cluster_ip_range)
+        except ValueError as error:
+            raise StartError(f"--service-cluster-ip-range: {error}") from None
+        try:
+            ports = parse_ports(options.service_node_port_range)
+        except ValueError as error:
+            raise StartError(f"--service-node-port-range: {error}") from None
+        band = self.api.gates["ServiceIPStaticSubrange"]
+        allocators = ServiceAllocators(networks, ports, static_band=band)
+
+        def changed(entry: Entry) -> None:
+            old = entry.previous.object() if entry.existed_before and entry.previous else None
+            allocators.observe(old, None if entry.deleted else entry.object())
+
+        self.follow(SERVICES, changed)
+        return allocators
+
+    def _authorization(self) -> Authorization:
+        options = self.options
+        chosen = AuthorizationOptions(
+            options.authorization_mode,
+            options.authorization_policy_file,
+            options.authorization_webhook_config_file,
+            options.authorization_webhook_version,
+            options.authorization_webhook_cache_authorized_ttl,
+            options.authorization_webhook_cache_unauthorized_ttl,
+        )
+        try:
+            return build_authorization(self.dialect, self.follow, chosen)
+        except ModeError as error:
+            raise StartError(f"--authorization-mode: {error}") from None
+
+    def _authentication(self, pki: Pki) -> Authentication:
+        try:
+            return build_authenticator(
+                self.options,
+                self.dialect,
+                lookup=self.api.lookup,
+                follow=self.follow,
+                own_ca=pki.ca.certificate,
+                own_key=ensure_service_account_key(self.options.data_dir),
+                authorization_modes=parse_modes(self.options.authorization_mode),
+            )
+        except AuthenticationError as error:
+            raise StartError(str(error)) from None
+
+    def _controllers(self, ca: Path) -> Controllers:
+        api, dialect = self.api, self.dialect
+
+        def client(name: str) -> Objects:
+            return Objects(api, controller_user(dialect, name))
+
+        issuer = api.authentication.issuer
+        return Controllers(
+            api,
+            [
+                DefaultServiceAccounts(client(DefaultServiceAccounts.name)),
+                RootCaPublisher(client(RootCaPublisher.name), dialect, ca),
+                TokenSecrets(client(TokenSecrets.name), dialect, issuer, ca),
+                TokenCleaner(client(TokenCleaner.name), dialect),
+            ],
+        )
+
+    async def _write_rules(self, name: str, rules: list[Rule]) -> None:
+        with suppress(StatusError):
+            await self._objects.change(CLUSTER_ROLES, "", name, lambda old: {**old, "rules": rules})
+
+    async def prepare(self) -> None:
+        """Create what a fresh server holds and take in what is stored."""
+        await create_first_objects(self.dialect, self._objects)
+        if self.api.resources.serves(CLUSTER_ROLES):
+            await reconcile_bootstrap_objects(self.dialect, self._objects)
+            follow: Follow = self.follow
+            self.aggregation.follow(follow)
+            await self.aggregation.reconcile()
+        self.controllers.start()
+
+    def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+        """What runs while the server does."""
+        return [self.api.authentication.run, self.aggregation.run, self.controllers.run]
+
+    async def close(self) -> None:
+        await self.api.authentication.close()
+        await self.authorization.close()
