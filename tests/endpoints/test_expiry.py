@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from support.client import PATIENCE, Answer
+from support.client import Answer
 from support.process import ServerProcess
 from support.things import Space
+from support.waiting import eventually
 
 INCONSISTENT = "The provided continue parameter is too old to display a consistent list result."
 
@@ -32,11 +32,8 @@ def place(forgetful: ServerProcess) -> Iterator[Space]:
 
 def until(ask: Callable[[], Answer], status: int) -> Answer:
     """Ask again until the answer has a status."""
-    deadline = time.monotonic() + PATIENCE
-    while (answer := ask()).status != status:
-        assert time.monotonic() < deadline, answer.text
-        time.sleep(0.05)
-    return answer
+    eventually(lambda: ask().status == status, f"the answer is {status}")
+    return ask()
 
 
 @pytest.fixture(scope="module")

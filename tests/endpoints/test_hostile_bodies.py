@@ -66,3 +66,15 @@ def test_selectors_made_to_hurt_are_answered(fresh_server: Callable[..., ServerP
     for selector in ("a" * 20_000, "metadata.name=" + "\\" * 20_000, "=" * 20_000):
         assert space.secrets.list(fieldSelector=selector).status in (200, 400)
     assert space.config_maps.create("b")
+
+
+def test_a_lone_surrogate_becomes_the_replacement_character(space: Space) -> None:
+    body = r'{"metadata": {"name": "a"}, "data": {"k": "x\ud800y"}}'
+    answer = space.client.post(space.config_maps.path, body)
+    assert (answer.status, answer.body["data"]) == (201, {"k": "x\ufffdy"})
+
+
+def test_bad_utf_8_becomes_the_replacement_character(space: Space) -> None:
+    body = b'{"metadata": {"name": "a"}, "data": {"k": "x\xffy"}}'
+    answer = space.client.post(space.config_maps.path, body)
+    assert (answer.status, answer.body["data"]) == (201, {"k": "x\ufffdy"})

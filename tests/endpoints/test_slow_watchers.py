@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import socket
-import time
 from collections.abc import Callable
 
 from support.client import Client
 from support.process import ServerProcess
 from support.things import Space
+from support.waiting import eventually
 
 FEW_PENDING = "import fairlead.storage.watcher as w; w.MOST_PENDING = 200"
 BULK = "x" * 20_000
@@ -58,10 +58,7 @@ def test_a_watcher_that_does_not_read_is_closed_and_others_go_on(
         for _ in range(10):
             write_bulk(space, 100)
             assert reader.take(100)[-1].object["data"]["n"] == "99"
-        deadline = time.monotonic() + 10
-        while watches(space) > 1:
-            assert time.monotonic() < deadline, "a watcher that does not read is still served"
-            time.sleep(0.05)
+        eventually(lambda: watches(space) == 1, "those who do not read are closed", 10)
         space.config_maps.create("last")
         assert reader.next().name == "last"
     for sleeper in sleepers:

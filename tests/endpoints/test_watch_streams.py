@@ -7,6 +7,7 @@ import time
 import pytest
 from support.client import Event
 from support.things import Space
+from support.waiting import eventually
 
 
 def test_creations_changes_and_deletions_are_shown_in_their_order(space: Space) -> None:
@@ -325,7 +326,4 @@ def test_a_client_that_leaves_is_forgotten(space: Space) -> None:
     assert watchers() == before + 5
     for watch in watches:
         watch.close()
-    deadline = time.monotonic() + 10
-    while watchers() != before:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(lambda: watchers() == before, "the watchers are forgotten")

@@ -12,6 +12,7 @@ from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.tracking import set_entries, tracked
 from fairlead.errors import StatusError, already_exists, bad_request
+from fairlead.kinds.context import Context, rolled_back_on_failure
 from fairlead.kinds.conversion import to_stored
 from fairlead.kinds.resources import Resource
 from fairlead.storage.entry import Entry
@@ -56,17 +57,30 @@ async def store_new(
         entries = tracked(api, resource, None, value, options)
     set_entries(metadata, entries)
     writing.set_system_fields(metadata)
-    attributes = writing.attributes(
-        api, request, CREATE, value, None, context, metadata.get("name", "")
-    )
+    with rolled_back_on_failure(context):
+        value = await _prepared(api, request, resource, value, context)
+        entry = await _put_new(api, resource, value, options.dry_run, generated)
+        if options.dry_run:
+            context.roll_back()
+        return entry
+
+
+async def _prepared(
+    api: Api, request: Request, resource: Resource, value: Object, context: Context
+) -> Object:
+    """Take a new object through admission and the rules of its kind."""
+    behaviour = api.behaviour(resource)
+    name = value["metadata"].get("name", "")
+    attributes = writing.attributes(api, request, CREATE, value, None, context, name)
     await api.admission.admit(attributes)
-    api.behaviour(resource).prepare_create(value, context)
+    behaviour.prepare_create(value, context)
     value = writing.ordered(value)
     writing.check_new(api, resource, value, context)
     attributes.value = value
     await api.admission.validate(attributes)
-    api.behaviour(resource).warnings(value, None, context)
-    return await _put_new(api, resource, value, options.dry_run, generated)
+    behaviour.warnings(value, None, context)
+    behaviour.settle(value)
+    return value
 
 
 async def _put_new(

@@ -7,6 +7,7 @@ from fairlead.endpoints.api import Api
 from fairlead.endpoints.parameters import revision_of
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
+from fairlead.endpoints.subjects import subject_of
 from fairlead.errors import ResourceRef, not_found, too_large_resource_version
 
 WAIT_FOR_REVISION = 3.0
@@ -27,5 +28,8 @@ async def get(api: Api, request: Request) -> Answer:
     kept = resource.parent or resource
     entry = api.collection(resource).get(kept.storage_key(target.namespace, target.name))
     if entry is None:
-        raise not_found(ResourceRef(kept.group, kept.name, target.name))
+        shown = resource.name if resource.is_scale else kept.name
+        raise not_found(ResourceRef(kept.group, shown, target.name))
+    if resource.is_scale:
+        return subject_of(api, resource).answer(request, entry)
     return item_answer(api.resources, request, kept, entry)

@@ -40,7 +40,7 @@ class _Clause:
 
 
 @lru_cache(maxsize=512)
-def _clauses(accept: str) -> tuple[_Clause, ...]:
+def clauses(accept: str) -> tuple[_Clause, ...]:
     found = []
     for part in accept.split(","):
         media_type, *rest = (piece.strip() for piece in part.split(";"))
@@ -69,10 +69,10 @@ def _no_representation(dialect: Dialect, streams: bool) -> StatusError:
 
 @lru_cache(maxsize=1024)
 def _negotiate(dialect: Dialect, accept: str, partial: str, transforms: bool) -> Representation:
-    clauses = _clauses(accept)
-    if transforms and not any(c.media_type in ("*/*", *media_types(dialect)) for c in clauses):
+    found = clauses(accept)
+    if transforms and not any(c.media_type in ("*/*", *media_types(dialect)) for c in found):
         raise _no_representation(dialect, streams=partial == LIST)
-    for clause in clauses:
+    for clause in found:
         media_type = JSON if clause.media_type in ("*/*", "") else clause.media_type
         if media_type not in media_types(dialect):
             continue

@@ -9,7 +9,7 @@ from typing import Any
 from fairlead.dialect import Dialect
 from fairlead.endpoints.negotiation import YAML
 from fairlead.endpoints.request import Query, Request
-from fairlead.errors import Cause, ResourceRef, StatusError, bad_request, invalid
+from fairlead.errors import Cause, ResourceRef, StatusError, bad_request, conflict, invalid
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.metadata import go_strings
 from fairlead.schema.builtin import BuiltinTypes
@@ -282,14 +282,9 @@ def check_preconditions(
         found = metadata.get(name, "")
         if wanted and wanted != found:
             why = (
-                f"Precondition failed: {label} in precondition: {wanted},"
-                f" {label} in object meta: {found}"
+                f"the {label} in the precondition ({wanted}) does not match the {label} in record"
+                f" ({found}). The object might have been"
+                + (" deleted and then recreated" if name == "uid" else " modified")
             )
-            named = ResourceRef(ref.group, kind, ref.name)
-            return StatusError(
-                409,
-                "Conflict",
-                f'Operation cannot be fulfilled on {named.qualified} "{ref.name}": {why}',
-                details=named.details(),
-            )
+            return conflict(ResourceRef(ref.group, kind, ref.name), why)
     return None

@@ -191,15 +191,17 @@ async def _apply(
     key = kept.storage_key(request.target.namespace, request.target.name)
     if api.store.latest(api.collection(kept), key) is None:
         return await _create_by_apply(api, request, resource, config, options)
-    versions = versions_of(api, resource if resource.body_is_other_type else kept)
+    versions = versions_of(api, kept)
+    whole = Subject(api, kept)
+    config = subject.configuration(config)
 
     def change(old: Object) -> Changed:
-        live = subject.read(old)
+        live = whole.read(old)
         merged, entries = _merged(api, versions, resource, live, config, options)
         if merged is live and entries is live["metadata"].get("managedFields", entries):
             return Changed(old, entries)
-        value = _read_merged(api, request, subject, merged, config)
-        return Changed(subject.write(old, value), entries)
+        value = _read_merged(request, whole, merged, config)
+        return Changed(whole.write(old, value), entries)
 
     entry = await store_changed(api, request, resource, change, options)
     return subject.answer(request, entry)
@@ -262,9 +264,7 @@ def _conflict(error: ApplyConflict) -> StatusError:
     return StatusError(409, "Conflict", str(error), details={"causes": causes})
 
 
-def _read_merged(
-    api: Api, request: Request, subject: Subject, merged: Object, config: Object
-) -> Object:
+def _read_merged(request: Request, subject: Subject, merged: Object, config: Object) -> Object:
     document = {name: item for name, item in merged.items() if name not in ("kind", "apiVersion")}
     try:
         value: Object = decoder(subject.struct)(document, [])
@@ -286,7 +286,7 @@ async def _create_by_apply(
     await api.authorize_create(request)
     subject = subject_of(api, resource)
     merged, entries = _merged(api, versions_of(api, resource), resource, None, config, options)
-    value = _read_merged(api, request, subject, typed(resource, merged), config)
+    value = _read_merged(request, subject, typed(resource, merged), config)
     value["metadata"].pop("resourceVersion", None)
     stored = subject.write({}, value)
     set_entries(stored["metadata"], entries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlead.endpoints.api import Api, Object
 from fairlead.endpoints.parameters import WriteOptions
+from fairlead.endpoints.representing import typed
 from fairlead.kinds.conversion import from_stored, to_stored
 from fairlead.kinds.resources import Resource
 from fairlead.patching.entries import Entry
@@ -30,10 +31,14 @@ class ServedVersions:
         return found.struct if found is not None else None
 
     def convert(self, value: Object, api_version: str) -> Object:
-        if api_version == self._resource.api_version:
+        """Objects carry their apiVersion; without one they are in the version of the request."""
+        given = value.get("apiVersion") or self._resource.api_version
+        if api_version == given:
             return value
-        stored = to_stored(self._resource, copied(value))
-        return from_stored(self._others[api_version], stored)
+        bare = {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
+        stored = to_stored(self._others[given], copied(bare))
+        made = from_stored(self._others[api_version], stored)
+        return typed(self._others[api_version], made) if "apiVersion" in value else made
 
 
 def versions_of(api: Api, resource: Resource) -> Versions:
@@ -59,8 +64,10 @@ def _versions(api: Api, resource: Resource) -> Versions:
 
 def ignored_fields(resource: Resource) -> FieldSet:
     """What a request cannot write: the status of the main resource, the rest of a status."""
-    if resource.subresource:
+    if resource.subresource == "status":
         return _BUT_STATUS
+    if resource.is_scale:
+        return EMPTY
     return _STATUS if "status" in resource.subresources else EMPTY
 
 

@@ -14,15 +14,17 @@ from fairlead.endpoints.decoding import body_format, check_kind, decode_object, 
 from fairlead.endpoints.parameters import WriteOptions, revision_of, write_options
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
+from fairlead.endpoints.subjects import subject_of
 from fairlead.endpoints.tracking import set_entries, tracked
+from fairlead.endpoints.writing import unstored
 from fairlead.errors import Cause, ResourceRef, bad_request, conflict, invalid, modified, not_found
-from fairlead.kinds.conversion import to_stored
+from fairlead.kinds.context import Context, rolled_back_on_failure
 from fairlead.kinds.resources import Resource
 from fairlead.storage.entry import Entry
 from fairlead.storage.store import Conflict
 
 # Metadata that an update may leave out and never changes.
-_CARRIED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_CARRIED = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 @dataclass(slots=True)
@@ -45,40 +47,42 @@ async def update(api: Api, request: Request) -> Answer:
     raw = await request.body()
     options = write_options(api.dialect, request, "UpdateOptions")
 
+    subject = subject_of(api, resource)
+    kept = subject.kept
+
     def sent() -> Object:
         parsed, repeated = parse_body(raw, media_type, resource)
         check_kind(api.resources, resource, parsed)
         value = decode_object(request, resource, parsed, raw, options.validation, repeated)
-        return to_stored(resource, value)
+        check_name(target.name, value["metadata"])
+        writing.set_namespace(request, kept, value["metadata"])
+        return value
 
     value: Object | None = sent()
     assert value is not None
-    check_name(target.name, value["metadata"])
-    kept = resource.parent or resource
-    writing.set_namespace(request, kept, value["metadata"])
     key = kept.storage_key(target.namespace, target.name)
     if api.store.latest(api.collection(kept), key) is None:
-        return await _create_instead(api, request, resource, value, options)
+        stored = value if resource.is_scale else subject.write({}, value)
+        return await _create_instead(api, request, resource, stored, options)
 
-    def change(_: Object) -> Changed:
+    def change(old: Object) -> Changed:
         nonlocal value
         wanted, value = value, None
         if wanted is None:  # the object moved: start again from what was sent
             wanted = sent()
-            writing.set_namespace(request, kept, wanted["metadata"])
-        return Changed(wanted)
+        return Changed(subject.write(old, wanted))
 
     entry = await store_changed(api, request, resource, change, options)
-    return item_answer(api.resources, request, kept, entry)
+    return subject.answer(request, entry)
 
 
 async def _create_instead(
     api: Api, request: Request, resource: Resource, value: Object, options: WriteOptions
 ) -> Answer:
     ref = ResourceRef(resource.group, (resource.parent or resource).name, request.target.name)
-    if resource.parent is not None or not resource.creates_on_update:
-        raise not_found(ref)
     wanted = value["metadata"].pop("uid", "")
+    if resource.parent is not None or not (resource.creates_on_update or wanted):
+        raise not_found(ref)
     if wanted:
         raise conflict(
             ref, writing.uid_conflict_text(resource, request.target.namespace, ref, wanted, "")
@@ -120,19 +124,20 @@ async def store_changed(
         changed = change(old)
         if changed.value is old:
             return current
-        new = await _prepared(api, request, resource, changed, old, options)
-        old["metadata"].pop("resourceVersion", None)
-        if new == old:
-            return current
-        if options.dry_run:
-            return writing.unstored(collection, key, new, current.revision)
-        try:
-            if is_finished(new):
-                await api.store.delete(collection, key, current.revision)
-                return writing.unstored(collection, key, new, current.revision)
-            return await api.store.put(collection, key, new, current.revision)
-        except Conflict:
-            continue
+        context = api.context(request, options.dry_run)
+        with rolled_back_on_failure(context):
+            new = await _prepared(api, request, resource, changed, old, options, context)
+            old["metadata"].pop("resourceVersion", None)
+            if options.dry_run or new == old:
+                context.roll_back()
+                return current if new == old else unstored(collection, key, new, current.revision)
+            try:
+                if is_finished(new):
+                    await api.store.delete(collection, key, current.revision)
+                    return unstored(collection, key, new, current.revision)
+                return await api.store.put(collection, key, new, current.revision)
+            except Conflict:
+                context.roll_back()
 
 
 async def _prepared(
@@ -142,10 +147,10 @@ async def _prepared(
     changed: Changed,
     old: Object,
     options: WriteOptions,
+    context: Context,
 ) -> Object:
     kept = resource.parent or resource
     value = changed.value
-    context = api.context(request, options.dry_run)
     behaviour = api.behaviour(resource)
     _check_version(kept, request, value["metadata"], old["metadata"])
     carry_over(value["metadata"], old["metadata"])
@@ -154,7 +159,7 @@ async def _prepared(
     entries = changed.entries
     if entries is None:
         entries = tracked(api, resource, old, value, options)
-    if resource.subresource:
+    if resource.subresource and not resource.is_scale:
         behaviour.prepare_subresource_update(resource.subresource, value, old, context)
     else:
         behaviour.prepare_update(value, old, context)
@@ -166,6 +171,7 @@ async def _prepared(
     attributes.value = new
     await api.admission.validate(attributes)
     behaviour.warnings(new, old, context)
+    behaviour.settle(new)
     return new
 
 
@@ -191,6 +197,7 @@ def _check_version(resource: Resource, request: Request, metadata: Object, old: 
 
 
 def carry_over(metadata: Object, old: Object) -> None:
+    metadata["creationTimestamp"] = old["creationTimestamp"]
     for name in _CARRIED:
         if not metadata.get(name) and old.get(name) is not None:
             metadata[name] = old[name]

@@ -107,7 +107,7 @@ def check_changed(
     kept = resource.parent or resource
     check_metadata(metadata, kept.namespaced, path_segment, causes)
     check_metadata_update(metadata, old_metadata, causes)
-    if resource.subresource:
+    if resource.subresource and not resource.is_scale:
         behaviour.check_subresource_update(resource.subresource, value, old, causes, context)
     else:
         behaviour.check_update(value, old, causes, context)

@@ -91,6 +91,9 @@ class Behaviour:
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         """Things worth saying about an object that is accepted; use `context.warn`."""
 
+    def settle(self, value: Object) -> None:
+        """What storing makes of an accepted object, where it does not come back as it went in."""
+
     def grace_period(self, value: Object, wanted: int | None) -> int | None:
         """Seconds between the delete request and the end, or None where a kind knows no grace.
         `wanted` is what the client asked for."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -46,3 +47,14 @@ class Context:
         """Give back what was set aside; does nothing the second time."""
         while self.undo:
             self.undo.pop()()
+
+
+@contextmanager
+def rolled_back_on_failure(context: Context) -> Iterator[None]:
+    """Give back what was set aside when the write fails. A write that is cancelled while it is
+    committed may still happen: whoever follows the commits settles that."""
+    try:
+        yield
+    except Exception:
+        context.roll_back()
+        raise

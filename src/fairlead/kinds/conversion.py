@@ -6,10 +6,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from fairlead.dialect import Dialect
 from fairlead.kinds.resources import Resource
 
 Object = dict[str, Any]
-Convert = Callable[[Object], Object]
+# Makes an object of another version, with the names of a dialect.
+Convert = Callable[[Object, Dialect], Object]
 
 _INWARD: dict[str, Convert] = {}
 _OUTWARD: dict[str, Convert] = {}
@@ -26,14 +28,14 @@ def to_stored(resource: Resource, value: Object) -> Object:
     """The object in its stored version; the value may be changed."""
     if resource.is_stored_here:
         return value
-    return _converter(_INWARD, resource)(value)
+    return _converter(_INWARD, resource)(value, resource.dialect)
 
 
 def from_stored(resource: Resource, value: Object) -> Object:
     """The object in the version of the resource; the value may be changed."""
     if resource.is_stored_here:
         return value
-    return _converter(_OUTWARD, resource)(value)
+    return _converter(_OUTWARD, resource)(value, resource.dialect)
 
 
 def _converter(known: dict[str, Convert], resource: Resource) -> Convert:

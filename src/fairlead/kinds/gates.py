@@ -27,7 +27,7 @@ DEFAULTS: dict[str, bool] = {
     "LocalStorageCapacityIsolation": True,
     "MatchLabelKeysInPodTopologySpread": False,
     "MaxUnavailableStatefulSet": False,
-    "MinDomainsInPodTopologySpread": True,
+    "MinDomainsInPodTopologySpread": False,
     "MixedProtocolLBService": True,
     "NetworkPolicyEndPort": True,
     "NetworkPolicyStatus": False,

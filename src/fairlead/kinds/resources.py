@@ -59,6 +59,7 @@ class Resource:
         parent: Resource | None,
     ) -> None:
         self._types = types
+        self.dialect = types.dialect
         self.group_version = group_version
         self.name = name
         self.key = f"{group_version.table_name}/{name}"  # how our tables name it: core/v1/pods
@@ -103,9 +104,8 @@ class Resource:
         return self.group_version.api_version
 
     @property
-    def body_is_other_type(self) -> bool:
-        """Whether a subresource speaks of something else than its parent's kind."""
-        return self.parent is not None and self.parent.kind != self.kind
+    def is_scale(self) -> bool:
+        return self.subresource == "scale"
 
     @property
     def takes_path(self) -> bool:
@@ -139,6 +139,10 @@ class Resource:
 
     def kind_ref(self, name: str = "") -> ResourceRef:
         return ResourceRef(self.group, self.kind, name)
+
+    def named_ref(self, group: str, name: str) -> ResourceRef:
+        """The kind in a group of its own."""
+        return ResourceRef(group, self.kind, name)
 
     def storage_key(self, namespace: str, name: str) -> str:
         return f"{namespace}/{name}" if self.namespaced else name

@@ -135,9 +135,7 @@ def _unnamable(kind: ListOf, item: Any) -> str:
         return "associative list with keys may not have non-map elements"
     fields = kind.element.fields if isinstance(kind.element, Struct) else {}
     missing = [
-        name
-        for name in kind.keys
-        if name not in item and key_default(fields.get(name)) is None
+        name for name in kind.keys if name not in item and key_default(fields.get(name)) is None
     ]
     return (
         f'associative list with keys has an element that omits key field "{missing[0]}"'

@@ -35,9 +35,7 @@ def untrackable(struct: Struct, live: Object) -> InvalidConfiguration:
     """The refusal to apply to an object that has list items that cannot be told apart."""
     why = explained(problems(struct, live) or ["list items cannot be told apart"])
     if entries_of(live):
-        return InvalidConfiguration(
-            f"failed to create typed live object ({_named(live)}): {why}"
-        )
+        return InvalidConfiguration(f"failed to create typed live object ({_named(live)}): {why}")
     return InvalidConfiguration(
         "failed to create manager for existing fields:"
         f" failed to convert new object ({_named(live)}) to smd typed: {why}"

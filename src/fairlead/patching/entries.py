@@ -30,9 +30,7 @@ def entries_of(value: dict[str, Any] | None) -> list[Entry]:
     return found if isinstance(found, list) else []
 
 
-def entry(
-    identity: Identity, api_version: str, fields: FieldSet, time: str | None
-) -> Entry:
+def entry(identity: Identity, api_version: str, fields: FieldSet, time: str | None) -> Entry:
     manager, operation, _, subresource = identity
     made: Entry = {"manager": manager, "operation": operation, "apiVersion": api_version}
     if time:

@@ -204,9 +204,7 @@ def _object_without(shape: Record | Table | Free, value: Object, fields: FieldSe
     return made or None
 
 
-def _items_without(
-    shape: Items | Values, value: list[Any], fields: FieldSet
-) -> list[Any] | None:
+def _items_without(shape: Items | Values, value: list[Any], fields: FieldSet) -> list[Any] | None:
     element = shape.element if isinstance(shape, Items) else value_element
     made: list[Any] = []
     for item in value:

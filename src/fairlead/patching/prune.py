@@ -55,9 +55,7 @@ def pruned(
         if kind is None:
             continue
         there = versions.convert(merged, version)
-        wanted = union(
-            _all_fields(kind, versions.convert(kept, version)), with_named(kind, fields)
-        )
+        wanted = union(_all_fields(kind, versions.convert(kept, version)), with_named(kind, fields))
         found = everything if there is merged else _all_fields(kind, there)
         kept = without(kind, there, difference(found, wanted))
 

@@ -128,8 +128,7 @@ def has_free(kind: Type) -> bool:
     The recorded owners in an object's metadata do not count: nobody owns or compares those.
     """
     return _is_opaque(kind) or any(
-        struct.preserve_unknown
-        or any(_is_opaque(item.type) for item in struct.fields.values())
+        struct.preserve_unknown or any(_is_opaque(item.type) for item in struct.fields.values())
         for struct in structs(kind)
         if struct.name != "ManagedFieldsEntry"
     )

@@ -109,9 +109,7 @@ def _plain(value: Any) -> Any:
         }
     if isinstance(value, list):
         return [
-            _plain(item)
-            for item in value
-            if not (isinstance(item, dict) and DIRECTIVE in item)
+            _plain(item) for item in value if not (isinstance(item, dict) and DIRECTIVE in item)
         ]
     return value
 

@@ -336,7 +336,7 @@ def _compile(struct: Struct) -> Decode:
                     unknown.append(key)
                 continue
             keep, limit, drops_zero, decode_field = row
-            if item.__class__ is not keep or (limit and not -limit <= item < limit):
+            if item.__class__ is not keep or (limit and not -limit <= item < limit):  # type: ignore[operator]
                 if item is None:
                     continue
                 try:

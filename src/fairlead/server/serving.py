@@ -23,6 +23,7 @@ from fairlead.dialect import DIALECTS, Dialect
 from fairlead.endpoints import discovery
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.chain import Handler
+from fairlead.endpoints.openapi import OpenApi
 from fairlead.endpoints.request import Request
 from fairlead.server.app import Application
 from fairlead.server.assembly import Assembly, StartError
@@ -141,8 +142,9 @@ class Server:
             return handler.document(request, discovery.version(__version__))
 
         async def show_paths(request: Request) -> Answer:
-            others = [*handler.pages, *handler.prefixes]
-            return handler.document(request, discovery.paths(self.api.resources, others[1:]))
+            others = [*handler.pages, *handler.prefixes, "/openapi/v2", "/openapi/v3"]
+            shown = [path for path in others if path not in ("/", "/openapi")]
+            return handler.document(request, discovery.paths(self.api.resources, shown))
 
         async def show_issuer(request: Request) -> Answer:
             return handler.document(request, documents.configuration(self.address))
@@ -151,6 +153,7 @@ class Server:
             return handler.document(request, documents.jwks())
 
         handler.pages = {"/": show_paths, "/metrics": show_metrics, "/version": show_version}
+        handler.prefixes["/openapi"] = OpenApi(self.api.resources).answer
         documents = self.api.authentication.documents
         if documents.available:
             handler.pages |= {CONFIGURATION_PATH: show_issuer, JWKS_PATH: show_keys}

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from fairlead.endpoints.openapi.knowledge import CustomSchema
 from fairlead.endpoints.openapi.names import Names
 from fairlead.endpoints.openapi.schemas import META, Schema, Schemas
 from fairlead.kinds.resources import Resource
-
-
-@dataclass(frozen=True, slots=True)
-class CustomSchema:
-    """What is known of a custom kind. `identity` changes whenever the rest does."""
-
-    identity: str
-    schema: dict[str, Any] | None
-    list_kind: str
-
-
-FindCustom = Callable[[Resource], CustomSchema | None]
 
 _CHOICES = ("allOf", "anyOf", "oneOf", "not")
 _NESTED = ("properties", "patternProperties", "definitions")
@@ -28,8 +16,7 @@ _NESTED = ("properties", "patternProperties", "definitions")
 
 def publish(schemas: Schemas, resource: Resource, custom: CustomSchema) -> Schema:
     """Put the kind into the document; the answer is a reference to it."""
-    found = resource.group_version
-    full = schemas.names.schema(found.table_name, resource.kind)
+    full = _name(schemas, resource, resource.kind)
     if full not in schemas.made:
         schema = _with_metadata(schemas, custom.schema)
         schema[schemas.names.kind] = [_kind(resource, resource.kind)]
@@ -38,7 +25,7 @@ def publish(schemas: Schemas, resource: Resource, custom: CustomSchema) -> Schem
 
 
 def publish_list(schemas: Schemas, resource: Resource, custom: CustomSchema) -> Schema:
-    full = schemas.names.schema(resource.group_version.table_name, custom.list_kind)
+    full = _name(schemas, resource, custom.list_kind)
     if full not in schemas.made:
         items = {"type": "array", "items": publish(schemas, resource, custom)}
         schemas.made[full] = {
@@ -52,6 +39,11 @@ def publish_list(schemas: Schemas, resource: Resource, custom: CustomSchema) -> 
             schemas.names.kind: [_kind(resource, custom.list_kind)],
         }
     return schemas.link(full)
+
+
+def _name(schemas: Schemas, resource: Resource, kind: str) -> str:
+    found = resource.group_version
+    return schemas.names.schema(f"{found.group}/{found.version}", kind)
 
 
 def _kind(resource: Resource, kind: str) -> Schema:

@@ -8,7 +8,7 @@ from typing import Any
 from fairlead import __version__
 from fairlead.endpoints import discovery
 from fairlead.endpoints.openapi import overview
-from fairlead.endpoints.openapi.custom import FindCustom
+from fairlead.endpoints.openapi.knowledge import FindCustom
 from fairlead.endpoints.openapi.names import Names
 from fairlead.endpoints.openapi.operations import Operations, Path
 from fairlead.endpoints.openapi.schemas import V2, V3, Flavour, Schemas
@@ -22,11 +22,14 @@ _SECURITY = {_BEARER: {"type": "apiKey", "name": "authorization", "in": "header"
 class Builder:
     """Makes documents of what is served at the time of the call."""
 
-    def __init__(self, resources: Resources, find_custom: FindCustom) -> None:
+    def __init__(
+        self, resources: Resources, builtin: tuple[tuple[str, str], ...], find_custom: FindCustom
+    ) -> None:
+        """`builtin` has the group and version of all that is served from the start."""
         self._resources = resources
+        self._builtin = builtin
         self._find_custom = find_custom
         self._names = Names(resources.dialect)
-        self._builtin = tuple((found.group, found.version) for found in resources.group_versions())
 
     def _parts(self, flavour: Flavour) -> tuple[Schemas, Operations]:
         served = {found.table_name: found for found in self._resources.group_versions()}

@@ -9,7 +9,7 @@ from importlib.resources import files
 import fairlead
 from fairlead import schema
 from fairlead.dialect import Dialect
-from fairlead.endpoints.openapi.custom import FindCustom
+from fairlead.endpoints.openapi.knowledge import FindCustom
 from fairlead.kinds.resources import GroupVersion, Resource
 
 
@@ -45,7 +45,8 @@ def _line(resource: Resource, find_custom: FindCustom) -> str:
     custom = find_custom(resource)
     served = [resource, *resource.subresources.values()]
     facts = [f"{one.name} {one.kind} {','.join(one.verbs)}" for one in served]
-    facts.append(f"{resource.namespaced} {custom.identity if custom else ''}")
+    marks = (resource.namespaced, resource.returns_deleted, custom.identity if custom else "")
+    facts += map(str, marks)
     return " ".join(facts)
 
 

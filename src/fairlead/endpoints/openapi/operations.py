@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from fairlead.endpoints.openapi.custom import FindCustom, publish, publish_list
+from fairlead.endpoints.openapi.custom import publish, publish_list
+from fairlead.endpoints.openapi.knowledge import FindCustom
 from fairlead.endpoints.openapi.names import Names, capital
 from fairlead.endpoints.openapi.schemas import META, Schema, Schemas
 from fairlead.kinds.resources import GroupVersion, Resource
@@ -209,7 +210,11 @@ class Operations:
 
     def _schema(self, resource: Resource) -> Schema:
         custom = self._find_custom(resource.parent or resource)
-        if custom is not None and not resource.body_is_other_type:
+        if (
+            custom is not None
+            and not resource.parent is not None
+            and resource.parent.kind != resource.kind
+        ):
             return publish(self._schemas, resource, custom)
         return self._schemas.of_type(resource.body_version, resource.kind)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from fairlead import errors
 from fairlead.endpoints.answers import Answer, text_answer
-from fairlead.endpoints.negotiation import _clauses as clauses
+from fairlead.endpoints.negotiation import clauses as clauses
 from fairlead.endpoints.openapi import identity
 from fairlead.endpoints.openapi.answers import (
     BINARY,
@@ -21,16 +21,15 @@ from fairlead.endpoints.openapi.answers import (
     not_acceptable_answer,
     pack,
 )
-from fairlead.endpoints.openapi.custom import CustomSchema
-from fairlead.endpoints.openapi.documents import Builder
-from fairlead.endpoints.openapi.operations import base_path
+from fairlead.endpoints.openapi.knowledge import FindCustom
 from fairlead.endpoints.request import Request
-from fairlead.kinds.resources import GroupVersion, Resource, Resources
+from fairlead.kinds.resources import Resources
+
+if TYPE_CHECKING:
+    from fairlead.endpoints.openapi.documents import Builder
 
 JSON = "application/json"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-
-Build = Callable[[], dict[str, Any]]
 
 
 class OpenApi:
@@ -41,46 +40,53 @@ class OpenApi:
     """
 
     def __init__(self, resources: Resources) -> None:
-        self.find_custom: Callable[[Resource], CustomSchema | None] = lambda resource: None
+        self.find_custom: FindCustom = lambda resource: None
         self._resources = resources
-        self._builder = Builder(resources, lambda resource: self.find_custom(resource))
+        self._builtin = tuple((found.group, found.version) for found in resources.group_versions())
         self._documents: dict[str, Document] = {}
         self._making = asyncio.Lock()
 
+    @cached_property
+    def _builder(self) -> Builder:
+        """Loaded when the first document is made, so as not to hold up the start."""
+        from fairlead.endpoints.openapi.documents import Builder
+
+        return Builder(self._resources, self._builtin, lambda one: self.find_custom(one))
+
     async def answer(self, request: Request) -> Answer:
-        parts = request.target.path.strip("/").split("/")
-        if parts[:2] not in (["openapi", "v2"], ["openapi", "v3"]) or (
-            parts[2:] and parts[1] == "v2"
-        ):
-            return text_answer(404, "404 page not found\n")
+        match request.target.path.strip("/").split("/"):
+            case ["openapi", "v2"]:
+                answer = self._swagger
+            case ["openapi", "v3", *_]:
+                answer = self._v3
+            case _:
+                return text_answer(404, "404 page not found\n")
         if request.method not in ("GET", "HEAD"):
             raise errors.method_not_allowed()
-        if parts[1] == "v2":
-            return await self._swagger(request)
-        if len(parts) == 2:
-            return self._index(request)
-        return await self._v3(request, "/".join(parts[2:]))
+        return await answer(request)
 
     def _index(self, request: Request) -> Answer:
         paths = {name: {"serverRelativeURL": _url(name, tag)} for name, tag in self._tags().items()}
         body = orjson.dumps({"paths": paths})
         return document_answer(request, pack(identity.of_all([body.decode()]), body, JSON))
 
-    async def _v3(self, request: Request, name: str) -> Answer:
-        tag = self._tags().get(name)
-        if tag is None:
-            self._documents.pop(name, None)
-            return text_answer(404, "404 page not found\n")
+    async def _v3(self, request: Request) -> Answer:
+        name = "/".join(request.target.path.strip("/").split("/")[2:])
+        if not name:
+            return self._index(request)
         if _chosen(request, (JSON,)) is None:
             return not_acceptable_answer()
-        wanted = request.parameter("hash")
-        if wanted and wanted != tag:
-            return moved_answer(_url(name, tag))
         async with self._making:
+            tag = self._tags().get(name)
+            if tag is None:
+                self._documents.pop(name, None)
+                return text_answer(404, "404 page not found\n")
+            wanted = request.parameter("hash")
+            if wanted and wanted != tag:
+                return moved_answer(_url(name, tag))
             found = self._documents.get(name)
             if found is None or found.identity != tag:
-                value = self._build(name)()
-                found = await asyncio.to_thread(_pack_json, tag, value)
+                found = await asyncio.to_thread(_pack_json, tag, self._value(name))
                 self._documents[name] = found
         return document_answer(request, found, for_good=bool(wanted))
 
@@ -88,14 +94,18 @@ class OpenApi:
         chosen = _chosen(request, (JSON, PROTOBUF))
         if chosen is None:
             return not_acceptable_answer()
-        tag = identity.of_all([chosen, *self._tags().values()])
         async with self._making:
+            tag = self._swagger_tag(chosen)
             found = self._documents.get(chosen)
             if found is None or found.identity != tag:
                 encode = _pack_json if chosen == JSON else _pack_protobuf
                 found = await asyncio.to_thread(encode, tag, await self._swagger_value())
-                self._documents[chosen] = found
+                if self._swagger_tag(chosen) == tag:
+                    self._documents[chosen] = found
         return document_answer(request, found)
+
+    def _swagger_tag(self, media_type: str) -> str:
+        return identity.of_all([media_type, *self._tags().values()])
 
     async def _swagger_value(self) -> dict[str, Any]:
         """Everything, with room for other requests between the parts."""
@@ -112,31 +122,27 @@ class OpenApi:
         for group, versions in self._resources.groups.items():
             if group and versions:
                 found[f"apis/{group}"] = identity.of_name(dialect, group)
-            for one in versions.values():
-                tag = identity.of_version(dialect, one, self.find_custom)
-                found[_document_name(one)] = tag
+            for version, one in versions.items():
+                name = f"apis/{group}/{version}" if group else f"api/{version}"
+                found[name] = identity.of_version(dialect, one, self.find_custom)
         return dict(sorted(found.items()))
 
-    def _build(self, name: str) -> Build:
-        builder = self._builder
+    def _value(self, name: str) -> dict[str, Any]:
+        builder, groups = self._builder, self._resources.groups
         match name.split("/"):
             case ["version"]:
-                return builder.release
+                return builder.release()
             case ["apis"]:
-                return builder.groups
+                return builder.groups()
             case ["api"]:
-                return lambda: builder.group("")
+                return builder.group("")
             case ["apis", group]:
-                return lambda: builder.group(group)
+                return builder.group(group)
             case ["api", version]:
-                return lambda: builder.version(self._resources.groups[""][version])
+                return builder.version(groups[""][version])
             case [_, group, version]:
-                return lambda: builder.version(self._resources.groups[group][version])
+                return builder.version(groups[group][version])
         raise KeyError(name)
-
-
-def _document_name(found: GroupVersion) -> str:
-    return base_path(found)[1:]
 
 
 def _url(name: str, tag: str) -> str:

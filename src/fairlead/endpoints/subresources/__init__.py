@@ -10,12 +10,20 @@ from collections.abc import Awaitable, Callable
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.api import Api
 from fairlead.endpoints.request import Request
-from fairlead.endpoints.subresources import binding, connect, eviction, reviews, token
+from fairlead.endpoints.subresources import (
+    binding,
+    component_statuses,
+    connect,
+    eviction,
+    reviews,
+    token,
+)
 
 Verb = Callable[[Api, Request], Awaitable[Answer]]
 
 HANDLERS: dict[tuple[str, str], Verb] = {
     **binding.HANDLERS,
+    **component_statuses.HANDLERS,
     **connect.HANDLERS,
     **eviction.HANDLERS,
     **reviews.HANDLERS,

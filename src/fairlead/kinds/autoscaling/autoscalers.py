@@ -70,9 +70,6 @@ class AutoscalerBehaviour(Behaviour):
         for name in ("currentReplicas", "desiredReplicas"):
             non_negative(value["status"].get(name), f"status.{name}", causes)
 
-    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        self.settle(value)
-
     def settle(self, value: Object) -> None:
         """What storing makes of an accepted autoscaler: only so much of it as version v1 and its
         annotations can hold."""

@@ -1,14 +1,13 @@
 """HorizontalPodAutoscaler between its versions. What v1 cannot express it carries in annotations.
 
-Objects may lack any part, as they do while it is worked out what an apply gives up. The names of
-the annotations are those of the default dialect until `declare(dialect)` is called.
+Objects may lack any part, as they do while it is worked out what an apply gives up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import deepcopy
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import orjson
@@ -44,17 +43,6 @@ _RULE_FIELDS = ("stabilizationWindowSeconds", "selectPolicy", "policies")
 _POLICY_FIELDS = ("type", "value", "periodSeconds")
 
 
-def declare(dialect: Dialect = CLUSTER) -> None:
-    """Register the conversions, with the names of a dialect."""
-    for name in (_PLURAL, f"{_PLURAL}/status"):
-        converts(
-            f"autoscaling/v1/{name}",
-            inward=partial(from_v1, dialect=dialect),
-            outward=partial(to_v1, dialect=dialect),
-        )
-        converts(f"autoscaling/v2beta2/{name}", inward=from_v2beta2, outward=to_v2beta2)
-
-
 def drop_annotations(metadata: Object, names: Iterable[str]) -> None:
     """Remove the annotations that only v1 gives a meaning."""
     annotations, dropped = metadata.get("annotations") or {}, set(names)
@@ -65,7 +53,7 @@ def drop_annotations(metadata: Object, names: Iterable[str]) -> None:
         metadata.pop("annotations", None)
 
 
-def from_v2beta2(value: Object) -> Object:
+def from_v2beta2(value: Object, _: Dialect = CLUSTER) -> Object:
     """v2 leaves out of the status what v2beta2 always has."""
     if value.get("status") is None:
         return value
@@ -74,7 +62,7 @@ def from_v2beta2(value: Object) -> Object:
     return {**value, "status": status}
 
 
-def to_v2beta2(value: Object) -> Object:
+def to_v2beta2(value: Object, _: Dialect = CLUSTER) -> Object:
     if value.get("status") is None:
         return value
     return {**value, "status": {"currentReplicas": 0, "conditions": None, **value["status"]}}
@@ -281,3 +269,8 @@ def settled(value: Object) -> None:
     spec["metrics"] = [*full(flat(others, SPECS), SPECS), *cpu]
     if status.get("currentMetrics"):
         status["currentMetrics"] = full(flat(status["currentMetrics"], STATUSES), STATUSES)
+
+
+for _name in (_PLURAL, f"{_PLURAL}/status"):
+    converts(f"autoscaling/v1/{_name}", inward=from_v1, outward=to_v1)
+    converts(f"autoscaling/v2beta2/{_name}", inward=from_v2beta2, outward=to_v2beta2)

@@ -101,10 +101,6 @@ class JobBehaviour(TemplateBehaviour):
         STATUS.check(value["status"], causes)
         _check_uncounted(value["status"].get("uncountedTerminatedPods") or {}, causes)
 
-    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        super().warnings(value, old, context)
-        self.settle(value)
-
     def settle(self, value: Object) -> None:
         """What storing makes of an accepted Job: without labels of its own it has those of its
         template, the generated ones too."""

@@ -52,7 +52,12 @@ _FADING = {
 
 class PersistentVolumeBehaviour(Behaviour):
     def fill_defaults(self, value: Object, context: Context) -> None:
-        round_up_amounts(value["spec"].get("capacity"))
+        spec = value["spec"]
+        round_up_amounts(spec.get("capacity"))
+        if not spec.get("persistentVolumeReclaimPolicy"):
+            spec["persistentVolumeReclaimPolicy"] = "Retain"
+        if spec.get("volumeMode") is None:
+            spec["volumeMode"] = "Filesystem"
 
     def prepare_create(self, value: Object, context: Context) -> None:
         value["status"] = {"phase": "Pending"}

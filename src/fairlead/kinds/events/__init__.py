@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.dialect import Dialect
 from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.conversion import converts
 
@@ -22,7 +23,7 @@ _CORE_NAMES = {core: ours for ours, core in _NAMES.items()}
 _REPORTERS = ("reportingComponent", "reportingInstance")
 
 
-def to_core(event: Object) -> Object:
+def to_core(event: Object, _: Dialect) -> Object:
     made = {_NAMES.get(name, name): value for name, value in event.items()}
     for name in _REPORTERS:
         made.setdefault(name, "")
@@ -31,7 +32,7 @@ def to_core(event: Object) -> Object:
     return made
 
 
-def from_core(event: Object) -> Object:
+def from_core(event: Object, _: Dialect) -> Object:
     kept = {name: value for name, value in event.items() if value or name not in _REPORTERS}
     made = {_CORE_NAMES.get(name, name): value for name, value in kept.items()}
     if made.get("series") is not None:

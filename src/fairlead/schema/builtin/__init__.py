@@ -13,7 +13,7 @@ class BuiltinTypes:
     """The types of one dialect. Names are ours: `core/v1.Pod`, `rbac/v1.Role`."""
 
     def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
+        self.dialect = dialect
         self._loaded: dict[str, dict[str, Struct]] = {}
 
     def group_version(self, name: str) -> dict[str, Struct]:
@@ -21,8 +21,8 @@ class BuiltinTypes:
         loaded = self._loaded.get(name)
         if loaded is None:
             text = files(__name__).joinpath(name.replace("/", "-") + ".types").read_text()
-            text = text.replace("x-@-", f"x-{self._dialect.marker}-")
-            text = text.replace(".@", "." + self._dialect.group_domain)
+            text = text.replace("x-@-", f"x-{self.dialect.marker}-")
+            text = text.replace(".@", "." + self.dialect.group_domain)
             loaded = self._loaded[name] = parse(name, text, self.group_version)
         return loaded
 

@@ -1,0 +1,22 @@
+"""What whoever serves custom resources tells about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.kinds.resources import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class CustomSchema:
+    """What is known of a custom kind; `schema` is None where its definition has none.
+    `identity` changes whenever the rest does."""
+
+    identity: str
+    schema: dict[str, Any] | None
+    list_kind: str
+
+
+FindCustom = Callable[[Resource], CustomSchema | None]

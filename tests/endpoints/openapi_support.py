@@ -1,0 +1,92 @@
+"""Documents for tests, made without a server."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from functools import cache
+from typing import Any
+
+from fairlead.dialect import DIALECTS
+from fairlead.endpoints.openapi import OpenApi
+from fairlead.endpoints.openapi.documents import Builder
+from fairlead.endpoints.request import Request
+from fairlead.endpoints.routing import route
+from fairlead.kinds.resources import Resources
+from fairlead.schema.builtin import BuiltinTypes
+
+Value = dict[str, Any]
+
+
+def resources(dialect: str = "kubernetes") -> Resources:
+    chosen = DIALECTS[dialect]
+    return Resources(chosen, BuiltinTypes(chosen))
+
+
+def builder(served: Resources) -> Builder:
+    builtin = tuple((found.group, found.version) for found in served.group_versions())
+    return Builder(served, builtin, lambda resource: None)
+
+
+@cache
+def swagger(dialect: str = "kubernetes") -> Value:
+    """The whole document of version 2."""
+    served = resources(dialect)
+    made = builder(served).swagger()
+    for found in served.group_versions():
+        made.add(found)
+    return made.value()
+
+
+@cache
+def version(group: str, name: str, dialect: str = "kubernetes") -> Value:
+    """The document of version 3 of a group-version."""
+    served = resources(dialect)
+    return builder(served).version(served.groups[group][name])
+
+
+def references(value: Any) -> set[str]:
+    """Every `$ref` in a document."""
+    if isinstance(value, list):
+        return set().union(*map(references, value))
+    if not isinstance(value, dict):
+        return set()
+    found = set().union(*map(references, value.values()))
+    target = value.get("$ref")
+    return found | {target} if isinstance(target, str) else found
+
+
+class Reply:
+    """An answer as it went over the wire."""
+
+    def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = gzip.decompress(body) if "content-encoding" in headers else body
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+async def ask(
+    openapi: OpenApi, served: Resources, path: str, method: str = "GET", **headers: str
+) -> Reply:
+    """Headers are given by name with `_` for `-`."""
+    where, _, query = path.partition("?")
+    named = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
+    scope = {"method": method, "path": where, "query_string": query.encode(), "headers": named}
+
+    async def receive() -> Value:
+        return {"type": "http.request", "body": b""}
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    request = Request(scope, receive)
+    request.target = route(served, method, where)
+    answer = await openapi.answer(request)
+    await answer.send(request, send)
+    got = {name.decode(): text.decode() for name, text in sent[0]["headers"]}
+    return Reply(sent[0]["status"], got, b"".join(part["body"] for part in sent[1:]))

@@ -1,0 +1,131 @@
+"""A data file that cannot be trusted is refused, with a message that says why."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.process import ServerProcess, failed_start
+from support.things import Space
+
+
+@pytest.fixture
+def stopped(fresh_server: Callable[..., ServerProcess]) -> ServerProcess:
+    """A server with some objects, not running."""
+    server = fresh_server()
+    space = Space(server, server.client())
+    for number in range(30):
+        space.config_maps.create(f"c{number}", data={"k": "x" * 500})
+    assert server.stop() == 0
+    return server
+
+
+def database(server: ServerProcess) -> Path:
+    return server.data / "fairlead.db"
+
+
+def refusal(server: ServerProcess) -> str:
+    """What a server says that refuses to start."""
+    done = failed_start(server.directory)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert str(database(server)) in done.stderr
+    return done.stderr
+
+
+def test_a_good_file_is_taken(stopped: ServerProcess) -> None:
+    stopped.start()
+    assert len(stopped.client().get("/api/v1/configmaps").names) >= 30
+
+
+def test_a_changed_value_is_found_by_its_checksum(stopped: ServerProcess) -> None:
+    with sqlite3.connect(database(stopped)) as db:
+        db.execute("UPDATE log SET value = replace(value, 'xxxx', 'yyyy') WHERE key LIKE '%/c7'")
+    db.close()
+    assert "damaged at revision" in refusal(stopped)
+
+
+def test_a_changed_key_is_found_by_its_checksum(stopped: ServerProcess) -> None:
+    with sqlite3.connect(database(stopped)) as db:
+        db.execute("UPDATE log SET key = key || 'x' WHERE key LIKE '%/c7'")
+    db.close()
+    assert "damaged" in refusal(stopped)
+
+
+@pytest.mark.parametrize("part", [0.3, 0.5, 0.9])
+def test_flipped_bytes_are_refused(stopped: ServerProcess, part: float) -> None:
+    raw = bytearray(database(stopped).read_bytes())
+    start = int(len(raw) * part) & ~4095
+    for index in range(start, start + 4096):
+        raw[index] ^= 0xFF
+    database(stopped).write_bytes(raw)
+    assert "damaged" in refusal(stopped)
+
+
+def test_a_lost_header_is_refused(stopped: ServerProcess) -> None:
+    raw = bytearray(database(stopped).read_bytes())
+    raw[:100] = bytes(100)
+    database(stopped).write_bytes(raw)
+    assert "not a Fairlead store" in refusal(stopped)
+
+
+def test_a_file_that_was_cut_off_is_refused(stopped: ServerProcess) -> None:
+    raw = database(stopped).read_bytes()
+    database(stopped).write_bytes(raw[: len(raw) // 2])
+    assert "damaged" in refusal(stopped)
+
+
+def test_rows_that_are_missing_from_the_end_are_not_served_as_the_whole(
+    stopped: ServerProcess,
+) -> None:
+    """The highest revision is known: a log that ends before it has lost something."""
+    with sqlite3.connect(database(stopped)) as db:
+        newest = db.execute("SELECT max(revision) FROM log").fetchone()[0]
+    db.close()
+    stopped.start()
+    made = stopped.client().post("/api/v1/namespaces", {"metadata": {"name": "after"}})
+    assert int(made.version) > newest
+
+
+def test_something_else_is_not_taken_for_a_database(stopped: ServerProcess) -> None:
+    database(stopped).write_text("just some notes\n" * 100)
+    assert "not a Fairlead store" in refusal(stopped)
+
+
+def test_a_database_of_something_else_is_refused_and_left_alone(stopped: ServerProcess) -> None:
+    for path in stopped.data.glob("fairlead.db*"):
+        path.unlink()
+    with sqlite3.connect(database(stopped)) as db:
+        db.execute("CREATE TABLE recipes (name TEXT)")
+    db.close()
+    before = database(stopped).read_bytes()
+    assert "is not a Fairlead store" in refusal(stopped)
+    assert database(stopped).read_bytes() == before
+
+
+def test_a_newer_format_is_refused_and_left_alone(stopped: ServerProcess) -> None:
+    with sqlite3.connect(database(stopped)) as db:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        db.execute(f"PRAGMA user_version = {version + 1}")
+    db.close()
+    said = refusal(stopped)
+    assert "written by a newer release" in said
+    with sqlite3.connect(database(stopped)) as db:
+        db.execute(f"PRAGMA user_version = {version}")
+    db.close()
+    stopped.start()
+    assert stopped.client().get("/readyz").status == 200
+
+
+def test_a_refused_start_leaves_the_directory_free(stopped: ServerProcess) -> None:
+    good = database(stopped).read_bytes()
+    database(stopped).write_text("nonsense")
+    refusal(stopped)
+    for path in stopped.data.glob("fairlead.db*"):
+        path.unlink()
+    database(stopped).write_bytes(good)
+    stopped.start()
+    assert stopped.client().get("/readyz").status == 200

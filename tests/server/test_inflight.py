@@ -1,0 +1,143 @@
+"""How many requests may be under way: 429 with Retry-After, and watches do not count."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Callable
+
+import pytest
+from support.client import Client
+from support.process import ServerProcess
+from support.things import Space
+from support.waiting import eventually
+
+
+class Pending:
+    """A POST whose body never comes to an end: it stays under way."""
+
+    def __init__(self, client: Client, path: str, method: str = "POST") -> None:
+        self.connection = client.connect()
+        self.connection.putrequest(method, path)
+        for name, value in client.head_of().items():
+            self.connection.putheader(name, value)
+        self.connection.putheader("Content-Length", "100")
+        self.connection.endheaders(b"{")
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+@pytest.fixture
+def limited(fresh_server: Callable[..., ServerProcess]) -> Space:
+    """A server that takes two writes at once."""
+    server = fresh_server("--max-mutating-requests-inflight", "2", "--max-requests-inflight", "3")
+    client = server.client()
+    return Space(server, client)
+
+
+def under_way(client: Client, kind: str) -> int:
+    for line in client.get("/metrics").text.splitlines():
+        if line.startswith(f'apiserver_current_inflight_requests{{request_kind="{kind}"}}'):
+            return int(float(line.split()[-1]))
+    raise AssertionError("no such metric")
+
+
+def hold(space: Space, count: int, path: str = "", method: str = "POST") -> list[Pending]:
+    """Keep this many writes under way."""
+    held = [Pending(space.client, path or space.secrets.path, method) for _ in range(count)]
+    eventually(lambda: under_way(space.client, "mutating") == count, f"{count} are under way")
+    return held
+
+
+def release(held: list[Pending]) -> None:
+    for pending in held:
+        pending.close()
+
+
+def test_writes_over_the_limit_are_told_to_come_back(limited: Space) -> None:
+    held = hold(limited, 2)
+    answer = limited.client.post(limited.secrets.path, {"metadata": {"name": "a"}})
+    assert answer.status == 429
+    assert answer.headers["Retry-After"] == "1"
+    assert answer.body["reason"] == "TooManyRequests"
+    assert answer.body["details"]["retryAfterSeconds"] == 1
+    assert answer.message
+    release(held)
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_every_write_counts(limited: Space, method: str) -> None:
+    held = hold(limited, 2, limited.secrets.item("a"), method)
+    assert limited.client.post(limited.secrets.path, {"metadata": {"name": "a"}}).status == 429
+    release(held)
+
+
+def test_reads_have_a_limit_of_their_own(limited: Space) -> None:
+    held = hold(limited, 2)
+    assert limited.secrets.list().status == 200
+    release(held)
+
+
+def test_a_place_is_free_again_when_a_request_ends(limited: Space) -> None:
+    held = hold(limited, 2)
+    held[0].close()
+    eventually(lambda: under_way(limited.client, "mutating") == 1, "one of them has ended")
+    assert limited.client.post(limited.secrets.path, {"metadata": {"name": "a"}}).status == 201
+    release(held)
+
+
+def test_a_write_is_not_a_watch_for_carrying_its_parameter(limited: Space) -> None:
+    held = hold(limited, 2)
+    answer = limited.client.post(limited.secrets.path, {"metadata": {"name": "a"}}, watch=1)
+    assert answer.status == 429
+    release(held)
+
+
+def test_watches_do_not_count(limited: Space) -> None:
+    watches = [limited.secrets.watch() for _ in range(10)]
+    assert all(watch.status == 200 for watch in watches)
+    assert limited.secrets.list().status == 200
+    limited.secrets.create("a")
+    assert all(watch.next().name == "a" for watch in watches)
+    for watch in watches:
+        watch.close()
+
+
+def test_no_limit_is_no_limit(fresh_server: Callable[..., ServerProcess]) -> None:
+    server = fresh_server("--max-mutating-requests-inflight", "0")
+    space = Space(server, server.client())
+    held = hold(space, 5)
+    assert space.client.post(space.secrets.path, {"metadata": {"name": "a"}}).status == 201
+    release(held)
+
+
+def test_reads_over_the_limit_are_told_to_come_back(
+    fresh_server: Callable[..., ServerProcess],
+) -> None:
+    """Gets that wait for a version to come are under way meanwhile."""
+    server = fresh_server("--max-requests-inflight", "2")
+    space = Space(server, server.client())
+    space.secrets.create("a")
+    future = int(space.secrets.version()) + 1000
+    waiting = []
+    for _ in range(2):
+        connection = space.client.connect()
+        path = f"{space.secrets.item('a')}?resourceVersion={future}"
+        connection.request("GET", path, headers=space.client.head_of())
+        waiting.append(connection)
+    eventually(lambda: space.secrets.list().status == 429, "no more are taken", 2.5)
+    assert space.secrets.list().headers["Retry-After"] == "1"
+    assert space.client.post(space.secrets.path, {"metadata": {"name": "b"}}).status == 201
+    assert [connection.getresponse().status for connection in waiting] == [504, 504]
+
+
+def test_a_client_that_is_slow_to_speak_holds_nothing_up(limited: Space) -> None:
+    """Connections without a request are not requests."""
+    host, _, port = limited.server.address.removeprefix("https://").rpartition(":")
+    plain = [socket.create_connection((host, int(port))) for _ in range(10)]
+    context = ssl.create_default_context(cafile=str(limited.server.ca))
+    spoken = [context.wrap_socket(connection, server_hostname=host) for connection in plain[:5]]
+    assert limited.client.post(limited.secrets.path, {"metadata": {"name": "a"}}).status == 201
+    for connection in (*spoken, *plain[5:]):
+        connection.close()

@@ -1,0 +1,126 @@
+"""/metrics: Prometheus' text format under the reference's names."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from support.client import Client
+from support.things import Space
+
+
+def samples(client: Client) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(client.get("/metrics").text)
+        for sample in family.samples
+    }
+
+
+def value(client: Client, name: str, **labels: str) -> float:
+    wanted = set(labels.items())
+    return sum(
+        found
+        for (known, held), found in samples(client).items()
+        if known == name and wanted <= held
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "apiserver_request_total",
+        "apiserver_request_duration_seconds_bucket",
+        "apiserver_request_duration_seconds_sum",
+        "apiserver_request_duration_seconds_count",
+        "apiserver_current_inflight_requests",
+        "apiserver_longrunning_requests",
+        "apiserver_registered_watchers",
+        "apiserver_storage_objects",
+        "apiserver_storage_db_total_size_in_bytes",
+        "process_cpu_seconds_total",
+        "process_resident_memory_bytes",
+        "process_start_time_seconds",
+    ],
+)
+def test_the_references_names_are_there(space: Space, name: str) -> None:
+    with space.secrets.watch():
+        space.secrets.list()
+        assert name in {known for known, _ in samples(space.client)}
+
+
+def test_the_format_is_prometheus_text(client: Client) -> None:
+    answer = client.get("/metrics")
+    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    for line in answer.text.splitlines():
+        assert re.match(r"# (HELP|TYPE) \w+ |[a-z_:]+(\{.*\})? \S+$", line), line
+
+
+def test_requests_are_counted_by_verb_resource_and_code(space: Space) -> None:
+    labels = {"verb": "GET", "resource": "secrets", "group": "", "version": "v1"}
+    found = {**labels, "code": "200", "scope": "resource"}
+    missing = {**labels, "code": "404", "scope": "resource"}
+    space.secrets.create("a")
+    before = [value(space.client, "apiserver_request_total", **row) for row in (found, missing)]
+    space.secrets.get("a")
+    space.secrets.get("a")
+    space.secrets.get("no")
+    after = [value(space.client, "apiserver_request_total", **row) for row in (found, missing)]
+    assert [now - then for now, then in zip(after, before, strict=True)] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("verb", "scope"),
+    [("LIST", "namespace"), ("LIST", "cluster"), ("POST", "resource"), ("DELETE", "resource")],
+)
+def test_verbs_are_named_as_in_the_reference(space: Space, verb: str, scope: str) -> None:
+    def count() -> float:
+        return value(space.client, "apiserver_request_total", verb=verb, resource="secrets")
+
+    before = count()
+    match verb, scope:
+        case "LIST", "namespace":
+            space.secrets.list()
+        case "LIST", _:
+            space.everywhere("secrets").list()
+        case "POST", _:
+            space.secrets.create("a")
+        case _:
+            space.secrets.delete("none")
+    assert count() == before + 1
+
+
+def test_durations_are_a_histogram_that_adds_up(space: Space) -> None:
+    space.secrets.list()
+    labels = {"verb": "LIST", "resource": "secrets"}
+    name = "apiserver_request_duration_seconds"
+    assert value(space.client, f"{name}_bucket", le="+Inf", **labels) == value(
+        space.client, f"{name}_count", **labels
+    )
+
+
+def test_stored_objects_are_counted(space: Space) -> None:
+    before = value(space.client, "apiserver_storage_objects", resource="secrets")
+    space.secrets.create_all("a", "b")
+    assert value(space.client, "apiserver_storage_objects", resource="secrets") == before + 2
+    space.secrets.remove("a")
+    assert value(space.client, "apiserver_storage_objects", resource="secrets") == before + 1
+
+
+def test_watches_are_counted_while_they_last(space: Space) -> None:
+    def watching() -> float:
+        return value(
+            space.client, "apiserver_longrunning_requests", verb="WATCH", resource="podtemplates"
+        )
+
+    before = watching()
+    with space.things("podtemplates").watch(timeoutSeconds=1) as watch:
+        assert watching() == before + 1
+        watch.rest()
+    assert watching() == before
+
+
+def test_what_is_under_way_is_told_by_kind(client: Client) -> None:
+    assert value(client, "apiserver_current_inflight_requests", request_kind="readOnly") >= 1
+    assert value(client, "apiserver_current_inflight_requests", request_kind="mutating") == 0

@@ -1,0 +1,16 @@
+"""Waiting for what has no event of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from support.client import PATIENCE
+
+
+def eventually(holds: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
+    """Ask again, shortly after, until it holds; fail the test if it does not."""
+    deadline = time.monotonic() + patience
+    while not holds():
+        assert time.monotonic() < deadline, f"still not so: {what}"
+        time.sleep(0.01)
