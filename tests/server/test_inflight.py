@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Callable
 
 import pytest
-from support.client import Client
+from support.client import JSON, MERGE_PATCH, Client
 from support.process import ServerProcess
 from support.things import Space
 from support.waiting import eventually
@@ -21,6 +21,8 @@ class Pending:
         self.connection.putrequest(method, path)
         for name, value in client.head_of().items():
             self.connection.putheader(name, value)
+        kind = MERGE_PATCH if method == "PATCH" else JSON
+        self.connection.putheader("Content-Type", kind)
         self.connection.putheader("Content-Length", "100")
         self.connection.endheaders(b"{")
 

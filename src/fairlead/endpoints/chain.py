@@ -185,6 +185,8 @@ def check_method(request: Request, resource: Resource) -> None:
     verb = target.verb
     if target.rest and not resource.takes_path:
         raise errors.no_such_path()
+    if resource.namespaced and not target.namespace and "list" not in resource.verbs:
+        raise errors.no_such_path()  # nothing of it is served across namespaces
     if request.method in ("HEAD", "OPTIONS") or (target.watch_prefix and verb != "watch"):
         raise errors.method_not_allowed()
     if verb not in resource.verbs:

@@ -24,6 +24,15 @@ Object = dict[str, Any]
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 MOST_STRICT_ERRORS = 100
 
+# Versions that are served no more but that data may still carry.
+FORMER_VERSIONS = {
+    "apps": ("v1beta1", "v1beta2"),
+    "autoscaling": ("v2beta1",),
+    "batch": ("v1beta1",),
+    "extensions": ("v1beta1",),
+    "policy": ("v1beta1",),
+}
+
 
 def body_format(request: Request, resources: Resources) -> str:
     """The media type of the body: JSON unless said otherwise; 415 for what we cannot read."""
@@ -102,14 +111,22 @@ def check_kind(resources: Resources, resource: Resource, value: Object) -> None:
     api_version = value.get("apiVersion") or own_version
     if kind == resource.kind and api_version == own_version:
         return
-    where = f'{kind} in version "{resource.group_version.version}"'
+    own_group, group = own_version.rpartition("/")[0], api_version.rpartition("/")[0]
     known = resources.struct_of(api_version, kind)
+    if kind == resource.kind and group == own_group:
+        version = api_version.rpartition("/")[2]
+        if known is not None or version in FORMER_VERSIONS.get(group, ()):
+            raise bad_request(
+                f"the API version in the data ({api_version}) does not match the expected API"
+                f" version ({own_version})"
+            )
     if known is None or not known.is_kind:
         why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
     else:
         version = known.group_version.partition("/")[2]
-        theirs = f"({version}.{kind}) to ({resource.group_version.short}.{resource.kind})"
-        why = f"converting {theirs}: unknown conversion"
+        short = resource.body_version.partition("/")[0]
+        why = f"converting ({version}.{kind}) to ({short}.{resource.kind}): unknown conversion"
+    where = f'{kind} in version "{api_version.rpartition("/")[2]}"'
     raise bad_request(f"{where} cannot be handled as a {resource.kind}: {why}")
 
 

@@ -28,7 +28,8 @@ async def get(api: Api, request: Request) -> Answer:
     kept = resource.parent or resource
     entry = api.collection(resource).get(kept.storage_key(target.namespace, target.name))
     if entry is None:
-        shown = resource.name if resource.is_scale else kept.name
+        names_scale = resource.is_scale and kept.name != "statefulsets"
+        shown = resource.name if names_scale else kept.name
         raise not_found(ResourceRef(kept.group, shown, target.name))
     if resource.is_scale:
         return subject_of(api, resource).answer(request, entry)

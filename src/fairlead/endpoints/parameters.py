@@ -86,7 +86,7 @@ def write_options(
     dry_run = _dry_run(dialect, query, causes)
     validation = request.parameter("fieldValidation") or "Warn"
     if validation not in _VALIDATION:
-        causes.unsupported("fieldValidation", validation, ("", *_VALIDATION))
+        causes.unsupported("fieldValidation", validation, ("", *sorted(_VALIDATION)))
     _raise_options(dialect, kind, causes)
     return WriteOptions(
         dry_run, manager or default_manager(request), validation, flag(request, "force")

@@ -93,6 +93,7 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
             case "application/json-patch+json":
                 found = operations(document)
                 named = [f'json patch duplicate field "{path}"' for path in repeated]
+                named += _unknown_members(found)
                 return Patch(lambda value: apply_json_patch(value, found), raw.decode(), named)
             case "application/merge-patch+json":
                 merge = merge_document(document)
@@ -105,6 +106,15 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
     except TooManyOperations as error:
         raise StatusError(413, "RequestEntityTooLarge", str(error)) from None
     return Patch(make, go_text(merge), [f'duplicate field "{path}"' for path in repeated])
+
+
+def _unknown_members(found: list[Object]) -> list[str]:
+    return [
+        f'json patch unknown field "[{index}].{name}"'
+        for index, operation in enumerate(found)
+        for name in operation
+        if name not in ("op", "path", "from", "value")
+    ]
 
 
 def go_text(value: Any) -> str:

@@ -35,7 +35,10 @@ def generate_name(stem: str) -> str:
 
 def set_namespace(request: Request, resource: Resource, metadata: Object) -> None:
     """The namespace is the URL's; a body may repeat it but not contradict it."""
-    namespace = request.target.namespace if resource.namespaced else ""
+    if not resource.namespaced:
+        metadata.pop("namespace", None)
+        return
+    namespace = request.target.namespace
     given = metadata.get("namespace", "")
     if given and given != namespace:
         raise bad_request(

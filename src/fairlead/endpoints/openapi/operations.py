@@ -210,11 +210,8 @@ class Operations:
 
     def _schema(self, resource: Resource) -> Schema:
         custom = self._find_custom(resource.parent or resource)
-        if (
-            custom is not None
-            and not resource.parent is not None
-            and resource.parent.kind != resource.kind
-        ):
+        same_kind = resource.parent is None or resource.parent.kind == resource.kind
+        if custom is not None and same_kind:
             return publish(self._schemas, resource, custom)
         return self._schemas.of_type(resource.body_version, resource.kind)
 

@@ -1,0 +1,128 @@
+"""Selectors parse to requirements that match facts; what cannot be read says why."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.storage.selection import SelectorError, parse_fields, parse_labels
+
+FACTS = {"a": "1", "b": "", "c.d/e": "x"}
+
+
+def matches(text: str, facts: dict[str, str]) -> bool:
+    return all(rule.matches(facts) for rule in parse_labels(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", True),
+        ("a", True),
+        ("!a", False),
+        ("b", True),
+        ("!z", True),
+        ("a=1", True),
+        ("a==1", True),
+        ("a!=1", False),
+        ("z!=1", True),
+        ("b=", True),
+        ("z=", False),
+        ("a in (1,2)", True),
+        ("a notin (1,2)", False),
+        ("z notin (1,2)", True),
+        ("c.d/e in (x)", True),
+        ("a>0", True),
+        ("a<1", False),
+        ("z>0", False),
+        ("b<5", False),
+        ("a,b,c.d/e=x,!z", True),
+    ],
+)
+def test_a_label_selector_matches(text: str, expected: bool) -> None:
+    assert matches(text, FACTS) is expected
+
+
+def test_white_space_does_not_count() -> None:
+    assert parse_labels(" a = 1 , b in ( x , y ) ,! c ") == parse_labels("a=1,b in (x,y),!c")
+
+
+def test_words_that_are_operators_can_be_keys_and_values() -> None:
+    assert matches("in in (notin)", {"in": "notin"})
+    assert matches("notin=in", {"notin": "in"})
+    assert matches("!in", {"x": "y"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a=1,", "found '', expected: identifier after ','"),
+        ("a in", "found '', expected: '('"),
+        ("a in x", "found 'x', expected: '('"),
+        ("a>b", "for 'Gt', 'Lt' operators, the value must be an integer"),
+        ("a=-", 'values[0][a]: Invalid value: "-": '),
+        ("-a=1", 'key: Invalid value: "-a": '),
+        ("a b", "found 'b', expected: in, notin, =, ==, !="),
+    ],
+)
+def test_a_label_selector_that_cannot_be_read_says_why(text: str, message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        parse_labels(text)
+    assert message in str(caught.value)
+
+
+words = st.from_regex(r"[a-z]([-a-z0-9_.]{0,6}[a-z0-9])?", fullmatch=True)
+values = st.one_of(st.just(""), words)
+
+
+@given(st.dictionaries(words, values, max_size=5))
+def test_the_equalities_of_a_set_of_labels_select_it(labels: dict[str, str]) -> None:
+    text = ",".join(f"{key}={value}" for key, value in labels.items())
+    assert matches(text, labels)
+    assert matches(",".join(labels), labels)
+
+
+@given(st.dictionaries(words, words, max_size=5), words, st.lists(words, min_size=1, max_size=4))
+def test_in_and_notin_are_opposites(labels: dict[str, str], key: str, found: list[str]) -> None:
+    listed = ",".join(found)
+    inside = matches(f"{key} in ({listed})", labels)
+    assert inside == (labels.get(key) in found)
+    assert matches(f"{key} notin ({listed})", labels) is not inside
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_read_or_refused_in_good_order(text: str) -> None:
+    for parse in (parse_labels, parse_fields):
+        with suppress(SelectorError):
+            parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "operator", "value"),
+    [
+        ("a=b", "a", "in", "b"),
+        ("a==b", "a", "in", "b"),
+        ("a!=b", "a", "notin", "b"),
+        ("a=", "a", "in", ""),
+        ("metadata.name=x.y-z", "metadata.name", "in", "x.y-z"),
+        (r"a=b\,c", "a", "in", "b,c"),
+        (r"a=b\=c", "a", "in", "b=c"),
+        (r"a=b\\", "a", "in", "b\\"),
+    ],
+)
+def test_a_field_selector_is_read(text: str, key: str, operator: str, value: str) -> None:
+    [rule] = parse_fields(text)
+    assert (rule.key, rule.operator, rule.values) == (key, operator, frozenset([value]))
+
+
+def test_field_selectors_are_joined_by_commas() -> None:
+    assert [rule.key for rule in parse_fields("a=1,b!=2,c==3")] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("text", ["a", "a=1,b", "a in (b)"])
+def test_a_field_selector_without_equality_is_refused(text: str) -> None:
+    with pytest.raises(SelectorError, match="invalid selector: "):
+        parse_fields(text)
