@@ -119,10 +119,11 @@ async def _compress(body: bytes) -> bytes:
 
 
 def accepts_gzip(request: Request) -> bool:
-    return any(
-        part.partition(";")[0].strip() == "gzip"
-        for part in request.header(b"accept-encoding").split(",")
-    )
+    for part in request.header(b"accept-encoding").split(","):
+        coding, _, parameters = part.partition(";")
+        if coding.strip() == "gzip":
+            return parameters.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
 
 
 def _content_type(media_type: str) -> Header:

@@ -16,7 +16,7 @@ from fairlead.serialization.bodies import (
     parse_yaml,
     summary,
 )
-from fairlead.serialization.duplicates import duplicate_fields
+from fairlead.serialization.duplicates import TooDeep, duplicate_fields
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 
 Object = dict[str, Any]
@@ -57,7 +57,7 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
         if not isinstance(value, dict):
             raise BodyError(_not_an_object(value))
         _check_type_meta(value)
-    except BodyError as error:
+    except (BodyError, TooDeep) as error:
         what = f"couldn't get version/kind; json parse error: {error}"
         if str(error).startswith("yaml:"):
             what = str(error)

@@ -87,6 +87,7 @@ async def _store(
             await api.store.delete(collection, current.key, current.revision)
         return new
     if new == current.object() or options.dry_run:
+        await api.store.settled(current)
         return new
     entry = await api.store.put(
         collection, current.key, writing.ordered(deepcopy(new)), current.revision

@@ -35,7 +35,7 @@ from fairlead.patching.values import json_type
 from fairlead.schema.decode import DecodeError, decoder, unknown_paths
 from fairlead.schema.times import now
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
-from fairlead.serialization.duplicates import duplicate_fields
+from fairlead.serialization.duplicates import TooDeep, duplicate_fields
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -85,9 +85,9 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
     prefix = "" if media_type == STRATEGIC else "error decoding patch: "
     try:
         document = parse_json(raw)
-    except BodyError as error:
+        repeated = duplicate_fields(raw, document)
+    except (BodyError, TooDeep) as error:
         raise bad_request(f"{prefix}{error}") from None
-    repeated = duplicate_fields(raw, document)
     try:
         match media_type:
             case "application/json-patch+json":

@@ -123,6 +123,7 @@ async def store_changed(
         old = current.object()
         changed = change(old)
         if changed.value is old:
+            await api.store.settled(current)
             return current
         context = api.context(request, options.dry_run)
         with rolled_back_on_failure(context):
@@ -130,6 +131,7 @@ async def store_changed(
             old["metadata"].pop("resourceVersion", None)
             if options.dry_run or new == old:
                 context.roll_back()
+                await api.store.settled(current)
                 return current if new == old else unstored(collection, key, new, current.revision)
             try:
                 if is_finished(new):

@@ -164,6 +164,7 @@ class Resources:
         self.types = types
         self.groups: dict[str, dict[str, GroupVersion]] = {}
         self._by_key: dict[str, Resource] = {}
+        self._api_versions: dict[str, str] = {}
         self._read(files(__package__).joinpath("resources.table").read_text())
 
     def _read(self, text: str) -> None:
@@ -183,6 +184,7 @@ class Resources:
         group = "" if full == "-" else self.dialect.group_name(full)
         made = GroupVersion(short, group, version)
         self.groups.setdefault(group, {})[version] = made
+        self._api_versions[made.table_name] = made.api_version
         return made
 
     def _add(self, group_version: GroupVersion, words: list[str]) -> None:
@@ -227,11 +229,9 @@ class Resources:
         return self.types.group_version(found.table_name).get(kind) if found else None
 
     def api_version_of(self, table_name: str) -> str:
-        """The full apiVersion of a group-version that our tables name, e.g. `policy/v1`."""
-        for group_version in self.group_versions():
-            if group_version.table_name == table_name:
-                return group_version.api_version
-        raise KeyError(table_name)
+        """The full apiVersion of a group-version that our tables name, e.g. `policy/v1`, whether
+        or not it is served."""
+        return self._api_versions[table_name]
 
     def named(self, key: str) -> Resource:
         """A resource by our own name for it, e.g. `core/v1/namespaces`."""

@@ -8,12 +8,11 @@ unknown fields once the decoder has seen that there are any.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable
 from typing import Any
 
 from fairlead.schema import quantity, times
+from fairlead.schema.base64 import Base64Error, canonical_base64
 from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type
 
 # Takes a value and the list that names of unknown fields are added to; gives the value to keep.
@@ -132,26 +131,16 @@ def _decode_bytes(value: Any, _: list[str]) -> Any:
     if value.__class__ is not str:
         raise _mismatch(value, "[]uint8")
     try:
-        base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        raise DecodeError(f"illegal base64 data at input byte {_bad_base64_at(value)}") from None
-    return value
-
-
-def _bad_base64_at(text: str) -> int:
-    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    body = text.rstrip("=")
-    for index, letter in enumerate(body):
-        if letter not in alphabet:
-            return index
-    return len(body) // 4 * 4
+        return canonical_base64(value)
+    except Base64Error as error:
+        raise DecodeError(str(error)) from None
 
 
 def _decode_time(value: Any, _: list[str]) -> Any:
     if value.__class__ is not str:
         raise _mismatch(value, "string")
     try:
-        return times.canonical_time(value) if value else None
+        return times.canonical_time(value)
     except times.TimeError as error:
         raise DecodeError(str(error)) from None
 
@@ -160,7 +149,7 @@ def _decode_micro_time(value: Any, _: list[str]) -> Any:
     if value.__class__ is not str:
         raise _mismatch(value, "string")
     try:
-        return times.canonical_micro_time(value) if value else None
+        return times.canonical_micro_time(value)
     except times.TimeError as error:
         raise DecodeError(str(error)) from None
 

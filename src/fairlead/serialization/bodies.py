@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import orjson
 
 from fairlead.schema.decode import Number
-from fairlead.serialization.duplicates import duplicate_fields
+from fairlead.serialization.duplicates import TooDeep, duplicate_fields
 from fairlead.serialization.json_syntax import describe_json_error
 
 _SHOWN = 30
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class BodyError(ValueError):
@@ -26,9 +28,12 @@ def parse_json(raw: bytes) -> Any:
 
 
 def _parse_json_slowly(raw: bytes) -> Any:
-    """Read what the fast parser refuses but the format allows (bad UTF-8, lone surrogates)."""
+    """Read what the fast parser refuses but the format allows: bad UTF-8 and lone surrogates, each
+    replaced by U+FFFD."""
     try:
-        return json.loads(raw.decode("utf-8", "replace"))
+        value = json.loads(raw.decode("utf-8", "replace"))
+        text = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
+        return orjson.loads(text)
     except (ValueError, RecursionError):
         raise BodyError(describe_json_error(raw)) from None
 
@@ -49,11 +54,10 @@ def parse_yaml(raw: bytes) -> tuple[Any, list[str]]:
     if raw[:1] == b"{":
         try:
             value = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            pass
-        else:
             if not duplicate_fields(raw, value):
                 return value, []
+        except (orjson.JSONDecodeError, TooDeep):
+            pass  # the YAML reader says what is wrong
     from fairlead.serialization.yaml import YamlError, load
 
     try:

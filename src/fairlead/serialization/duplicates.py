@@ -8,6 +8,10 @@ from typing import Any
 import orjson
 
 
+class TooDeep(ValueError):
+    """A document nested deeper than it could ever be written."""
+
+
 def duplicate_fields(raw: bytes, parsed: Any) -> list[str]:
     """The paths of repeated keys in the order of the document.
 
@@ -15,7 +19,11 @@ def duplicate_fields(raw: bytes, parsed: Any) -> list[str]:
     `"key":` exactly once, and a key that was merged away is missing there. Texts that contain the
     same characters count alike on both sides; whatever else differs is read again, slowly.
     """
-    if raw.count(b'":') == orjson.dumps(parsed).count(b'":'):
+    try:
+        encoded = orjson.dumps(parsed)
+    except orjson.JSONEncodeError:
+        raise TooDeep("exceeded max depth") from None
+    if raw.count(b'":') == encoded.count(b'":'):
         return []
     try:
         return _found(json.loads(raw, object_pairs_hook=_Pairs))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+MOST_DEPTH = 250
+
 _WHITE = " \t\r\n"
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _LITERALS = ("true", "false", "null")
@@ -47,7 +49,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _value(text: str, at: int, depth: int) -> int:
-    if depth > 10_000:
+    if depth > MOST_DEPTH:
         raise _Wrong("exceeded max depth")
     start = text[at : at + 1]
     if start == "{":

@@ -15,27 +15,19 @@ except ImportError:  # a build of PyYAML without libyaml
     from yaml import SafeDumper as _SafeDumper  # type: ignore[assignment]
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
+MOST_DEPTH = 240  # what the JSON encoder bears, with room for what is put around an object
+MOST_NODES = 1_000_000
+
+_TEXT = "tag:yaml.org,2002:str"
+_MERGE = "tag:yaml.org,2002:merge"
+
 
 class YamlError(ValueError):
     """Text that is not YAML, or holds what JSON cannot."""
 
 
 class _Loader(_SafeLoader):
-    """Timestamps stay text: JSON has no other way to write them. Repeated keys are noted."""
-
-    def __init__(self, raw: bytes) -> None:
-        super().__init__(raw)
-        self.repeated: list[str] = []
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        seen = set()
-        for key, _ in node.value:
-            if key.value in seen and isinstance(key.value, str):
-                line = key.start_mark.line + 1
-                self.repeated.append(f'line {line}: key "{key.value}" already set in map')
-            elif isinstance(key.value, str):
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
+    """Timestamps stay text: JSON has no other way to write them."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -47,22 +39,126 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^[yYnN]$"),
 _Loader.bool_values = {**_SafeLoader.bool_values, "y": True, "n": False}
 
 
+class _Open:
+    """A list or mapping that is being read, and the size it would have with its aliases copied."""
+
+    __slots__ = ("anchor", "key", "merges", "size", "value")
+
+    def __init__(self, value: Any, anchor: str | None) -> None:
+        self.value = value
+        self.anchor = anchor
+        self.key: str | None = None
+        self.merges = False
+        self.size = 1
+
+
+class _Builder:
+    """Makes JSON values of events, without recursion: neither depth nor aliases of a hostile
+    document can hurt."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self.result: Any = None
+        self.repeated: list[str] = []
+
+    def build(self) -> None:
+        """Read the first document."""
+        loader = self._loader
+        while True:
+            event = loader.get_event()
+            if isinstance(event, (yaml.DocumentEndEvent, yaml.StreamEndEvent)):
+                return
+            if isinstance(event, yaml.ScalarEvent):
+                self._scalar(event)
+            elif isinstance(event, yaml.SequenceStartEvent):
+                self._push(_Open([], event.anchor))
+            elif isinstance(event, yaml.MappingStartEvent):
+                self._push(_Open({}, event.anchor))
+            elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
+                done = self._open.pop()
+                self._put(done.value, done.size, done.anchor, event)
+            elif isinstance(event, yaml.AliasEvent):
+                self._alias(event)
+
+    def _push(self, opened: _Open) -> None:
+        if len(self._open) >= MOST_DEPTH:
+            raise YamlError(f"yaml: exceeded max depth of {MOST_DEPTH}")
+        self._open.append(opened)
+
+    def _alias(self, event: Any) -> None:
+        if event.anchor not in self._anchors:
+            raise YamlError(f"yaml: unknown anchor '{event.anchor}' referenced")
+        value, size = self._anchors[event.anchor]
+        self._put(value, size, None, event)
+
+    def _scalar(self, event: Any) -> None:
+        tag = event.tag
+        if tag is None or tag == "!":
+            tag = self._loader.resolve(yaml.ScalarNode, event.value, event.implicit)
+        value: Any = event.value
+        if tag == _MERGE and self._open and isinstance(self._open[-1].value, dict):
+            if self._open[-1].key is None:
+                self._open[-1].merges = True
+                self._open[-1].key = ""
+                return
+        elif tag != _TEXT:
+            node = yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark)
+            value = _as_json(self._loader.construct_object(node))
+        self._put(value, 1, event.anchor, event)
+
+    def _put(self, value: Any, size: int, anchor: str | None, event: Any) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = (value, size)
+        if not self._open:
+            self.result = value
+            return
+        top = self._open[-1]
+        top.size += size
+        if top.size > MOST_NODES:
+            raise YamlError("yaml: document contains excessive aliasing")
+        if isinstance(top.value, list):
+            top.value.append(value)
+        elif top.key is None:
+            top.key = self._key(top.value, value, event)
+        elif top.merges:
+            self._merge(top, value)
+        else:
+            top.value[top.key] = value
+            top.key = None
+
+    def _key(self, mapping: dict[str, Any], value: Any, event: Any) -> str:
+        key = _key(value)
+        if key in mapping:
+            line = event.start_mark.line + 1
+            self.repeated.append(f'line {line}: key "{key}" already set in map')
+        return key
+
+    @staticmethod
+    def _merge(top: _Open, value: Any) -> None:
+        for source in value if isinstance(value, list) else [value]:
+            if not isinstance(source, dict):
+                raise YamlError("yaml: map merge requires map or sequence of maps as the value")
+            for key, item in source.items():
+                top.value.setdefault(key, item)
+        top.key, top.merges = None, False
+
+
 def load(raw: bytes) -> tuple[Any, list[str]]:
-    """The first document, as JSON values with string keys, and the keys it repeats."""
+    """The first document, as JSON values with string keys, and the keys it repeats. Values behind
+    aliases are shared."""
     loader: Any = _Loader(raw)
+    builder = _Builder(loader)
     try:
-        value = _as_json(loader.get_data()) if loader.check_data() else None
-        return value, sorted(loader.repeated, key=_line)
+        builder.build()
     except yaml.MarkedYAMLError as error:
         raise YamlError(f"yaml: {_place(error)}{error.problem}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise YamlError(f"yaml: {error}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise error if isinstance(error, YamlError) else YamlError(f"yaml: {error}") from None
     finally:
         loader.dispose()
-
-
-def _line(text: str) -> int:
-    return int(text.split(" ", 2)[1].rstrip(":"))
+    return builder.result, builder.repeated
 
 
 def _place(error: yaml.MarkedYAMLError) -> str:
@@ -75,10 +171,6 @@ def _place(error: yaml.MarkedYAMLError) -> str:
 
 
 def _as_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {_key(key): _as_json(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_as_json(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         raise YamlError(f"json: unsupported value: {value}")
     if value is None or isinstance(value, (str, int, float)):
@@ -95,7 +187,7 @@ def _key(key: Any) -> str:
         return "null"
     if isinstance(key, (int, float)):
         return str(key)
-    raise YamlError(f"unsupported map key: {key!r}")
+    raise YamlError(f"yaml: invalid map key: {key!r}")
 
 
 class _Dumper(_SafeDumper):

@@ -22,6 +22,8 @@ BUCKETS = (
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
+_VERBS = {"create": "POST", "update": "PUT"}
+
 _Key = tuple[str, str, str, str, str, str]
 
 
@@ -147,7 +149,7 @@ def _key(target: Target | None, method: str) -> _Key:
     resource = target.resource
     scope = "resource" if target.name else ("namespace" if target.namespace else "cluster")
     return (
-        target.verb.upper(),
+        _VERBS.get(target.verb) or target.verb.upper(),
         resource.group,
         target.version,
         target.resource_name,

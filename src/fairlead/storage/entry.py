@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,7 +21,17 @@ class Entry:
     `"metadata":{"resourceVersion":"<revision>",`, so a list joins bodies and an item is one prefix.
     """
 
-    __slots__ = ("_fields", "_labels", "_select", "body", "frames", "key", "previous", "revision")
+    __slots__ = (
+        "_fields",
+        "_labels",
+        "_select",
+        "body",
+        "commit",
+        "frames",
+        "key",
+        "previous",
+        "revision",
+    )
 
     def __init__(
         self,
@@ -35,6 +46,7 @@ class Entry:
         self.body = body
         self.previous = previous
         self.frames: dict[Any, bytes] | None = None
+        self.commit: asyncio.Future[None] | None = None  # while it is on its way to the disk
         self._select = select
         self._labels: Mapping[str, str] | None = None
         self._fields: Mapping[str, str] | None = None

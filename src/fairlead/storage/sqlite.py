@@ -93,7 +93,7 @@ class SqliteLog:
             for revision, key, value, checksum in self._db.execute(
                 "SELECT revision, key, value, sum FROM log ORDER BY revision"
             ):
-                if _checksum(key, value) != checksum:
+                if not _is_sound(key, value) or _checksum(key, value) != checksum:
                     raise StorageError(f"{self.path} is damaged at revision {revision}")
                 highest = revision
                 yield Record(revision, key, value)
@@ -160,6 +160,10 @@ class SqliteLog:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def _is_sound(key: object, value: object) -> bool:
+    return isinstance(key, str) and (value is None or isinstance(value, bytes))
 
 
 def _checksum(key: str, value: bytes | None) -> int:

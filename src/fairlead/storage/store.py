@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from typing import Any
 
@@ -11,6 +12,8 @@ from fairlead.storage.entry import Entry, body_of, encode
 from fairlead.storage.log import Log, Record, StorageError
 from fairlead.storage.watcher import Watcher
 from fairlead.storage.writer import Writer
+
+logger = logging.getLogger("fairlead.storage")
 
 _SEPARATOR = ":"  # between prefix and key on disk; no prefix holds one
 
@@ -38,6 +41,7 @@ class Store:
         self._pending: dict[tuple[str, str], Entry] = {}
         self._next_revision = 1
         self._marks: deque[tuple[float, int]] = deque()
+        self._superseded: list[int] = []
         self._reached: list[tuple[int, asyncio.Future[None]]] = []
         self.revision = 0
         self.floor = 0
@@ -120,8 +124,10 @@ class Store:
             entry.know(value)
         self._pending[(collection.prefix, key)] = entry
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry.commit = future
 
         def done(error: StorageError | None) -> None:
+            entry.commit = None
             self._settle(collection, entry, error)
             if not future.done():
                 future.set_result(None) if error is None else future.set_exception(error)
@@ -129,6 +135,12 @@ class Store:
         self._writer.write(Record(revision, f"{collection.prefix}{_SEPARATOR}{key}", encoded), done)
         await future
         return entry
+
+    async def settled(self, entry: Entry) -> None:
+        """Wait until a version that `latest` gave is on disk; raises StorageError if it never
+        gets there. Whoever tells a client about a version must have waited for it."""
+        if entry.commit is not None:
+            await asyncio.shield(entry.commit)
 
     def _settle(self, collection: Collection, entry: Entry, error: StorageError | None) -> None:
         """A write reached the disk (or did not): the cache and the watchers follow."""
@@ -188,15 +200,20 @@ class Store:
             floor = self.floor
             while self._marks and self._marks[0][0] <= now - self._retention:
                 floor = self._marks.popleft()[1]
-            if floor > self.floor:
-                await self.compact(floor)
+            if floor > self.floor or self._superseded:
+                try:
+                    await self.compact(max(floor, self.floor))
+                except StorageError:
+                    logger.exception("cannot compact the store; the next round tries again")
 
     async def compact(self, floor: int) -> None:
+        """Forget history up to a revision. What the log could not drop stays to be dropped."""
         self.floor = floor
-        superseded: list[int] = []
         for collection in self.collections():
-            superseded += collection.forget(floor)
+            self._superseded += collection.forget(floor)
+        superseded = list(self._superseded)
         await self._writer.run(lambda: self._log.compact(floor, superseded))
+        del self._superseded[: len(superseded)]
 
     def size(self) -> int:
         return self._log.size()

@@ -1,0 +1,52 @@
+"""What the plugins share: a plugin that does nothing, and how one refuses a write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.admission.chain import CREATE, Attributes
+from fairlead.errors import ResourceRef, StatusError, forbidden
+
+Object = dict[str, Any]
+
+PODS = "core/v1/pods"
+_NO_NAME = "Unknown"
+_LONGEST_STEM, _SUFFIX_LENGTH = 58, 5  # of a generated name
+
+
+class PluginBase:
+    """Lets a plugin define only the step it takes part in."""
+
+    name = ""
+
+    async def admit(self, attributes: Attributes) -> None:
+        pass
+
+    async def validate(self, attributes: Attributes) -> None:
+        pass
+
+
+def kept_ref(attributes: Attributes) -> ResourceRef:
+    """What a refusal names: the object, for a write to a subresource too."""
+    resource = attributes.resource.parent or attributes.resource
+    return resource.ref(attributes.name or _NO_NAME)
+
+
+def refusal(attributes: Attributes, why: str) -> StatusError:
+    """The answer of a plugin that refuses a write."""
+    return forbidden(kept_ref(attributes), why)
+
+
+def early_refusal(attributes: Attributes, why: str) -> StatusError:
+    """The same for the changing step, in which a generated name is not known to clients yet."""
+    ref = kept_ref(attributes)
+    stem = _stem(attributes)
+    return forbidden(ResourceRef(ref.group, ref.resource, stem) if stem else ref, why)
+
+
+def _stem(attributes: Attributes) -> str:
+    if attributes.operation != CREATE or attributes.subresource or attributes.value is None:
+        return ""
+    stem: str = attributes.value["metadata"].get("generateName", "")
+    generated = attributes.name[:-_SUFFIX_LENGTH] == stem[:_LONGEST_STEM]
+    return stem if generated else ""

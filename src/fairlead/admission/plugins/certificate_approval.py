@@ -1,0 +1,34 @@
+"""CertificateApproval: who approves a signing request must have a right to its signer."""
+
+from __future__ import annotations
+
+from fairlead.admission.chain import UPDATE, Attributes
+from fairlead.admission.plugins.base import PluginBase, refusal
+from fairlead.admission.plugins.signer_rights import REQUESTS, Allowed, SignerRights
+from fairlead.dialect import Dialect
+from fairlead.kinds.certificates.conditions import APPROVED, of_type
+
+APPROVAL = f"{REQUESTS}/approval"
+
+
+class CertificateApproval(PluginBase):
+    name = "CertificateApproval"
+
+    def __init__(self, dialect: Dialect, allowed: Allowed) -> None:
+        self._rights = SignerRights(dialect, allowed)
+        self._free_denial = dialect.deny_without_signer_right
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.resource.key != APPROVAL or attributes.operation != UPDATE:
+            return
+        value, old = attributes.value, attributes.old
+        assert value is not None
+        assert old is not None
+        if self._free_denial and of_type(value, APPROVED) == of_type(old, APPROVED):
+            return
+        # the old object's signer: the new one's is what the user wrote
+        signer = old["spec"]["signerName"]
+        if not await self._rights.has(attributes.user, "approve", signer):
+            raise refusal(
+                attributes, f'user not permitted to approve requests with signerName "{signer}"'
+            )

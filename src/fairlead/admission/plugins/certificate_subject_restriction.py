@@ -1,0 +1,43 @@
+"""CertificateSubjectRestriction: the client signer makes nobody a member of the masters group."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugins.base import PluginBase, refusal
+from fairlead.admission.plugins.signer_rights import REQUESTS
+from fairlead.authentication.user import MASTERS
+from fairlead.dialect import Dialect
+
+
+class CertificateSubjectRestriction(PluginBase):
+    name = "CertificateSubjectRestriction"
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._signer = dialect.signer_client
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.resource.key != REQUESTS or attributes.operation != CREATE:
+            return
+        assert attributes.value is not None
+        spec = attributes.value["spec"]
+        if spec["signerName"] != self._signer:
+            return
+        try:
+            organizations = _organizations(b64decode(spec["request"]))
+        except ValueError as error:
+            raise refusal(attributes, f"failed to parse CSR: {error}") from None
+        if MASTERS in organizations:
+            raise refusal(
+                attributes, f"use of {self._signer} signer with {MASTERS} group is not allowed"
+            )
+
+
+def _organizations(pem: bytes) -> list[str | bytes]:
+    # imported late: the library is large and most servers sign nothing
+    from cryptography.x509 import load_pem_x509_csr
+    from cryptography.x509.oid import NameOID
+
+    subject = load_pem_x509_csr(pem).subject
+    return [part.value for part in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]

@@ -1,0 +1,41 @@
+"""DefaultStorageClass: a claim that names no class gets the default one."""
+
+from __future__ import annotations
+
+from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugins.base import PluginBase, early_refusal
+from fairlead.admission.plugins.default_classes import default_names
+from fairlead.admission.plugins.remembering import CollectionFact, FindCollection
+from fairlead.dialect import Dialect
+from fairlead.kinds.core.persistent_volumes import CLASS_ANNOTATION
+
+CLAIMS, CLASSES = "core/v1/persistentvolumeclaims", "storage/v1/storageclasses"
+_MARKS = ("storageclass.@/is-default-class", "storageclass.beta.@/is-default-class")
+
+
+class DefaultStorageClass(PluginBase):
+    name = "DefaultStorageClass"
+
+    def __init__(self, dialect: Dialect, collection: FindCollection) -> None:
+        self._class_annotation = dialect.label(CLASS_ANNOTATION)
+        marks = tuple(dialect.label(mark) for mark in _MARKS)
+        self._defaults = CollectionFact(collection, CLASSES, default_names(marks))
+
+    async def admit(self, attributes: Attributes) -> None:
+        if attributes.resource.key != CLAIMS or attributes.operation != CREATE:
+            return
+        assert attributes.value is not None
+        value = attributes.value
+        if value["spec"].get("storageClassName") is not None:
+            return
+        if self._class_annotation in (value["metadata"].get("annotations") or {}):
+            return
+        defaults = self._defaults.get()
+        if not defaults:
+            return
+        if len(defaults) > 1:
+            raise early_refusal(
+                attributes,
+                f"Internal error occurred: {len(defaults)} default StorageClasses were found",
+            )
+        value["spec"]["storageClassName"] = defaults[0]

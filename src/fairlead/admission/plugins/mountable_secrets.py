@@ -1,0 +1,76 @@
+"""Accounts that limit their pods: only the secrets that the account lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fairlead.admission.plugins.base import Object
+
+
+@dataclass(frozen=True, slots=True)
+class MountableSecrets:
+    account: str
+    secrets: frozenset[str]
+    pull_secrets: frozenset[str]
+
+
+# What is wrong with a pod's spec; empty if nothing is.
+SecretsError = Callable[[MountableSecrets, Object], str]
+
+
+def pod_error(allowed: MountableSecrets, spec: Object) -> str:
+    """Why a new pod is refused. Variables taken from whole secrets (`envFrom`) are not looked at:
+    the reference does not either."""
+    return (
+        _volume_error(allowed, spec)
+        or _variable_error(allowed, spec, "initContainers", "init container")
+        or _variable_error(allowed, spec, "containers", "container")
+        or _pull_error(allowed, spec)
+    )
+
+
+def ephemeral_error(allowed: MountableSecrets, spec: Object) -> str:
+    """Why ephemeral containers are refused."""
+    return _variable_error(allowed, spec, "ephemeralContainers", "ephemeral container")
+
+
+def _volume_error(allowed: MountableSecrets, spec: Object) -> str:
+    for volume in spec.get("volumes") or ():
+        secret = volume.get("secret")
+        if secret is None:
+            continue
+        name = secret.get("secretName", "")
+        if name not in allowed.secrets:
+            return (
+                f'volume with secret.secretName="{name}" is not allowed because service account'
+                f" {allowed.account} does not reference that secret"
+            )
+    return ""
+
+
+def _variable_error(allowed: MountableSecrets, spec: Object, field: str, kind: str) -> str:
+    for container in spec.get(field) or ():
+        for variable in container.get("env") or ():
+            reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
+            if reference is None:
+                continue
+            name = reference.get("name", "")
+            if name not in allowed.secrets:
+                return (
+                    f"{kind} {container['name']} with envVar {variable['name']} referencing"
+                    f' secret.secretName="{name}" is not allowed because service account'
+                    f" {allowed.account} does not reference that secret"
+                )
+    return ""
+
+
+def _pull_error(allowed: MountableSecrets, spec: Object) -> str:
+    for index, reference in enumerate(spec.get("imagePullSecrets") or ()):
+        name = reference.get("name", "")
+        if name not in allowed.pull_secrets:
+            return (
+                f'imagePullSecrets[{index}].name="{name}" is not allowed because service account'
+                f" {allowed.account} does not reference that imagePullSecret"
+            )
+    return ""

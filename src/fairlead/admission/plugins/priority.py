@@ -1,0 +1,111 @@
+"""Priority: a pod's priority comes from its class, and at most one class is the default one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal, refusal
+from fairlead.admission.plugins.namespace_lifecycle import Find
+from fairlead.admission.plugins.remembering import CollectionFact, EntryFacts, FindCollection
+from fairlead.storage.entry import Entry
+
+CLASSES = "scheduling/v1/priorityclasses"
+_USUAL_POLICY = "PreemptLowerPriority"
+
+
+class _Class(NamedTuple):
+    name: str
+    priority: int
+    policy: str
+    is_default: bool
+
+
+_NO_CLASS = _Class("", 0, _USUAL_POLICY, is_default=False)
+
+
+def _class_of(entry: Entry) -> _Class:
+    value = entry.object()
+    policy = value.get("preemptionPolicy") or _USUAL_POLICY
+    return _Class(entry.name, value["value"], policy, bool(value.get("globalDefault")))
+
+
+def _default_class(entries: Iterable[Entry]) -> _Class | None:
+    """Of several, which only a race can make, the one with the lowest priority."""
+    defaults = [found for found in map(_class_of, entries) if found.is_default]
+    return min(defaults, key=lambda found: found.priority, default=None)
+
+
+class Priority(PluginBase):
+    name = "Priority"
+
+    def __init__(self, find: Find, collection: FindCollection) -> None:
+        self._find = find
+        self._classes = EntryFacts(_class_of)
+        self._default = CollectionFact(collection, CLASSES, _default_class)
+
+    async def admit(self, attributes: Attributes) -> None:
+        if attributes.resource.key != PODS or attributes.value is None:
+            return
+        spec = attributes.value["spec"]
+        if attributes.operation == CREATE:
+            self._resolve(attributes, spec)
+        elif attributes.operation == UPDATE and attributes.old is not None:
+            _keep(spec, attributes.old["spec"])
+
+    def _resolve(self, attributes: Attributes, spec: Object) -> None:
+        found = self._class(attributes, spec)
+        given = spec.get("priority")
+        if given is not None and given != found.priority:
+            raise early_refusal(
+                attributes,
+                f"the integer value of priority ({given}) must not be provided in pod spec;"
+                f" priority admission controller computed {found.priority} from the given"
+                " PriorityClass name",
+            )
+        spec["priority"] = found.priority
+        policy = spec.get("preemptionPolicy")
+        if policy is not None and policy != found.policy:
+            raise early_refusal(
+                attributes,
+                f"the string value of PreemptionPolicy ({policy}) must not be provided in pod"
+                f" spec; priority admission controller computed {found.policy} from the given"
+                " PriorityClass name",
+            )
+        spec["preemptionPolicy"] = found.policy
+
+    def _class(self, attributes: Attributes, spec: Object) -> _Class:
+        name = spec.get("priorityClassName", "")
+        if not name:
+            default = self._default.get()
+            if default is None:
+                return _NO_CLASS
+            spec["priorityClassName"] = default.name
+            return default
+        entry = self._find(CLASSES, "", name)
+        if entry is None:
+            raise early_refusal(attributes, f"no PriorityClass with name {name} was found")
+        return self._classes.of(entry)
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.resource.key != CLASSES or attributes.value is None:
+            return
+        if not attributes.value.get("globalDefault"):
+            return
+        default = self._default.get()
+        if default is None:
+            return
+        if attributes.operation == CREATE or default.name != attributes.name:
+            raise refusal(
+                attributes,
+                f"PriorityClass {default.name} is already marked as default. Only one default can"
+                " exist",
+            )
+
+
+def _keep(spec: Object, old: Object) -> None:
+    """A client that knows nothing of these fields must not lose them."""
+    for name in ("priority", "preemptionPolicy"):
+        if spec.get(name) is None and old.get(name) is not None:
+            spec[name] = old[name]

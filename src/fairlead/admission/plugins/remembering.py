@@ -1,0 +1,52 @@
+"""Facts about stored objects that are worked out once for each version, not for each write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+from fairlead.storage.collection import Collection
+from fairlead.storage.entry import Entry
+
+Fact = TypeVar("Fact")
+
+# The watch cache of a resource, by our name for it.
+FindCollection = Callable[[str], Collection]
+_MOST_KEPT = 4096
+
+
+class EntryFacts(Generic[Fact]):
+    """One fact of each object of a resource."""
+
+    def __init__(self, work_out: Callable[[Entry], Fact]) -> None:
+        self._work_out = work_out
+        self._known: dict[str, tuple[int, Fact]] = {}
+
+    def of(self, entry: Entry) -> Fact:
+        known = self._known.get(entry.key)
+        if known is not None and known[0] == entry.revision:
+            return known[1]
+        if len(self._known) >= _MOST_KEPT:
+            self._known.clear()
+        fact = self._work_out(entry)
+        self._known[entry.key] = (entry.revision, fact)
+        return fact
+
+
+class CollectionFact(Generic[Fact]):
+    """One fact of all objects of a resource together."""
+
+    def __init__(
+        self, find: FindCollection, key: str, work_out: Callable[[Iterable[Entry]], Fact]
+    ) -> None:
+        self._collection = find(key)
+        self._work_out = work_out
+        self._revision = -1
+        self._fact: Fact | None = None
+
+    def get(self) -> Fact | None:
+        collection = self._collection
+        if collection.last_revision != self._revision:
+            self._fact = self._work_out(collection.current(""))
+            self._revision = collection.last_revision
+        return self._fact

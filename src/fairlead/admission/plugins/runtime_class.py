@@ -1,0 +1,88 @@
+"""RuntimeClass: a pod pays its runtime's overhead and goes where the runtime is."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal, refusal
+from fairlead.admission.plugins.namespace_lifecycle import Find
+from fairlead.admission.plugins.remembering import EntryFacts
+from fairlead.admission.plugins.tolerations import merged
+from fairlead.kinds.core.shared import same_quantities
+from fairlead.storage.entry import Entry
+
+CLASSES = "node/v1/runtimeclasses"
+_NO_CLASS: Object = {}
+_OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+_UNKNOWN_OVERHEAD = (
+    "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+)
+
+
+class RuntimeClass(PluginBase):
+    name = "RuntimeClass"
+
+    def __init__(self, find: Find) -> None:
+        self._find = find
+        self._classes = EntryFacts(Entry.object)
+
+    async def admit(self, attributes: Attributes) -> None:
+        if attributes.resource.key != PODS or attributes.operation != CREATE:
+            return
+        assert attributes.value is not None
+        spec = attributes.value["spec"]
+        found = self._class(attributes, spec)
+        if found.get("overhead") is not None:
+            _set_overhead(attributes, spec, found["overhead"].get("podFixed"))
+        if found.get("scheduling") is not None:
+            _set_scheduling(attributes, spec, found["scheduling"])
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.resource.key != PODS or attributes.operation != CREATE:
+            return
+        assert attributes.value is not None
+        spec = attributes.value["spec"]
+        overhead = self._class(attributes, spec).get("overhead")
+        given = spec.get("overhead")
+        if overhead is None:
+            if given is not None:
+                raise refusal(attributes, _UNKNOWN_OVERHEAD)
+        elif not same_quantities(given, overhead.get("podFixed")):
+            raise refusal(attributes, _OTHER_OVERHEAD)
+
+    def _class(self, attributes: Attributes, spec: Object) -> Object:
+        """The class that the pod names; it is shared and must not be changed."""
+        name = spec.get("runtimeClassName")
+        if name is None:
+            return _NO_CLASS
+        entry = self._find(CLASSES, "", name)
+        if entry is None:
+            raise early_refusal(attributes, f'pod rejected: RuntimeClass "{name}" not found')
+        return self._classes.of(entry)
+
+
+def _set_overhead(attributes: Attributes, spec: Object, fixed: Object | None) -> None:
+    given = spec.get("overhead")
+    if given is not None and not same_quantities(given, fixed):
+        raise early_refusal(attributes, _OTHER_OVERHEAD)
+    if fixed:
+        spec["overhead"] = dict(fixed)
+
+
+def _set_scheduling(attributes: Attributes, spec: Object, scheduling: Object) -> None:
+    selector = dict(spec.get("nodeSelector") or {})
+    for key, value in (scheduling.get("nodeSelector") or {}).items():
+        given = selector.setdefault(key, value)
+        if given != value:
+            raise early_refusal(
+                attributes,
+                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value};"
+                f" pod.spec.nodeSelector[{key}] = {given}",
+            )
+    if selector:
+        spec["nodeSelector"] = selector
+    added = deepcopy(scheduling.get("tolerations") or [])
+    tolerations = merged(spec.get("tolerations") or [], added)
+    if tolerations:
+        spec["tolerations"] = tolerations

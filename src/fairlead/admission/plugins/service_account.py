@@ -1,0 +1,151 @@
+"""ServiceAccount: every pod runs as an account of its namespace and gets the account's token."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal
+from fairlead.admission.plugins.mountable_secrets import (
+    MountableSecrets,
+    SecretsError,
+    ephemeral_error,
+    pod_error,
+)
+from fairlead.admission.plugins.namespace_lifecycle import Find
+from fairlead.admission.plugins.remembering import EntryFacts
+from fairlead.admission.plugins.token_volume import TokenVolume
+from fairlead.authorization.pod_references import SECRETS, pod_references
+from fairlead.dialect import Dialect
+from fairlead.kinds.core.pods.annotations import keys
+from fairlead.storage.entry import Entry
+
+ACCOUNTS = "core/v1/serviceaccounts"
+EPHEMERAL = f"{PODS}/ephemeralcontainers"
+DEFAULT_ACCOUNT = "default"
+# A controller makes the default account of a new namespace; a pod may come before it is done.
+_PATIENCE, _PAUSE = 1.5, 0.02
+_TRUE = ("1", "t", "T", "true", "TRUE", "True")
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    automount: bool
+    pull_secrets: tuple[str, ...]
+    mountable: MountableSecrets | None  # None: the account does not limit its pods
+
+
+class ServiceAccount(PluginBase):
+    name = "ServiceAccount"
+
+    def __init__(self, dialect: Dialect, find: Find) -> None:
+        self._find = find
+        self._mirror = keys(dialect).mirror
+        self._enforce = dialect.label("@/enforce-mountable-secrets")
+        self._token_volume = TokenVolume(dialect)
+        self._accounts = EntryFacts(self._read)
+
+    def _read(self, entry: Entry) -> _Account:
+        value = entry.object()
+        annotations = value["metadata"].get("annotations") or {}
+        pull_secrets = _names(value.get("imagePullSecrets"))
+        mountable = None
+        if annotations.get(self._enforce) in _TRUE:
+            secrets = frozenset(_names(value.get("secrets")))
+            mountable = MountableSecrets(entry.name, secrets, frozenset(pull_secrets))
+        automount = value.get("automountServiceAccountToken") is not False
+        return _Account(automount, pull_secrets, mountable)
+
+    async def admit(self, attributes: Attributes) -> None:
+        if attributes.resource.key != PODS or attributes.operation != CREATE:
+            return
+        assert attributes.value is not None
+        pod = attributes.value
+        if self._is_mirror(pod):
+            self._check_mirror(attributes, pod)
+            return
+        spec = pod["spec"]
+        name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
+        spec["serviceAccountName"] = spec["serviceAccount"] = name
+        account = await self._account(attributes, name)
+        wanted = spec.get("automountServiceAccountToken")
+        if account.automount if wanted is None else wanted:
+            self._token_volume.mount(spec)
+        if not spec.get("imagePullSecrets") and account.pull_secrets:
+            spec["imagePullSecrets"] = [{"name": secret} for secret in account.pull_secrets]
+        _check_secrets(attributes, account, pod_error)
+
+    async def validate(self, attributes: Attributes) -> None:
+        key, operation = attributes.resource.key, attributes.operation
+        if key == PODS and operation == CREATE:
+            error: SecretsError = pod_error
+        elif key == EPHEMERAL and operation == UPDATE:
+            error = ephemeral_error
+        else:
+            return
+        assert attributes.value is not None
+        pod = attributes.value
+        if error is pod_error and self._is_mirror(pod):
+            self._check_mirror(attributes, pod)
+            return
+        name = pod["spec"].get("serviceAccountName")
+        if not name:
+            place = f"{attributes.namespace}/{attributes.name}"
+            raise early_refusal(attributes, f"no service account specified for pod {place}")
+        _check_secrets(attributes, await self._account(attributes, name), error)
+
+    def _is_mirror(self, pod: Object) -> bool:
+        annotations = pod["metadata"].get("annotations")
+        return bool(annotations) and self._mirror in annotations
+
+    def _check_mirror(self, attributes: Attributes, pod: Object) -> None:
+        """The node agent runs such a pod before it is here: it gets nothing from the cluster."""
+        spec = pod["spec"]
+        if spec.get("serviceAccountName"):
+            raise early_refusal(attributes, "a mirror pod may not reference service accounts")
+        named = {"namespace": attributes.namespace, "name": attributes.name}
+        references = pod_references({"metadata": named, "spec": spec})
+        if any(kind == SECRETS for kind, _, _ in references):
+            raise early_refusal(attributes, "a mirror pod may not reference secrets")
+        for volume in spec.get("volumes") or ():
+            for source in (volume.get("projected") or {}).get("sources") or ():
+                if source.get("serviceAccountToken") is not None:
+                    raise early_refusal(
+                        attributes,
+                        "a mirror pod may not use ServiceAccountToken volume projections",
+                    )
+
+    async def _account(self, attributes: Attributes, name: str) -> _Account:
+        entry = self._find(ACCOUNTS, attributes.namespace, name)
+        if entry is None and name == DEFAULT_ACCOUNT:
+            entry = await self._awaited(attributes.namespace, name)
+        if entry is None:
+            raise early_refusal(
+                attributes,
+                f"error looking up service account {attributes.namespace}/{name}:"
+                f' serviceaccount "{name}" not found',
+            )
+        return self._accounts.of(entry)
+
+    async def _awaited(self, namespace: str, name: str) -> Entry | None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + _PATIENCE
+        entry = None
+        while entry is None and loop.time() < end:
+            await asyncio.sleep(_PAUSE)
+            entry = self._find(ACCOUNTS, namespace, name)
+        return entry
+
+
+def _names(references: list[Object] | None) -> tuple[str, ...]:
+    return tuple(reference.get("name", "") for reference in references or ())
+
+
+def _check_secrets(attributes: Attributes, account: _Account, error: SecretsError) -> None:
+    if account.mountable is None:
+        return
+    assert attributes.value is not None
+    wrong = error(account.mountable, attributes.value["spec"])
+    if wrong:
+        raise early_refusal(attributes, wrong)

@@ -1,0 +1,26 @@
+"""TaintNodesByCondition: a new node takes no pods until it is known to be ready."""
+
+from __future__ import annotations
+
+from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugins.base import PluginBase
+from fairlead.dialect import Dialect
+
+_EFFECT = "NoSchedule"
+
+
+class TaintNodesByCondition(PluginBase):
+    name = "TaintNodesByCondition"
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._key = dialect.label("node.@/not-ready")
+
+    async def admit(self, attributes: Attributes) -> None:
+        value = attributes.value
+        if attributes.resource.key != "core/v1/nodes" or attributes.operation != CREATE:
+            return
+        assert value is not None
+        spec = value.setdefault("spec", {})
+        taints = spec.get("taints") or []
+        if not any(taint["key"] == self._key and taint["effect"] == _EFFECT for taint in taints):
+            spec["taints"] = [*taints, {"key": self._key, "effect": _EFFECT}]
