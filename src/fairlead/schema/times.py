@@ -41,15 +41,11 @@ def canonical_time(text: str) -> str:
 
 def canonical_micro_time(text: str) -> str:
     if not _MICRO.match(text):
+        rest, wanted = (text[19:], ".000000") if _RFC3339.match(text) else (text, "2006")
         raise TimeError(
-            f'parsing time "{text}" as "{_MICRO_LAYOUT}": cannot parse "{_behind_seconds(text)}"'
-            ' as ".000000"'
+            f'parsing time "{text}" as "{_MICRO_LAYOUT}": cannot parse "{rest}" as "{wanted}"'
         )
     return format_micro_time(parse_time(text))
-
-
-def _behind_seconds(text: str) -> str:
-    return text[19:] if _RFC3339.match(text) else text
 
 
 _second, _second_text = 0, ""

@@ -1,0 +1,29 @@
+"""LimitPodHardAntiAffinityTopology: a pod may keep others off its node, not off a whole zone."""
+
+from __future__ import annotations
+
+from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugins.base import PODS, PluginBase, refusal
+from fairlead.dialect import Dialect
+
+
+class LimitPodHardAntiAffinityTopology(PluginBase):
+    name = "LimitPodHardAntiAffinityTopology"
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._allowed = dialect.label("@/hostname")
+
+    async def validate(self, attributes: Attributes) -> None:
+        value = attributes.value
+        if attributes.resource.key != PODS or value is None:
+            return
+        if attributes.operation not in (CREATE, UPDATE):
+            return
+        affinity = (value["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
+        for term in affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
+            if term["topologyKey"] != self._allowed:
+                raise refusal(
+                    attributes,
+                    "affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey"
+                    f" {term['topologyKey']} but only key {self._allowed} is allowed",
+                )

@@ -1,0 +1,29 @@
+"""NamespaceAutoProvision: the first object in a missing namespace brings it into being."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugins.base import PluginBase
+from fairlead.admission.plugins.namespace_exists import NAMESPACES
+from fairlead.admission.plugins.namespace_lifecycle import Find
+
+# Creates a namespace; one that exists by now is no error.
+CreateNamespace = Callable[[str], Awaitable[None]]
+
+
+class NamespaceAutoProvision(PluginBase):
+    name = "NamespaceAutoProvision"
+
+    def __init__(self, find: Find, create: CreateNamespace) -> None:
+        self._find = find
+        self._create = create
+
+    async def admit(self, attributes: Attributes) -> None:
+        namespace = attributes.namespace
+        if attributes.operation != CREATE or not attributes.resource.namespaced or not namespace:
+            return
+        if attributes.context.dry_run or self._find(NAMESPACES, "", namespace) is not None:
+            return
+        await self._create(namespace)

@@ -1,0 +1,24 @@
+"""NamespaceExists: nothing is written in a namespace that is missing."""
+
+from __future__ import annotations
+
+from fairlead.admission.chain import CONNECT, Attributes
+from fairlead.admission.plugins.base import PluginBase
+from fairlead.admission.plugins.namespace_lifecycle import Find
+from fairlead.errors import ResourceRef, not_found
+
+NAMESPACES = "core/v1/namespaces"
+
+
+class NamespaceExists(PluginBase):
+    name = "NamespaceExists"
+
+    def __init__(self, find: Find) -> None:
+        self._find = find
+
+    async def validate(self, attributes: Attributes) -> None:
+        namespace = attributes.namespace
+        if not attributes.resource.namespaced or not namespace or attributes.operation == CONNECT:
+            return
+        if self._find(NAMESPACES, "", namespace) is None:
+            raise not_found(ResourceRef("", "namespaces", namespace))

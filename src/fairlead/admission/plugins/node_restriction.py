@@ -1,0 +1,210 @@
+"""NodeRestriction: a node agent writes only its own node and what belongs to the node's pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+
+from fairlead.admission.chain import CONNECT, CREATE, DELETE, UPDATE, Attributes
+from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal
+from fairlead.admission.plugins.node_labels import NodeLabels, changed_labels
+from fairlead.admission.plugins.node_pods import new_pod_error
+from fairlead.authorization.node import node_name
+from fairlead.dialect import Dialect
+from fairlead.errors import ResourceRef, StatusError, not_found
+from fairlead.kinds.core.pods.annotations import keys
+
+NODES, CLAIMS = "core/v1/nodes", "core/v1/persistentvolumeclaims"
+ACCOUNTS, LEASES = "core/v1/serviceaccounts", "coordination/v1/leases"
+CSI_NODES = "storage/v1/csinodes"
+
+# What is wrong with a node's write; empty if nothing is.
+Rule = Callable[[str, Attributes], str]
+
+
+class NodeRestriction(PluginBase):
+    name = "NodeRestriction"
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._mirror = keys(dialect).mirror
+        self._lease_namespace = dialect.node_lease_namespace
+        self._labels = NodeLabels(dialect)
+        self._rules: dict[str, Rule] = {
+            PODS: self._pod,
+            NODES: self._node,
+            CLAIMS: _claim,
+            ACCOUNTS: _token,
+            LEASES: self._lease,
+            CSI_NODES: _csi_node,
+        }
+
+    async def admit(self, attributes: Attributes) -> None:
+        if attributes.operation == CONNECT:
+            return
+        node = node_name(attributes.user)
+        if node is None:
+            return
+        if not node:
+            why = f'could not determine node from user "{attributes.user.name}"'
+            raise early_refusal(attributes, why)
+        resource = attributes.resource.parent or attributes.resource
+        rule = self._rules.get(resource.key)
+        wrong = rule(node, attributes) if rule is not None else ""
+        if wrong:
+            raise early_refusal(attributes, wrong)
+
+    def _pod(self, node: str, attributes: Attributes) -> str:
+        subresource = attributes.subresource
+        if subresource == "status":
+            return _pod_status(node, attributes)
+        if subresource == "eviction":
+            return _eviction(node, attributes)
+        if subresource:
+            return (
+                f"unexpected pod subresource \"{subresource}\", only 'status' and 'eviction' are"
+                " allowed"
+            )
+        if attributes.operation == CREATE:
+            return new_pod_error(node, attributes, self._mirror)
+        if attributes.operation == DELETE:
+            if _node_of(attributes.old) != node:
+                return f'node "{node}" can only delete pods with spec.nodeName set to itself'
+            return ""
+        return (
+            f'unexpected operation "{attributes.operation}", node "{node}" can only create and'
+            " delete mirror pods"
+        )
+
+    def _node(self, node: str, attributes: Attributes) -> str:
+        if attributes.name != node:
+            return f'node "{node}" is not allowed to modify node "{attributes.name}"'
+        if attributes.operation == CREATE:
+            return self._new_node(node, attributes)
+        if attributes.operation == UPDATE:
+            return self._changed_node(node, attributes)
+        return ""
+
+    def _new_node(self, node: str, attributes: Attributes) -> str:
+        assert attributes.value is not None
+        if _spec(attributes.value).get("configSource") is not None:
+            return f'node "{node}" is not allowed to create pods with a non-nil configSource'
+        changed = changed_labels(attributes.value["metadata"].get("labels"), None)
+        forbidden = self._labels.forbidden(changed)
+        if forbidden:
+            listed = ", ".join(forbidden)
+            return f'node "{node}" is not allowed to set the following labels: {listed}'
+        return ""
+
+    def _changed_node(self, node: str, attributes: Attributes) -> str:
+        value, old = attributes.value, attributes.old
+        assert value is not None
+        assert old is not None
+        spec, old_spec = _spec(value), _spec(old)
+        source = spec.get("configSource")
+        if source is not None and source != old_spec.get("configSource"):
+            return (
+                f'node "{node}" is not allowed to update configSource to a new non-nil configSource'
+            )
+        if (spec.get("taints") or []) != (old_spec.get("taints") or []):
+            return f'node "{node}" is not allowed to modify taints'
+        labels, old_labels = value["metadata"].get("labels"), old["metadata"].get("labels")
+        forbidden = self._labels.forbidden(changed_labels(labels, old_labels))
+        return f"is not allowed to modify labels: {', '.join(forbidden)}" if forbidden else ""
+
+    def _lease(self, node: str, attributes: Attributes) -> str:
+        if attributes.namespace != self._lease_namespace:
+            return f'can only access leases in the "{self._lease_namespace}" system namespace'
+        if attributes.name != node:
+            return "can only access node lease with the same name as the requesting node"
+        return ""
+
+
+def _spec(value: Object) -> Object:
+    spec: Object = value.get("spec") or {}
+    return spec
+
+
+def _node_of(pod: Object | None) -> str:
+    return str(_spec(pod).get("nodeName", "")) if pod is not None else ""
+
+
+def _no_pod(name: str) -> StatusError:
+    return not_found(ResourceRef("", "pod", name))
+
+
+def _pod_status(node: str, attributes: Attributes) -> str:
+    value, old = attributes.value, attributes.old
+    if attributes.operation != UPDATE or value is None or old is None:
+        return f'unexpected operation "{attributes.operation}"'
+    if _node_of(old) != node:
+        return f'node "{node}" can only update pod status for pods with spec.nodeName set to itself'
+    if (value["metadata"].get("labels") or {}) != (old["metadata"].get("labels") or {}):
+        return f'node "{node}" cannot update labels through pod status'
+    return ""
+
+
+def _eviction(node: str, attributes: Attributes) -> str:
+    if attributes.operation != CREATE:
+        return f"unexpected operation {attributes.operation}"
+    pod = attributes.context.lookup(PODS, attributes.namespace, attributes.name)
+    if pod is None:
+        raise _no_pod(attributes.name)
+    if _node_of(pod) != node:
+        return f"node {node} can only evict pods with spec.nodeName set to itself"
+    return ""
+
+
+def _claim(node: str, attributes: Attributes) -> str:
+    if attributes.subresource != "status":
+        return "may only update PVC status"
+    value, old = attributes.value, attributes.old
+    if attributes.operation != UPDATE or value is None or old is None:
+        return f'unexpected operation "{attributes.operation}"'
+    recovers = attributes.context.gates["RecoverVolumeExpansionFailure"]
+    if _fixed_part(value, recovers) != _fixed_part(old, recovers):
+        return (
+            f'node "{node}" is not allowed to update fields other than status.capacity and'
+            " status.conditions"
+        )
+    return ""
+
+
+def _fixed_part(claim: Object, recovers: bool) -> Object:
+    """A claim without what a node agent that resizes its volume writes."""
+    fixed = deepcopy(claim)
+    for name in ("resourceVersion", "managedFields"):
+        fixed["metadata"].pop(name, None)
+    resizing = ("resizeStatus", "allocatedResources") if recovers else ()
+    status = fixed.get("status") or {}
+    for name in ("capacity", "conditions", *resizing):
+        status.pop(name, None)
+    return fixed
+
+
+def _token(node: str, attributes: Attributes) -> str:
+    if attributes.operation != CREATE or attributes.subresource != "token":
+        return ""
+    assert attributes.value is not None
+    bound = attributes.value["spec"].get("boundObjectRef") or {}
+    name, uid = bound.get("name"), bound.get("uid")
+    if bound.get("apiVersion") != "v1" or bound.get("kind") != "Pod" or not name:
+        return "node requested token not bound to a pod"
+    if not uid:
+        return "node requested token with a pod binding without a uid"
+    pod = attributes.context.lookup(PODS, attributes.namespace, name)
+    if pod is None:
+        raise _no_pod(name)
+    if uid != pod["metadata"]["uid"]:
+        return (
+            f"the UID in the bound object reference ({uid}) does not match the UID in record. The"
+            " object might have been deleted and then recreated"
+        )
+    if _node_of(pod) != node:
+        return "node requested token bound to a pod scheduled on a different node"
+    return ""
+
+
+def _csi_node(node: str, attributes: Attributes) -> str:
+    if attributes.name != node:
+        return "can only access CSINode with the same name as the requesting node"
+    return ""

@@ -1,0 +1,246 @@
+"""kubectl, as its users run it, against the kubernetes dialect."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.process import ServerProcess
+from support.things import Space
+
+KUBECTL = shutil.which("kubectl")
+pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed: not tried out")
+
+CONFIG_MAP = """
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  labels: {app: web}
+data:
+  k: v
+"""
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: c, image: nginx}]
+"""
+
+
+class Kubectl:
+    """Runs kubectl in a namespace, as the admin whose configuration the server wrote."""
+
+    def __init__(self, server: ServerProcess, namespace: str, home: Path) -> None:
+        assert KUBECTL is not None
+        self.command = [
+            KUBECTL,
+            f"--kubeconfig={server.data / 'admin.kubeconfig'}",
+            f"--namespace={namespace}",
+            f"--cache-dir={home / 'cache'}",
+        ]
+
+    def __call__(self, *arguments: str, text: str | None = None) -> str:
+        done = subprocess.run(
+            [*self.command, *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def fails(self, *arguments: str, text: str | None = None) -> str:
+        done = subprocess.run(
+            [*self.command, *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode != 0, done.stdout
+        return done.stderr
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen([*self.command, *arguments], stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def kubectl(kubernetes: Space, tmp_path: Path) -> Kubectl:
+    return Kubectl(kubernetes.server, kubernetes.name, tmp_path)
+
+
+def create(kubectl: Kubectl, text: str) -> str:
+    return kubectl("create", "--validate=false", "-f", "-", text=text)
+
+
+def test_create_and_get(kubectl: Kubectl) -> None:
+    assert create(kubectl, CONFIG_MAP) == "configmap/a created\n"
+    head, row = kubectl("get", "configmap", "a").splitlines()
+    assert head.split() == ["NAME", "DATA", "AGE"]
+    assert row.split()[:2] == ["a", "1"]
+
+
+def test_short_names_and_plurals(kubectl: Kubectl) -> None:
+    create(kubectl, CONFIG_MAP)
+    for name in ("cm", "configmaps", "configmap", "cm/a"):
+        assert "a " in kubectl("get", name)
+
+
+def test_wide_output_has_more_columns(kubectl: Kubectl) -> None:
+    create(kubectl, DEPLOYMENT)
+    narrow = kubectl("get", "deploy", "web").splitlines()[0].split()
+    wide = kubectl("get", "deploy", "web", "-o", "wide").splitlines()[0].split()
+    assert narrow == ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]
+    assert wide[:5] == narrow
+    assert {"CONTAINERS", "IMAGES", "SELECTOR"} <= set(wide)
+
+
+def test_yaml_json_and_names(kubectl: Kubectl) -> None:
+    create(kubectl, CONFIG_MAP)
+    assert json.loads(kubectl("get", "cm", "a", "-o", "json"))["data"] == {"k": "v"}
+    assert "  k: v\n" in kubectl("get", "cm", "a", "-o", "yaml")
+    assert kubectl("get", "cm", "a", "-o", "name") == "configmap/a\n"
+    assert kubectl("get", "cm", "a", "-o", "jsonpath={.data.k}") == "v"
+
+
+def test_selectors_and_all_namespaces(kubectl: Kubectl, kubernetes: Space) -> None:
+    create(kubectl, CONFIG_MAP)
+    assert kubectl("get", "cm", "-l", "app=web", "-o", "name") == "configmap/a\n"
+    assert kubectl("get", "cm", "-l", "app=db", "-o", "name") == ""
+    selector = f"--field-selector=metadata.name=a,metadata.namespace={kubernetes.name}"
+    assert kubectl("get", "cm", "-A", selector, "-o", "name") == "configmap/a\n"
+
+
+def test_chunks_are_put_together(kubectl: Kubectl, kubernetes: Space) -> None:
+    kubernetes.secrets.create_all(*"abcde")
+    listed = kubectl("get", "secrets", "--chunk-size=2", "-o", "name").split()
+    assert listed == [f"secret/{name}" for name in "abcde"]
+
+
+def test_replace(kubectl: Kubectl) -> None:
+    create(kubectl, CONFIG_MAP)
+    changed = CONFIG_MAP.replace("k: v", "k: w")
+    done = kubectl("replace", "--validate=false", "-f", "-", text=changed)
+    assert done == "configmap/a replaced\n"
+    assert kubectl("get", "cm", "a", "-o", "jsonpath={.data.k}") == "w"
+
+
+def test_replacing_from_an_old_version_fails(kubectl: Kubectl) -> None:
+    create(kubectl, CONFIG_MAP)
+    old = kubectl("get", "cm", "a", "-o", "json")
+    kubectl("replace", "--validate=false", "-f", "-", text=CONFIG_MAP.replace("k: v", "k: w"))
+    said = kubectl.fails("replace", "--validate=false", "-f", "-", text=old.replace('"v"', '"x"'))
+    assert "the object has been modified" in said
+
+
+def test_creating_twice_fails(kubectl: Kubectl) -> None:
+    create(kubectl, CONFIG_MAP)
+    said = kubectl.fails("create", "--validate=false", "-f", "-", text=CONFIG_MAP)
+    assert 'configmaps "a" already exists' in said
+
+
+def test_delete(kubectl: Kubectl) -> None:
+    create(kubectl, CONFIG_MAP)
+    assert kubectl("delete", "configmap", "a") == 'configmap "a" deleted\n'
+    assert '(NotFound): configmaps "a" not found' in kubectl.fails("get", "cm", "a")
+
+
+def test_delete_by_label(kubectl: Kubectl) -> None:
+    create(kubectl, CONFIG_MAP)
+    assert 'configmap "a" deleted' in kubectl("delete", "cm", "-l", "app=web")
+
+
+def test_watching(kubectl: Kubectl, kubernetes: Space) -> None:
+    create(kubectl, CONFIG_MAP)
+    watching = kubectl.start("get", "cm", "a", "-w", "-o", "jsonpath={.data.k}{'\\n'}")
+    try:
+        assert watching.stdout is not None
+        assert watching.stdout.readline() == "v\n"
+        value = kubernetes.config_maps.read("a")
+        value["data"]["k"] = "changed"
+        kubernetes.config_maps.update(value)
+        assert watching.stdout.readline() == "changed\n"
+    finally:
+        watching.kill()
+        watching.wait(10)
+
+
+def test_watching_a_table(kubectl: Kubectl, kubernetes: Space) -> None:
+    watching = kubectl.start("get", "secrets", "-w")
+    try:
+        assert watching.stdout is not None
+        kubernetes.secrets.create("one")
+        assert watching.stdout.readline().split() == ["NAME", "TYPE", "DATA", "AGE"]
+        assert watching.stdout.readline().split()[:3] == ["one", "Opaque", "0"]
+    finally:
+        watching.kill()
+        watching.wait(10)
+
+
+def test_api_resources(kubectl: Kubectl) -> None:
+    rows = [line.split() for line in kubectl("api-resources").splitlines()]
+    assert ["configmaps", "cm", "v1", "true", "ConfigMap"] in rows
+    assert ["deployments", "deploy", "apps/v1", "true", "Deployment"] in rows
+    assert ["namespaces", "ns", "v1", "false", "Namespace"] in rows
+
+
+def test_api_resources_by_verb_and_scope(kubectl: Kubectl) -> None:
+    names = kubectl("api-resources", "--verbs=deletecollection", "--namespaced=false", "-o", "name")
+    assert "clusterroles.rbac.authorization.k8s.io" in names.split()
+    assert "namespaces" not in names.split()
+
+
+def test_api_versions(kubectl: Kubectl) -> None:
+    versions = kubectl("api-versions").split()
+    assert {"v1", "apps/v1", "autoscaling/v2", "storage.k8s.io/v1beta1"} <= set(versions)
+
+
+def test_raw_reads(kubectl: Kubectl) -> None:
+    assert kubectl("get", "--raw", "/readyz") == "ok"
+    assert json.loads(kubectl("get", "--raw", "/version"))["minor"] == "25"
+    assert "[+]ping ok" in kubectl("get", "--raw", "/livez?verbose")
+
+
+def test_the_version_of_both_sides(kubectl: Kubectl) -> None:
+    assert "Server Version: v1.25" in kubectl("version")
+
+
+def test_categories(kubectl: Kubectl) -> None:
+    create(kubectl, DEPLOYMENT)
+    assert "deployment.apps/web" in kubectl("get", "all", "-o", "name").split()
+
+
+def test_a_dry_run_of_the_server(kubectl: Kubectl) -> None:
+    done = kubectl("create", "--validate=false", "--dry-run=server", "-f", "-", text=CONFIG_MAP)
+    assert done == "configmap/a created (server dry run)\n"
+    kubectl.fails("get", "cm", "a")
+
+
+def test_labels_and_annotations(kubectl: Kubectl) -> None:
+    create(kubectl, CONFIG_MAP)
+    kubectl("label", "cm", "a", "extra=yes")
+    kubectl("annotate", "cm", "a", "note=hello")
+    metadata = json.loads(kubectl("get", "cm", "a", "-o", "json"))["metadata"]
+    assert metadata["labels"] == {"app": "web", "extra": "yes"}
+    assert metadata["annotations"]["note"] == "hello"
+
+
+def test_describe(kubectl: Kubectl) -> None:
+    create(kubectl, CONFIG_MAP)
+    text = kubectl("describe", "cm", "a")
+    assert "Name:         a" in text
+    assert "app=web" in text
