@@ -111,6 +111,26 @@ def test_broken_yaml_is_refused_with_its_line(space: Space) -> None:
     )
 
 
+def test_what_a_yaml_alias_stands_for_is_not_shared(space: Space) -> None:
+    """The server adds labels to a job's template; those of the job itself stay as sent."""
+    text = """
+metadata:
+  name: a
+  labels: &labels {app: web}
+spec:
+  template:
+    metadata: {labels: *labels}
+    spec:
+      restartPolicy: Never
+      containers: [{name: c, image: i}]
+"""
+    jobs = space.things("jobs", "batch")
+    answer = space.client.post(jobs.path, text, headers={"Content-Type": "application/yaml"})
+    assert answer.status == 201, answer.text
+    assert answer.body["metadata"]["labels"] == {"app": "web"}
+    assert len(answer.body["spec"]["template"]["metadata"]["labels"]) > 1
+
+
 @pytest.mark.parametrize("value", ["true", "1", ""])
 def test_pretty_is_indented(filled: Space, value: str) -> None:
     answer = filled.secrets.get("a", pretty=value)

@@ -70,7 +70,7 @@ def test_any_bytes_are_read_or_refused_in_good_order(raw: bytes) -> None:
         parse_json(raw)
     except BodyError as error:
         text = str(error)
-        assert text, raw  # noqa: PT017
+        assert text, raw
 
 
 @pytest.mark.parametrize(

@@ -164,9 +164,10 @@ class Assembly:
         with suppress(StatusError):
             await self._objects.change(CLUSTER_ROLES, "", name, lambda old: {**old, "rules": rules})
 
-    async def prepare(self) -> None:
+    async def prepare(self, port: int) -> None:
         """Create what a fresh server holds and take in what is stored."""
-        await create_first_objects(self.dialect, self._objects)
+        network = parse_networks(self.options.service_cluster_ip_range)[0]
+        await create_first_objects(self.dialect, self._objects, str(network[1]), port)
         if self.api.resources.serves(CLUSTER_ROLES):
             await reconcile_bootstrap_objects(self.dialect, self._objects)
             follow: Follow = self.follow

@@ -71,7 +71,7 @@ class Server:
         self.store = await self._open_store(options.data_dir)
         self.assembly = Assembly(options, self.dialect, self.store, pki)
         self.api = self.assembly.api
-        await self.assembly.prepare()
+        await self.assembly.prepare(port)
         application = self._application()
         trust = ClientTrust(lambda: self._tls(pki), self.api.authentication.authorities)
         server = await self._serve(listener, application, trust.context)

@@ -1,0 +1,176 @@
+"""A small world of stored objects, and writes that plugins look at."""
+
+from __future__ import annotations
+
+import asyncio
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from fairlead.admission.chain import CREATE, DELETE, UPDATE, Attributes, Plugin
+from fairlead.admission.enabling import Needs
+from fairlead.authentication.user import User
+from fairlead.authorization import attributes as questions
+from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.errors import StatusError
+from fairlead.kinds.catalogue import behaviour_of
+from fairlead.kinds.context import Context
+from fairlead.kinds.gates import Gates
+from fairlead.kinds.resources import Resource, Resources
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.schema.decode import decoder
+from fairlead.schema.defaults import fill_defaults
+from fairlead.storage.collection import Collection
+from fairlead.storage.entry import Entry, body_of, encode
+
+Object = dict[str, Any]
+
+NAMESPACE = "ns"
+PODS = "core/v1/pods"
+USER = User("jane", groups=("system:authenticated",))
+both_dialects = pytest.mark.parametrize("dialect", [KUBERNETES, CLUSTER], ids=lambda d: d.name)
+
+
+class World:
+    """Objects of one dialect. `rights` are the (verb, name) pairs that users have on signers."""
+
+    def __init__(self, dialect: Dialect = KUBERNETES, **gates: bool) -> None:
+        self.dialect = dialect
+        self.resources = Resources(dialect, BuiltinTypes(dialect))
+        self.rights: set[tuple[str, str]] = set()
+        self.asked: list[questions.Attributes] = []
+        self.provisioned: list[str] = []
+        self._gates = Gates(gates)
+        self._collections: dict[str, Collection] = {}
+        self._revision = 0
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(self.find, self.collection, self._allowed, self._create_namespace)
+
+    async def _allowed(self, asked: questions.Attributes) -> bool:
+        self.asked.append(asked)
+        return (asked.verb, asked.name) in self.rights
+
+    async def _create_namespace(self, name: str) -> None:
+        self.provisioned.append(name)
+
+    def collection(self, key: str) -> Collection:
+        return self._collections.setdefault(key, Collection(key))
+
+    def find(self, key: str, namespace: str, name: str) -> Entry | None:
+        place = self.resources.named(key).storage_key(namespace, name)
+        return self.collection(key).get(place)
+
+    def lookup(self, key: str, namespace: str, name: str) -> Object | None:
+        found = self.find(key, namespace, name)
+        return found.object() if found is not None else None
+
+    def put(self, key: str, value: Object) -> Object:
+        """Store a new version of an object."""
+        made = self.decode(key, value)
+        self._add(key, made, body_of(encode(_ordered(made)), self._revision + 1))
+        return made
+
+    def remove(self, key: str, name: str) -> None:
+        self._add(key, {"metadata": {"name": name, "namespace": NAMESPACE}}, None)
+
+    def _add(self, key: str, value: Object, body: bytes | None) -> None:
+        self._revision += 1
+        metadata = value["metadata"]
+        place = self.resources.named(key).storage_key(NAMESPACE, metadata["name"])
+        collection = self.collection(key)
+        collection.add(Entry(place, self._revision, body, collection.head(place)))
+
+    def decode(self, key: str, value: Object) -> Object:
+        """An object as it comes to admission: decoded and with its defaults."""
+        resource = self.resources.named(key)
+        return _decoded(resource, value, self.context())
+
+    def context(self, *, dry_run: bool = False) -> Context:
+        return Context(self.dialect, self._gates, self.lookup, NAMESPACE, dry_run=dry_run)
+
+    def create(
+        self, plugin: Plugin, key: str, value: Object, user: User = USER, *, dry_run: bool = False
+    ) -> Object:
+        """What a plugin makes of a new object."""
+        return self._write(plugin, CREATE, key, self.decode(key, value), None, user, dry_run)
+
+    def update(
+        self, plugin: Plugin, key: str, old: Object, value: Object, user: User = USER
+    ) -> Object:
+        new, before = self.decode(key, value), self.decode(key, old)
+        return self._write(plugin, UPDATE, key, new, before, user)
+
+    def delete(self, plugin: Plugin, key: str, old: Object, user: User = USER) -> None:
+        self._write(plugin, DELETE, key, None, self.decode(key, old), user)
+
+    def _write(
+        self,
+        plugin: Plugin,
+        operation: str,
+        key: str,
+        value: Object | None,
+        old: Object | None,
+        user: User,
+        dry_run: bool = False,
+    ) -> Object:
+        resource = self.resources.named(key)
+        name = (value or old or {})["metadata"].get("name", "")
+        namespace = NAMESPACE if resource.namespaced else ""
+        if value is not None and resource.namespaced:
+            namespace = value["metadata"]["namespace"]
+        attributes = Attributes(
+            operation, resource, namespace, name, value, old, user, self.context(dry_run=dry_run)
+        )
+
+        async def run() -> None:
+            await plugin.admit(attributes)
+            await plugin.validate(attributes)
+
+        asyncio.run(run())
+        return value or {}
+
+
+def _decoded(resource: Resource, value: Object, context: Context) -> Object:
+    whole = resource.subresource not in ("eviction", "token")
+    struct = resource.stored_struct if whole else resource.struct
+    made: Object = decoder(struct)(deepcopy(value), [])
+    metadata = made["metadata"]
+    if not metadata.get("generateName"):
+        metadata.setdefault("name", "a")
+    if resource.namespaced:
+        metadata.setdefault("namespace", NAMESPACE)
+    metadata.setdefault("creationTimestamp", "2024-01-01T00:00:00Z")
+    fill_defaults(struct, made)
+    if whole:
+        behaviour_of(resource.parent or resource).fill_defaults(made, context)
+    return made
+
+
+def _ordered(value: Object) -> Object:
+    return {"metadata": value["metadata"], **value}
+
+
+def refused(message: str, code: int = 403) -> Any:
+    """Expects a refusal with exactly this message."""
+    return _Refused(code, message)
+
+
+class _Refused:
+    def __init__(self, code: int, message: str) -> None:
+        self._wanted = (code, message)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        assert isinstance(error, StatusError), error or "nothing was refused"
+        assert (error.code, error.message) == self._wanted
+        return True
+
+
+def pod(**spec: Any) -> Object:
+    """A pod with one container unless the spec says otherwise."""
+    return {"metadata": {}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
