@@ -49,8 +49,7 @@ def test_account_is_chosen_and_mirrored(spec: dict[str, Any], account: str) -> N
 def test_missing_account_is_refused() -> None:
     world, plugin = _world()
     with refused(
-        'pods "a" is forbidden: error looking up service account ns/x:'
-        ' serviceaccount "x" not found'
+        'pods "a" is forbidden: error looking up service account ns/x: serviceaccount "x" not found'
     ):
         world.create(plugin, PODS, pod(serviceAccountName="x"))
 
@@ -199,8 +198,7 @@ _NOT_LISTED = "is not allowed because service account sa does not reference that
         ),
         (
             {"containers": [{"name": "c", "image": "i", "env": _secret_env("other")}]},
-            'container c with envVar E referencing secret.secretName="other"'
-            f" {_NOT_LISTED} secret",
+            f'container c with envVar E referencing secret.secretName="other" {_NOT_LISTED} secret',
         ),
         (
             {"initContainers": [{"name": "n", "image": "i", "env": _secret_env("other")}]},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairlead.authorization import modes
 from fairlead.authorization.abac import Abac, PolicyFileError, read_policy_file
@@ -16,10 +17,11 @@ from fairlead.authorization.modes import ModeError, check_files, parse_modes
 from fairlead.authorization.node import Node
 from fairlead.authorization.node_graph import NodeGraph
 from fairlead.authorization.rbac import Rbac
-from fairlead.authorization.webhook import VERSIONS, Webhook
 from fairlead.dialect import Dialect
-from fairlead.webhooks.client import JsonPoster
-from fairlead.webhooks.client_config import ClientConfigError, load_client_config
+
+if TYPE_CHECKING:  # what only the mode Webhook needs is imported when it is asked for
+    from fairlead.authorization.webhook import Webhook
+    from fairlead.webhooks.client import JsonPoster
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,9 @@ def _abac(dialect: Dialect, options: AuthorizationOptions) -> Abac:
 
 
 def _poster(options: AuthorizationOptions) -> JsonPoster:
+    from fairlead.webhooks.client import JsonPoster
+    from fairlead.webhooks.client_config import ClientConfigError, load_client_config
+
     assert options.webhook_config_file is not None
     try:
         return JsonPoster(load_client_config(options.webhook_config_file))
@@ -99,6 +104,8 @@ def _poster(options: AuthorizationOptions) -> JsonPoster:
 
 
 def _webhook(dialect: Dialect, poster: JsonPoster, options: AuthorizationOptions) -> Webhook:
+    from fairlead.authorization.webhook import VERSIONS, Webhook
+
     if options.webhook_version not in VERSIONS:
         shown = " or ".join(VERSIONS)
         raise ModeError(f"--authorization-webhook-version must be {shown}")

@@ -12,7 +12,6 @@ from fairlead.endpoints.negotiation import Representation
 from fairlead.endpoints.request import Request
 from fairlead.errors import bad_request
 from fairlead.kinds.conversion import from_stored
-from fairlead.kinds.printing import printer_for
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.storage.entry import Entry
 
@@ -59,6 +58,8 @@ def table(
     with_columns: bool = True,
 ) -> Object:
     """A Table of objects that carry kind and apiVersion."""
+    from fairlead.kinds.printing import printer_for  # many modules that few servers need at once
+
     printer = printer_for(resource.key, dialect)
     now = datetime.now(UTC)
     rows = []

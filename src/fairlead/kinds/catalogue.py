@@ -12,11 +12,15 @@ from fairlead.kinds.resources import Resource
 
 
 def behaviour_of(resource: Resource) -> Behaviour:
-    """The behaviour of a stored kind, from `fairlead.kinds.<group>.BEHAVIOURS`; a group's package
-    is imported when its first object is written."""
+    """The behaviour of a stored kind. `fairlead.kinds.<group>.BEHAVIOURS` says where it is; it is
+    imported when the first object of the kind is written, so that a server starts fast."""
     package = f"{__package__}.{resource.group_version.short}"
-    known = import_module(package).BEHAVIOURS if find_spec(package) else {}
-    made: Behaviour = known.get(resource.key, Behaviour)(resource)
+    known: dict[str, str] = import_module(package).BEHAVIOURS if find_spec(package) else {}
+    where = known.get(resource.key)
+    if where is None:
+        return Behaviour(resource)
+    module, _, name = where.rpartition(".")
+    made: Behaviour = getattr(import_module(f"{package}.{module}"), name)(resource)
     return made
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.metadata import check_metadata
-from fairlead.kinds.printing.words import selector_text
 from fairlead.kinds.rules import non_negative
 from fairlead.schema.names import dns_subdomain
 
@@ -16,6 +15,8 @@ _LABELS_ONLY = "core/v1/replicationcontrollers"
 
 def read_scale(resource_key: str, stored: Object) -> Object:
     """The autoscaling/v1 Scale of a stored workload, without kind and apiVersion."""
+    from fairlead.kinds.printing.words import selector_text  # brings all printers along
+
     metadata, spec, status = stored["metadata"], stored["spec"], stored.get("status") or {}
     replicas, selector = spec.get("replicas") or 0, spec.get("selector")
     if resource_key == _LABELS_ONLY:

@@ -1,11 +1,8 @@
 """Kinds of the admissionregistration group."""
 
-from fairlead.kinds.admissionregistration.webhook_configurations import (
-    WebhookConfigurationBehaviour,
-)
-from fairlead.kinds.behaviour import Behaviour
+_WEBHOOKS = "webhook_configurations.WebhookConfigurationBehaviour"
 
-BEHAVIOURS: dict[str, type[Behaviour]] = {
-    "admissionregistration/v1/mutatingwebhookconfigurations": WebhookConfigurationBehaviour,
-    "admissionregistration/v1/validatingwebhookconfigurations": WebhookConfigurationBehaviour,
+BEHAVIOURS: dict[str, str] = {
+    "admissionregistration/v1/mutatingwebhookconfigurations": _WEBHOOKS,
+    "admissionregistration/v1/validatingwebhookconfigurations": _WEBHOOKS,
 }

@@ -1,8 +1,7 @@
 """Kinds of the authentication group. None is stored."""
 
 from fairlead.kinds.authentication.reviews import check_token_request, check_token_review
-from fairlead.kinds.behaviour import Behaviour
 
 __all__ = ["BEHAVIOURS", "check_token_request", "check_token_review"]
 
-BEHAVIOURS: dict[str, type[Behaviour]] = {}
+BEHAVIOURS: dict[str, str] = {}

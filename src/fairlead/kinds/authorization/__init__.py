@@ -6,7 +6,6 @@ from fairlead.kinds.authorization.reviews import (
     check_self_subject_rules_review,
     check_subject_access_review,
 )
-from fairlead.kinds.behaviour import Behaviour
 
 __all__ = [
     "BEHAVIOURS",
@@ -16,4 +15,4 @@ __all__ = [
     "check_subject_access_review",
 ]
 
-BEHAVIOURS: dict[str, type[Behaviour]] = {}
+BEHAVIOURS: dict[str, str] = {}

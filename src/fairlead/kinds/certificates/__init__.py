@@ -1,8 +1,7 @@
 """Kinds of the certificates group."""
 
-from fairlead.kinds.behaviour import Behaviour
-from fairlead.kinds.certificates.signing_requests import CertificateSigningRequestBehaviour
+_REQUESTS = "signing_requests.CertificateSigningRequestBehaviour"
 
-BEHAVIOURS: dict[str, type[Behaviour]] = {
-    "certificates/v1/certificatesigningrequests": CertificateSigningRequestBehaviour,
+BEHAVIOURS: dict[str, str] = {
+    "certificates/v1/certificatesigningrequests": _REQUESTS,
 }

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 import re
 
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-    load_pem_private_key,
-)
-
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n.+?-----END \1-----", re.DOTALL)
 
 
@@ -56,6 +48,14 @@ def _key_error(text: bytes) -> str:
 
 
 def _match_error(certificate: bytes, key: bytes) -> str:
+    from cryptography import x509  # costs 30 ms, and few secrets hold key pairs
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        PublicFormat,
+        load_pem_private_key,
+    )
+
     try:
         signed = x509.load_pem_x509_certificates(certificate)[0].public_key()
     except (ValueError, UnsupportedAlgorithm):

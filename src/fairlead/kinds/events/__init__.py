@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fairlead.dialect import Dialect
-from fairlead.kinds.behaviour import Behaviour, Object
+from fairlead.kinds.behaviour import Object
 from fairlead.kinds.conversion import converts
 
 # The behaviour is that of the version in which events are kept.
-BEHAVIOURS: dict[str, type[Behaviour]] = {}
+BEHAVIOURS: dict[str, str] = {}
 
 # How this group names what the core group names differently.
 _NAMES = {

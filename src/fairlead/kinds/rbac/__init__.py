@@ -1,12 +1,8 @@
 """Kinds of the rbac group."""
 
-from fairlead.kinds.behaviour import Behaviour
-from fairlead.kinds.rbac.bindings import RoleBindingBehaviour
-from fairlead.kinds.rbac.roles import RoleBehaviour
-
-BEHAVIOURS: dict[str, type[Behaviour]] = {
-    "rbac/v1/clusterrolebindings": RoleBindingBehaviour,
-    "rbac/v1/clusterroles": RoleBehaviour,
-    "rbac/v1/rolebindings": RoleBindingBehaviour,
-    "rbac/v1/roles": RoleBehaviour,
+BEHAVIOURS: dict[str, str] = {
+    "rbac/v1/clusterrolebindings": "bindings.RoleBindingBehaviour",
+    "rbac/v1/clusterroles": "roles.RoleBehaviour",
+    "rbac/v1/rolebindings": "bindings.RoleBindingBehaviour",
+    "rbac/v1/roles": "roles.RoleBehaviour",
 }
