@@ -180,8 +180,10 @@ def test_column_as_dict() -> None:
     ("key", "same_as"),
     [
         ("core/v1/pods/status", "core/v1/pods"),
-        ("certificates/v1/certificatesigningrequests/approval",)
-        + ("certificates/v1/certificatesigningrequests",),
+        (
+            "certificates/v1/certificatesigningrequests/approval",
+            "certificates/v1/certificatesigningrequests",
+        ),
         ("apps/v1/deployments/scale", "core/v1/replicationcontrollers/scale"),
     ],
 )

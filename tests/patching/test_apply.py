@@ -320,8 +320,7 @@ class TestRefusedConfigurations:
         with pytest.raises(BadConfiguration) as refusal:
             cluster.apply("aa", {"apiVersion": "v2", "kind": "ConfigMap"})
         assert str(refusal.value) == (
-            "Incorrect version specified in apply patch."
-            " Specified patch version: v2, expected: v1"
+            "Incorrect version specified in apply patch. Specified patch version: v2, expected: v1"
         )
 
     def test_an_empty_one(self, cluster):

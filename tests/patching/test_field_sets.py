@@ -72,9 +72,7 @@ class TestAlgebra:
         made = recursive_difference(one, other)
         gone = all_of(other)
         assert all_of(made) == {
-            path
-            for path in all_of(one)
-            if not any(path[: len(start)] == start for start in gone)
+            path for path in all_of(one) if not any(path[: len(start)] == start for start in gone)
         }
         assert normal(made)
 

@@ -253,8 +253,7 @@ class TestTypes:
             ),
             (
                 {"containers": ["text"]},
-                ".containers: element 0:"
-                " associative list with keys may not have non-map elements",
+                ".containers: element 0: associative list with keys may not have non-map elements",
             ),
             (
                 {"containers": [None]},

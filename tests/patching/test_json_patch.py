@@ -63,9 +63,7 @@ def test_move_takes_from_one_place_to_another():
 
 
 def test_copy_shares_nothing_with_its_source():
-    result = patched(
-        {"op": "copy", "from": "/data", "path": "/copy"}, op("remove", "/data/a")
-    )
+    result = patched({"op": "copy", "from": "/data", "path": "/copy"}, op("remove", "/data/a"))
     assert result["copy"] == {"a": "1", "b": "2"}
 
 

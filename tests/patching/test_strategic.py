@@ -118,9 +118,7 @@ class TestKeyedLists:
         assert [item["name"] for item in result] == ["c", "a", "b"]
 
     def test_items_of_the_patch_keep_its_order_and_the_others_their_places(self):
-        names = containers(
-            [{"name": n} for n in "abcd"], [{"name": n} for n in ("d", "x", "b")]
-        )
+        names = containers([{"name": n} for n in "abcd"], [{"name": n} for n in ("d", "x", "b")])
         assert "".join(item["name"] for item in names) == "acdxb"
 
     def test_an_item_is_deleted_by_its_key(self):

@@ -205,9 +205,7 @@ class TestEntriesSentByClients:
             "fieldsV1": {"f:data": {"f:x": {".": {}}}},
         }
         self.sends(tracked, [entry])
-        assert tracked.entries == [
-            {**entry, "time": "2024-01-01T00:00:00Z", "fieldsV1": data("x")}
-        ]
+        assert tracked.entries == [{**entry, "time": "2024-01-01T00:00:00Z", "fieldsV1": data("x")}]
 
     @pytest.mark.parametrize(
         "wrong",

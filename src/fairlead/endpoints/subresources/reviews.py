@@ -14,13 +14,14 @@ from fairlead.endpoints.decoding import body_format, check_kind, decode_object, 
 from fairlead.endpoints.parameters import write_options
 from fairlead.endpoints.representing import object_answer, typed
 from fairlead.endpoints.request import Request
-from fairlead.endpoints.subresources.review_rules import (
+from fairlead.endpoints.tracking import set_entries, tracked
+from fairlead.errors import ResourceRef, invalid
+from fairlead.kinds.authorization.reviews import (
     check_local_subject_access_review,
     check_self_subject_access_review,
+    check_self_subject_rules_review,
     check_subject_access_review,
 )
-from fairlead.endpoints.tracking import set_entries, tracked
-from fairlead.errors import ResourceRef, bad_request, invalid
 from fairlead.kinds.causes import Causes
 
 Check = Callable[[Object, Causes], None]
@@ -44,8 +45,7 @@ async def create_self_subject_rules_review(api: Api, request: Request) -> Answer
     """Answers with the rules alone; the spec is not repeated."""
 
     def check(value: Object) -> None:
-        if not value["spec"].get("namespace"):
-            raise bad_request("no namespace on request")
+        check_self_subject_rules_review(value, Causes())
 
     value = await _reviewed(api, request, check)
     found = api.authorizer.rules_for(request.user, value["spec"]["namespace"])

@@ -18,18 +18,16 @@ from fairlead.endpoints.representing import object_answer
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.tracking import set_entries, tracked
 from fairlead.errors import ResourceRef, StatusError, bad_request, conflict, invalid, not_found
+from fairlead.kinds.authentication.reviews import check_token_request, check_token_review
 from fairlead.kinds.causes import Causes
 from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.times import format_time
-
-_SHORTEST, _LONGEST = 600, 2**32
 
 
 async def create_token_review(api: Api, request: Request) -> Answer:
     value, attributes = await _admitted(api, request)
     spec = value["spec"]
-    if not spec.get("token"):
-        raise bad_request("token is required for TokenReview in authentication")
+    check_token_review(value, Causes())
     await api.admission.validate(attributes)
     audiences = tuple(spec.get("audiences") or ())
     try:
@@ -80,7 +78,7 @@ async def create_token_request(api: Api, request: Request) -> Answer:
         "namespace": target.namespace,
         "creationTimestamp": format_time(now),
     }
-    _check_lifetime(spec, causes)
+    check_token_request(value, causes)
     if causes:
         raise invalid(_request_ref(api, ""), causes)
     await api.admission.validate(attributes)
@@ -95,14 +93,6 @@ async def create_token_request(api: Api, request: Request) -> Answer:
 
 def _request_ref(api: Api, name: str) -> ResourceRef:
     return ResourceRef(api.dialect.group_name("authentication.@"), "TokenRequest", name)
-
-
-def _check_lifetime(spec: Object, causes: Causes) -> None:
-    path, seconds = "spec.expirationSeconds", spec["expirationSeconds"]
-    if seconds < _SHORTEST:
-        causes.invalid(path, seconds, "may not specify a duration less than 10 minutes")
-    if seconds > _LONGEST:
-        causes.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
 
 
 def _limit_lifetime(request: Request, spec: Object, most: int) -> None:
