@@ -269,8 +269,9 @@ def test_a_uid_precondition_must_hold(space: Space) -> None:
     answer = space.config_maps.delete("a", {"preconditions": {"uid": "other"}})
     assert (answer.status, answer.body["reason"]) == (409, "Conflict")
     assert answer.message == (
-        'Operation cannot be fulfilled on ConfigMap "a": Precondition failed: UID in'
-        f" precondition: other, UID in object meta: {made['uid']}"
+        'Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (other) does'
+        f" not match the UID in record ({made['uid']}). The object might have been deleted and"
+        " then recreated"
     )
     assert space.config_maps.delete("a", {"preconditions": {"uid": made["uid"]}}).status == 200
 
@@ -281,8 +282,9 @@ def test_a_version_precondition_must_hold(space: Space) -> None:
     answer = space.config_maps.delete("a", {"preconditions": {"resourceVersion": old}})
     assert answer.status == 409
     assert answer.message == (
-        'Operation cannot be fulfilled on ConfigMap "a": Precondition failed: ResourceVersion in'
-        f" precondition: {old}, ResourceVersion in object meta: {new}"
+        'Operation cannot be fulfilled on ConfigMap "a": the ResourceVersion in the precondition'
+        f" ({old}) does not match the ResourceVersion in record ({new}). The object might have"
+        " been modified"
     )
     good = {"preconditions": {"resourceVersion": new}}
     assert space.config_maps.delete("a", good).status == 200

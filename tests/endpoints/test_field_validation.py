@@ -105,7 +105,7 @@ def test_an_unknown_level_is_invalid(space: Space) -> None:
         (
             "fieldValidation",
             "FieldValueNotSupported",
-            'Unsupported value: "Loose": supported values: "", "Ignore", "Warn", "Strict"',
+            'Unsupported value: "Loose": supported values: "", "Ignore", "Strict", "Warn"',
         )
     ]
 

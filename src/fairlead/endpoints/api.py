@@ -11,6 +11,7 @@ from fairlead.authorization.chain import Authorizer
 from fairlead.authorization.refusal import creation_refusal
 from fairlead.authorization.requests import attributes_of
 from fairlead.dialect import Dialect
+from fairlead.endpoints.known_applies import KnownApplies
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request
 from fairlead.kinds.behaviour import Behaviour
@@ -54,6 +55,7 @@ class Api:
         self._collections: dict[str, Collection] = {}
         self.versions: dict[str, Versions] = {}
         self.allocators: ServiceAllocators | None = None
+        self.known_applies = KnownApplies()
 
     def collection(self, resource: Resource) -> Collection:
         """Where the objects of a resource (or of a subresource's parent) are kept."""

@@ -36,6 +36,7 @@ from fairlead.schema.decode import DecodeError, decoder, unknown_paths
 from fairlead.schema.times import now
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.duplicates import TooDeep, duplicate_fields
+from fairlead.storage.entry import Entry
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -192,15 +193,30 @@ def _refused(api: Api, read: Patch, why: str, *, strict: bool) -> StatusError:
 async def _apply(
     api: Api, request: Request, resource: Resource, raw: bytes, options: WriteOptions
 ) -> Answer:
-    config = _configuration(request, raw, options)
     subject = subject_of(api, resource)
     kept = subject.kept
+    key = kept.storage_key(request.target.namespace, request.target.name)
+    current = api.store.latest(api.collection(kept), key)
+    question = (resource.key, key, options.manager, options.force, raw)
+    if current is not None and api.known_applies.changes_nothing(question, current):
+        await api.store.settled(current)
+        return subject.answer(request, current)
+    config = _configuration(request, raw, options)
     kind = config.get("kind")
     if kind != subject.kind and kind:
         raise bad_request(f"the kind of the configuration is {kind}, expected {subject.kind}")
-    key = kept.storage_key(request.target.namespace, request.target.name)
-    if api.store.latest(api.collection(kept), key) is None:
+    if current is None:
         return await _create_by_apply(api, request, resource, config, options)
+    entry = await _apply_to_existing(api, request, subject, config, options)
+    if entry is current and not request.warnings and not options.dry_run:
+        api.known_applies.remember(question, entry)
+    return subject.answer(request, entry)
+
+
+async def _apply_to_existing(
+    api: Api, request: Request, subject: Subject, config: Object, options: WriteOptions
+) -> Entry:
+    resource, kept = subject.resource, subject.kept
     versions = versions_of(api, kept)
     whole = Subject(api, kept)
     config = subject.configuration(config)
@@ -213,8 +229,7 @@ async def _apply(
         value = _read_merged(request, whole, merged, config)
         return Changed(whole.write(old, value), entries)
 
-    entry = await store_changed(api, request, resource, change, options)
-    return subject.answer(request, entry)
+    return await store_changed(api, request, resource, change, options)
 
 
 def _configuration(request: Request, raw: bytes, options: WriteOptions) -> Object:

@@ -16,7 +16,7 @@ except ImportError:  # a build of PyYAML without libyaml
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
 MOST_DEPTH = 240  # what the JSON encoder bears, with room for what is put around an object
-MOST_NODES = 1_000_000
+MOST_NODES = 200_000
 
 _TEXT = "tag:yaml.org,2002:str"
 _MERGE = "tag:yaml.org,2002:merge"
@@ -60,6 +60,7 @@ class _Builder:
         self._loader = loader
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
+        self._nodes = 0  # values that aliases made
         self.result: Any = None
         self.repeated: list[str] = []
 
@@ -91,7 +92,10 @@ class _Builder:
         if event.anchor not in self._anchors:
             raise YamlError(f"yaml: unknown anchor '{event.anchor}' referenced")
         value, size = self._anchors[event.anchor]
-        self._put(value, size, None, event)
+        self._nodes += size
+        if self._nodes > MOST_NODES:
+            raise YamlError("yaml: document contains excessive aliasing")
+        self._put(_copied(value), size, None, event)
 
     def _scalar(self, event: Any) -> None:
         tag = event.tag
@@ -116,8 +120,6 @@ class _Builder:
             return
         top = self._open[-1]
         top.size += size
-        if top.size > MOST_NODES:
-            raise YamlError("yaml: document contains excessive aliasing")
         if isinstance(top.value, list):
             top.value.append(value)
         elif top.key is None:
@@ -146,8 +148,7 @@ class _Builder:
 
 
 def load(raw: bytes) -> tuple[Any, list[str]]:
-    """The first document, as JSON values with string keys, and the keys it repeats. Values behind
-    aliases are shared."""
+    """The first document, as JSON values with string keys, and the keys it repeats."""
     loader: Any = _Loader(raw)
     builder = _Builder(loader)
     try:
@@ -159,6 +160,12 @@ def load(raw: bytes) -> tuple[Any, list[str]]:
     finally:
         loader.dispose()
     return builder.result, builder.repeated
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _place(error: yaml.MarkedYAMLError) -> str:
