@@ -23,7 +23,7 @@ def _resolved(spec: dict[str, Any]) -> Resolved:
     return spec.get("priorityClassName"), spec["priority"], spec["preemptionPolicy"]
 
 
-HIGH = ("high", 1000, {})
+HIGH: tuple[str, int, dict[str, Any]] = ("high", 1000, {})
 NEVER = ("never", 7, {"preemptionPolicy": "Never"})
 DEFAULT = ("usual", 3, {"globalDefault": True})
 LOWER = "PreemptLowerPriority"

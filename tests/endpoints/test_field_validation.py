@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from support.things import Space
 
@@ -12,7 +14,7 @@ REPEATED_YAML = "metadata:\n  name: a\ndata:\n  k: v\n  k: w\n"
 
 @pytest.mark.parametrize("query", [{}, {"fieldValidation": "Warn"}, {"fieldValidation": ""}])
 def test_unknown_fields_are_dropped_with_a_warning_each(
-    space: Space, query: dict[str, str]
+    space: Space, query: dict[str, Any]
 ) -> None:
     answer = space.client.post(space.config_maps.path, UNKNOWN_JSON, **query)
     assert answer.status == 201

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 from support.client import Event
+from support.process import ServerProcess
 from support.things import Space
 from support.waiting import eventually
 
@@ -167,6 +169,21 @@ def test_bookmarks_come_before_a_timed_out_watch_ends(kubernetes: Space) -> None
     assert {key: value for key, value in bookmark["metadata"].items() if value} == {
         "resourceVersion": bookmark["metadata"]["resourceVersion"]
     }
+
+
+def test_bookmarks_come_again_and_again(fresh_server: Callable[..., ServerProcess]) -> None:
+    """About once a minute; here, a minute is short."""
+    server = fresh_server(prelude="import fairlead.endpoints.watch as w; w.BOOKMARK_EVERY = 0.2")
+    space = Space(server, server.client())
+    with space.secrets.watch(allowWatchBookmarks="true", timeoutSeconds=60) as watch:
+        versions = [int(watch.next().version) for _ in range(3)]
+        made = space.secrets.create("a")
+        while watch.next().type == "BOOKMARK":
+            pass
+        after = watch.next()
+    assert versions == sorted(versions)
+    assert after.type == "BOOKMARK"
+    assert int(after.version) >= int(made["metadata"]["resourceVersion"])
 
 
 def test_bookmarks_come_only_when_asked_for(kubernetes: Space) -> None:

@@ -57,7 +57,7 @@ def test_the_versions_of_successful_swaps_form_one_chain(space: Space) -> None:
     path = space.config_maps.item("counter")
 
     def swap(client: Client, number: int) -> list[int]:
-        used = []
+        used: list[int] = []
         for _ in range(20):
             value = client.get(path).body
             value["data"]["n"] = f"{number}-{len(used)}-{value['metadata']['resourceVersion']}"

@@ -173,10 +173,10 @@ def crash_round(
         assert any(writer.is_alive() for writer in writers), [writer.error for writer in writers]
         stop.wait(0.005)
     server.kill()
-    for thread in (*writers, follower):
+    threads: list[Writer | Follower] = [*writers, follower]
+    for thread in threads:
         thread.join(30)
         assert not thread.is_alive()
-    for thread in (*writers, follower):
         if thread.error is not None:
             raise thread.error
     for revision, name, content in follower.seen:

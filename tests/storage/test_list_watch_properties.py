@@ -303,6 +303,11 @@ def _compare(store: Store, collection: Collection, model: Model, revisions: list
                 (key, revisions[number]) for key, number in model.listed(revision, "", name)
             ]
             assert briefly(page.entries) == expected
+            state = dict(expected)
+            for entry in collection.events_after(revisions[revision]):
+                apply(state, event_type(entry, SELECTIONS[name]), entry)
+            newest = model.listed(model.revision, "", name)
+            assert sorted(state.items()) == [(key, revisions[number]) for key, number in newest]
     for entry in page.entries:
         labels, phase = model.states[model.revision][entry.key][1:]
         assert entry.object()["status"] == {"phase": phase}

@@ -152,7 +152,7 @@ class Watch:
         self.close()
 
 
-Query = str | int | None | list[str]
+Query = Any  # text, a number, a list of texts, or None for a bare name
 
 
 def with_query(path: str, query: Mapping[str, Query]) -> str:

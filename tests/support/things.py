@@ -9,6 +9,9 @@ from typing import Any
 from support.client import Answer, Client, Object, Query, Watch
 from support.process import ServerProcess
 
+Names = list[str]
+Objects = list[Object]
+
 
 def random_word(length: int = 8) -> str:
     return "".join(random.choices(string.ascii_lowercase, k=length))
@@ -33,7 +36,7 @@ class Things:
         made: Object = answer.body
         return made
 
-    def create_all(self, *names: str) -> list[Object]:
+    def create_all(self, *names: str) -> Objects:
         return [self.create(name) for name in names]
 
     def read(self, name: str) -> Object:
@@ -73,7 +76,7 @@ class Things:
     def list(self, **query: Query) -> Answer:
         return self.client.get(self.path, **query)
 
-    def names(self, **query: Query) -> list[str]:
+    def names(self, **query: Query) -> Names:
         answer = self.list(**query)
         assert answer.status == 200, answer.text
         return answer.names

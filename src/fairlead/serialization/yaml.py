@@ -19,24 +19,49 @@ MOST_DEPTH = 240  # what the JSON encoder bears, with room for what is put aroun
 MOST_NODES = 200_000
 
 _TEXT = "tag:yaml.org,2002:str"
-_MERGE = "tag:yaml.org,2002:merge"
+_MERGE = "<<"
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(
+        ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True
+    ),
+    **dict.fromkeys(
+        ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False
+    ),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+}
+_INTEGER = re.compile(r"[-+]?(0b[01]+|0o[0-7]+|0x[0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
 
 
 class YamlError(ValueError):
     """Text that is not YAML, or holds what JSON cannot."""
 
 
-class _Loader(_SafeLoader):
-    """Timestamps stay text: JSON has no other way to write them."""
+def _plain(text: str) -> Any:
+    """What an unquoted scalar means, by the rules of YAML 1.1 as clients of this API know them: no
+    timestamps and no numbers of base 60."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    digits = text.replace("_", "")
+    if _INTEGER.fullmatch(digits):
+        return _integer(digits)
+    if _FLOAT.fullmatch(digits):
+        number = float(digits)
+        return int(number) if number.is_integer() and abs(number) < 2**53 else number
+    return text
 
 
-_Loader.yaml_implicit_resolvers = {
-    letter: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
-    for letter, rules in _SafeLoader.yaml_implicit_resolvers.items()
-}
-# YAML 1.1 has one-letter booleans, which PyYAML leaves out.
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^[yYnN]$"), list("yYnN"))
-_Loader.bool_values = {**_SafeLoader.bool_values, "y": True, "n": False}
+def _integer(digits: str) -> int:
+    sign = -1 if digits[0] == "-" else 1
+    body = digits.lstrip("+-")
+    if body[:1] == "0" and body[1:2].isdigit():
+        return sign * int(body, 8)
+    return sign * int(body, 0)
 
 
 class _Open:
@@ -98,19 +123,20 @@ class _Builder:
         self._put(_copied(value), size, None, event)
 
     def _scalar(self, event: Any) -> None:
-        tag = event.tag
-        if tag is None or tag == "!":
-            tag = self._loader.resolve(yaml.ScalarNode, event.value, event.implicit)
-        value: Any = event.value
-        if tag == _MERGE and self._open and isinstance(self._open[-1].value, dict):
-            if self._open[-1].key is None:
-                self._open[-1].merges = True
-                self._open[-1].key = ""
+        top = self._open[-1] if self._open else None
+        is_key = top is not None and isinstance(top.value, dict) and top.key is None
+        if event.tag in (None, "!") and event.implicit[0]:
+            if is_key and event.value == _MERGE:
+                assert top is not None
+                top.merges, top.key = True, ""
                 return
-        elif tag != _TEXT:
-            node = yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark)
-            value = _as_json(self._loader.construct_object(node))
-        self._put(value, 1, event.anchor, event)
+            value = _plain(event.value)
+        elif event.tag in (None, "!", _TEXT):
+            value = event.value
+        else:
+            node = yaml.ScalarNode(event.tag, event.value, event.start_mark, event.end_mark)
+            value = self._loader.construct_object(node)
+        self._put(_as_json(value), 1, event.anchor, event)
 
     def _put(self, value: Any, size: int, anchor: str | None, event: Any) -> None:
         if anchor is not None:
@@ -149,7 +175,7 @@ class _Builder:
 
 def load(raw: bytes) -> tuple[Any, list[str]]:
     """The first document, as JSON values with string keys, and the keys it repeats."""
-    loader: Any = _Loader(raw)
+    loader: Any = _SafeLoader(raw)
     builder = _Builder(loader)
     try:
         builder.build()
@@ -200,6 +226,10 @@ def _key(key: Any) -> str:
 class _Dumper(_SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
+
+
+# One-letter booleans, which PyYAML does not know and would leave unquoted.
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^[yYnN]$"), list("yYnN"))
 
 
 def dump(value: Any) -> bytes:
