@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -44,14 +44,35 @@ class Plugin(Protocol):
         """Sees the final object and changes nothing."""
 
 
-class Chain:
-    def __init__(self, plugins: Sequence[Plugin]) -> None:
-        self.plugins = tuple(plugins)
+class PluginBase:
+    """Lets a plugin define only the step it takes part in."""
+
+    name = ""
 
     async def admit(self, attributes: Attributes) -> None:
-        for plugin in self.plugins:
-            await plugin.admit(attributes)
+        pass
 
     async def validate(self, attributes: Attributes) -> None:
-        for plugin in self.plugins:
-            await plugin.validate(attributes)
+        pass
+
+
+Step = Callable[[Attributes], Awaitable[None]]
+
+
+class Chain:
+    """All plugins in their order; steps that a plugin leaves out cost nothing."""
+
+    def __init__(self, plugins: Sequence[Plugin]) -> None:
+        self.plugins = tuple(plugins)
+        self._admit = [p.admit for p in plugins if type(p).admit is not PluginBase.admit]
+        self._validate = [
+            p.validate for p in plugins if type(p).validate is not PluginBase.validate
+        ]
+
+    async def admit(self, attributes: Attributes) -> None:
+        for step in self._admit:
+            await step(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        for step in self._validate:
+            await step(attributes)

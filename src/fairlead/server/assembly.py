@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fairlead.admission.chain import Chain
-from fairlead.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from fairlead.admission.chain import Chain, Plugin
+from fairlead.admission.enabling import Needs, PluginNameError, build_plugins
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.authentication.factory import (
     Authentication,
@@ -30,6 +30,7 @@ from fairlead.authorization.setup import (
 from fairlead.controllers.framework import Controllers, controller_user
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
+from fairlead.controllers.storage_protection import ClaimProtection, VolumeProtection
 from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
 from fairlead.dialect import Dialect
@@ -67,15 +68,10 @@ class Assembly:
         self.authorization = self._authorization()
         self.api.authorizer = self.authorization.authorizer
         self.api.authentication = self._authentication(pki)
-        self.api.admission = Chain(
-            [
-                NamespaceLifecycle(dialect, self.api.find),
-                RbacEscalation(self.authorization.guard),
-            ]
-        )
+        self._objects = Objects(self.api, system_user("apiserver"))
+        self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
         self.aggregation = ClusterRoleAggregation(self._write_rules)
         self.controllers = self._controllers(pki.ca.certificate)
-        self._objects = Objects(self.api, system_user("apiserver"))
 
     def _api(self, store: Store) -> Api:
         resources = Resources(self.dialect, BuiltinTypes(self.dialect))
@@ -143,6 +139,33 @@ class Assembly:
         except AuthenticationError as error:
             raise StartError(str(error)) from None
 
+    def _plugins(self) -> list[Plugin]:
+        api = self.api
+
+        async def create_namespace(name: str) -> None:
+            try:
+                await self._objects.create("core/v1/namespaces", {"metadata": {"name": name}})
+            except StatusError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+
+        needs = Needs(
+            find=api.find,
+            collection=lambda key: api.collection(api.resources.named(key)),
+            allowed=api.authorizer.allowed,
+            create_namespace=create_namespace,
+        )
+        options = self.options
+        try:
+            return build_plugins(
+                self.dialect,
+                ",".join(options.enable_admission_plugins),
+                ",".join(options.disable_admission_plugins),
+                needs,
+            )
+        except PluginNameError as error:
+            raise StartError(str(error)) from None
+
     def _controllers(self, ca: Path) -> Controllers:
         api, dialect = self.api, self.dialect
 
@@ -157,6 +180,8 @@ class Assembly:
                 RootCaPublisher(client(RootCaPublisher.name), dialect, ca),
                 TokenSecrets(client(TokenSecrets.name), dialect, issuer, ca),
                 TokenCleaner(client(TokenCleaner.name), dialect),
+                ClaimProtection(client(ClaimProtection.name), dialect),
+                VolumeProtection(client(VolumeProtection.name), dialect),
             ],
         )
 

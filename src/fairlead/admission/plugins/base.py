@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.chain import CREATE, Attributes, PluginBase
 from fairlead.errors import ResourceRef, StatusError, forbidden
+
+__all__ = ["PODS", "Object", "PluginBase", "early_refusal", "kept_ref", "refusal"]
 
 Object = dict[str, Any]
 
 PODS = "core/v1/pods"
 _NO_NAME = "Unknown"
 _LONGEST_STEM, _SUFFIX_LENGTH = 58, 5  # of a generated name
-
-
-class PluginBase:
-    """Lets a plugin define only the step it takes part in."""
-
-    name = ""
-
-    async def admit(self, attributes: Attributes) -> None:
-        pass
-
-    async def validate(self, attributes: Attributes) -> None:
-        pass
 
 
 def kept_ref(attributes: Attributes) -> ResourceRef:

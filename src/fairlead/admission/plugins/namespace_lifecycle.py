@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairlead.admission.chain import CREATE, DELETE, Attributes
+from fairlead.admission.chain import CREATE, DELETE, Attributes, PluginBase
 from fairlead.dialect import Dialect
 from fairlead.errors import Cause, ResourceRef, forbidden, not_found
 from fairlead.storage.entry import Entry
@@ -14,7 +14,7 @@ from fairlead.storage.entry import Entry
 Find = Callable[[str, str, str], Entry | None]
 
 
-class NamespaceLifecycle:
+class NamespaceLifecycle(PluginBase):
     name = "NamespaceLifecycle"
 
     def __init__(self, dialect: Dialect, find: Find) -> None:
@@ -50,6 +50,3 @@ class NamespaceLifecycle:
                 " terminated",
                 [cause],
             )
-
-    async def validate(self, attributes: Attributes) -> None:
-        pass

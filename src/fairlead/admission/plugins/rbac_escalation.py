@@ -6,7 +6,7 @@ the object as it will be, and before the kind's rules, because that is the order
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.chain import CREATE, UPDATE, Attributes, PluginBase
 from fairlead.authorization.bindings import RoleKey
 from fairlead.authorization.escalation import EscalationGuard, Object
 from fairlead.authorization.rbac import (
@@ -17,7 +17,7 @@ from fairlead.authorization.rbac import (
 )
 
 
-class RbacEscalation:
+class RbacEscalation(PluginBase):
     name = "RbacEscalation"
 
     def __init__(self, guard: EscalationGuard) -> None:
@@ -39,6 +39,3 @@ class RbacEscalation:
                 return lookup(ROLES if role[0] else CLUSTER_ROLES, *role)
 
             await self._guard.check_binding(user, ref, namespace, value, old, find_role)
-
-    async def validate(self, attributes: Attributes) -> None:
-        pass
