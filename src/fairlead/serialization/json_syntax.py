@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 MOST_DEPTH = 250
 
 _WHITE = " \t\r\n"
-_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_HEX = "0123456789abcdefABCDEF"
 _LITERALS = ("true", "false", "null")
 _ESCAPES = '"\\/bfnrtu'
 
@@ -75,11 +73,28 @@ def _literal(text: str, at: int) -> int:
 
 
 def _number(text: str, at: int) -> int:
-    match = _NUMBER.match(text, at)
-    if match is None:
-        _fail(text, at + 1, "in numeric literal")
-        return at
-    return match.end()
+    at += text[at] == "-"
+    if text[at : at + 1] == "0":
+        at += 1
+    else:
+        at = _digits(text, at, "in numeric literal")
+    if text[at : at + 1] == ".":
+        at = _digits(text, at + 1, "after decimal point in numeric literal")
+    if text[at : at + 1] and text[at] in "eE":
+        at += 1
+        at += text[at : at + 1] in ("+", "-")
+        at = _digits(text, at, "in exponent of numeric literal")
+    return at
+
+
+def _digits(text: str, at: int, context: str) -> int:
+    """Past at least one digit."""
+    start = at
+    while text[at : at + 1].isascii() and text[at : at + 1].isdigit():
+        at += 1
+    if at == start:
+        _fail(text, at, context)
+    return at
 
 
 def _string(text: str, at: int) -> int:
@@ -91,10 +106,20 @@ def _string(text: str, at: int) -> int:
             at += 1
             if at < len(text) and text[at] not in _ESCAPES:
                 _fail(text, at, "in string escape code")
+            if text[at : at + 1] == "u":
+                at = _hexadecimal(text, at)
         elif character < " ":
             _fail(text, at, "in string literal")
         at += 1
     raise _Wrong("unexpected end of JSON input")
+
+
+def _hexadecimal(text: str, at: int) -> int:
+    """To the last of the four digits behind a `u`."""
+    for place in range(at + 1, at + 5):
+        if text[place : place + 1] not in _HEX or place >= len(text):
+            _fail(text, place, "in \\u hexadecimal character escape")
+    return at + 4
 
 
 def _object(text: str, at: int, depth: int) -> int:

@@ -228,8 +228,13 @@ class _Dumper(_SafeDumper):
         return True
 
 
-# One-letter booleans, which PyYAML does not know and would leave unquoted.
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^[yYnN]$"), list("yYnN"))
+def _represent_text(dumper: Any, text: str) -> Any:
+    """Quote what would be read as something else than text."""
+    style = None if _plain(text) is text else "'"
+    return dumper.represent_scalar(_TEXT, text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
 
 
 def dump(value: Any) -> bytes:
