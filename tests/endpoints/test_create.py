@@ -132,6 +132,10 @@ def test_too_many_collisions_are_a_conflict(fresh_server: Callable[..., ServerPr
     assert space.client.post(space.secrets.path, body).status == 201
     answer = space.client.post(space.secrets.path, body)
     assert (answer.status, answer.body["reason"]) == (409, "AlreadyExists")
+    assert answer.message == (
+        'secrets "a-x" already exists, the server was not able to generate a unique name for the'
+        " object"
+    )
 
 
 def test_a_name_is_required(space: Space) -> None:

@@ -323,6 +323,15 @@ def test_options_may_come_as_yaml(space: Space) -> None:
     assert space.config_maps.get("a").status == 200
 
 
+def test_options_in_another_format_are_refused(space: Space) -> None:
+    space.config_maps.create("a")
+    answer = space.client.delete(
+        space.config_maps.item("a"), "{}", headers={"Content-Type": "text/plain"}
+    )
+    assert (answer.status, answer.body["reason"]) == (415, "UnsupportedMediaType")
+    assert space.config_maps.get("a").status == 200
+
+
 def test_a_grace_period_must_be_a_number(space: Space) -> None:
     space.config_maps.create("a")
     answer = space.config_maps.delete("a", gracePeriodSeconds="soon")

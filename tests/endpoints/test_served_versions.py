@@ -230,3 +230,55 @@ def test_a_body_of_another_version_of_the_same_kind_is_refused(
     }
     answer = space.client.post(autoscalers["v2"].path, body)
     assert answer.status == 400
+
+
+@pytest.mark.parametrize(
+    ("group", "version", "resource", "warning"),
+    [
+        (
+            "autoscaling",
+            "v2beta2",
+            "horizontalpodautoscalers",
+            "autoscaling/v2beta2 HorizontalPodAutoscaler is deprecated in v1.23+, unavailable in"
+            " v1.26+; use autoscaling/v2 HorizontalPodAutoscaler",
+        ),
+        (
+            "storage.@",
+            "v1beta1",
+            "csistoragecapacities",
+            "storage.@/v1beta1 CSIStorageCapacity is deprecated in v1.24+, unavailable in v1.27+;"
+            " use storage.@/v1 CSIStorageCapacity",
+        ),
+        (
+            "flowcontrol.apiserver.@",
+            "v1beta1",
+            "flowschemas",
+            "flowcontrol.apiserver.@/v1beta1 FlowSchema is deprecated in v1.23+, unavailable in"
+            " v1.26+; use flowcontrol.apiserver.@/v1beta2 FlowSchema",
+        ),
+        (
+            "policy",
+            "v1beta1",
+            "podsecuritypolicies",
+            "policy/v1beta1 PodSecurityPolicy is deprecated in v1.21+, unavailable in v1.25+",
+        ),
+        ("", "v1", "componentstatuses", "v1 ComponentStatus is deprecated in v1.19+"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_deprecated_version_says_so_with_every_answer(
+    space: Space, group: str, version: str, resource: str, warning: str
+) -> None:
+    expected = [f'299 - "{space.dialect.group_name(warning)}"']
+    things = space.everywhere(resource, group, version)
+    assert things.list().warnings == expected
+    assert things.get("none").warnings in ([], expected)
+
+
+def test_a_current_version_has_nothing_to_say(space: Space) -> None:
+    for group, version, resource in (
+        ("autoscaling", "v2", "horizontalpodautoscalers"),
+        ("storage.@", "v1", "csistoragecapacities"),
+        ("", "v1", "endpoints"),
+    ):
+        assert space.everywhere(resource, group, version).list().warnings == []

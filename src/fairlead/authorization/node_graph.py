@@ -23,6 +23,9 @@ PERSISTENT_VOLUMES = "core/v1/persistentvolumes"
 VOLUME_ATTACHMENTS = "storage/v1/volumeattachments"
 
 
+_NODE_NAME = b'"nodeName":"'
+
+
 class _Pod:
     __slots__ = ("node", "references")
 
@@ -63,6 +66,8 @@ class NodeGraph:
 
     def _pod_changed(self, entry: Entry) -> None:
         known = self._pods.get(entry.key)
+        if known is None and (entry.body is None or _NODE_NAME not in entry.body):
+            return  # most pods of a store that is loaded: nothing is parsed for them
         if not entry.deleted:
             node = entry.fields.get("spec.nodeName", "")
             if not node and known is None:

@@ -68,7 +68,9 @@ class ClaimProtection:
     def _claims_of_pod(self, entry: Entry) -> Iterable[str]:
         """A pod that ends or goes may have been the last user of its claims."""
         content = entry if not entry.deleted else entry.previous
-        if content is None or content.deleted:
+        if content is None or content.body is None:
+            return ()
+        if b'"claimName"' not in content.body and b'"ephemeral"' not in content.body:
             return ()
         if not entry.deleted and entry.fields["status.phase"] not in _FINISHED:
             return ()

@@ -47,6 +47,7 @@ from fairlead.patching.merge import merge
 from fairlead.patching.prune import Versions, pruned, reconciled
 from fairlead.patching.shapes import Untrackable, zero_object
 from fairlead.schema.model import Struct
+from fairlead.schema.remembering import ContentMemory
 
 Object = dict[str, Any]
 
@@ -102,14 +103,41 @@ def track_update(
     standing, reset = _standing(live, new, subresource, dialect)
     if not standing and live is not None and not (reset and dialect.reset_then_own):
         return standing
-    before = zero_object(_served(versions, api_version)) if live is None else live
     try:
+        if live is None and not standing:
+            return _of_new(_served(versions, api_version), new, manager, api_version, now, ignored)
+        before = zero_object(_served(versions, api_version)) if live is None else live
         changes = _Difference(versions, api_version, before, new, ignored)
         return _after_update(
             standing, changes, updater(manager, api_version, subresource), api_version, now
         )
     except Untrackable:
         return []
+
+
+_made_fields: dict[int, tuple[Struct, ContentMemory[FieldSet]]] = {}
+
+
+def _of_new(
+    struct: Struct, new: Object, manager: str, api_version: str, now: str, ignored: FieldSet
+) -> list[Entry]:
+    """The one entry of a new object: its maker owns all there is. What lies beside the metadata is
+    the same for all objects of one template and is remembered."""
+    empty = zero_object(struct)
+    rest = {name: item for name, item in new.items() if name != "metadata"}
+    memory = _made_fields.setdefault(id(struct), (struct, ContentMemory()))[1]
+    key = memory.key(rest)
+    fields = memory.get(key)
+    if fields is None:
+        bare = {name: item for name, item in empty.items() if name != "metadata"}
+        fields = compare(struct, bare, rest).touched
+        memory.keep(key, fields)
+    named = compare(
+        struct, {"metadata": empty.get("metadata")}, {"metadata": new.get("metadata")}
+    ).touched
+    owned = difference(recursive_difference({**named, **fields}, ignored), UNOWNED)
+    who = updater(manager, api_version, "")
+    return [entry(who, api_version, owned, now)] if owned else []
 
 
 def _standing(

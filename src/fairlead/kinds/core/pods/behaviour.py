@@ -24,6 +24,8 @@ from fairlead.kinds.core.pods.spec import check_spec
 from fairlead.kinds.core.pods.status import align_addresses, check_conditions, check_status
 from fairlead.kinds.core.pods.warnings import warn_of_pod
 from fairlead.kinds.metadata import STANDARD_FINALIZERS, check_metadata, check_metadata_update
+from fairlead.kinds.resources import Resource
+from fairlead.schema.remembering import ContentMemory
 
 ANNOTATIONS = "metadata.annotations"
 # Metadata that stays when an update is for one part of the pod only.
@@ -33,7 +35,16 @@ _FINISHED = ("Succeeded", "Failed")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
 
 
+def _depends_on_name(spec: Object) -> bool:
+    """Whether the spec's rules look at the pod's name, of which claims are named."""
+    return any(volume.get("ephemeral") for volume in spec.get("volumes") or ())
+
+
 class PodBehaviour(Behaviour):
+    def __init__(self, resource: Resource) -> None:
+        super().__init__(resource)
+        self._good_specs: ContentMemory[bool] = ContentMemory()
+
     def fill_defaults(self, value: Object, context: Context) -> None:
         spec = value["spec"]
         if spec.get("enableServiceLinks") is None:
@@ -122,12 +133,21 @@ class PodBehaviour(Behaviour):
         before = old["metadata"].get("annotations") if old else None
         annotations = metadata.get("annotations")
         check_pod_annotations(annotations, spec, ANNOTATIONS, causes, context.dialect, before)
-        check_spec(spec, metadata.get("name", ""), "spec", causes, context)
+        key = self._good_specs.key(spec)
+        if self._good_specs.get(key):
+            return
+        found = len(causes)
+        self._check_spec(spec, metadata.get("name", ""), causes, context)
+        if len(causes) == found and not _depends_on_name(spec):
+            self._good_specs.keep(key, True)
+
+    def _check_spec(self, spec: Object, name: str, causes: Causes, context: Context) -> None:
+        check_spec(spec, name, "spec", causes, context)
         if not spec.get("serviceAccountName"):
             _check_no_tokens(spec, causes)
-        for name in ("containers", "initContainers"):
-            for index, container in enumerate(spec.get(name) or ()):
-                check_image_space(container, f"spec.{name}[{index}]", causes)
+        for kind in ("containers", "initContainers"):
+            for index, container in enumerate(spec.get(kind) or ()):
+                check_image_space(container, f"spec.{kind}[{index}]", causes)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         if old is None:  # pods are changed by machines, which do not read
