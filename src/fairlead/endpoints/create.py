@@ -101,7 +101,10 @@ async def _put_new(
             return await api.store.put(collection, key, value, 0)
         except Conflict:
             existing = api.store.latest(collection, key)
-    raise _exists(resource, metadata["name"], existing)
+    error = _exists(resource, metadata["name"], existing)
+    if generated:
+        error.message += ", the server was not able to generate a unique name for the object"
+    raise error
 
 
 def _exists(resource: Resource, name: str, existing: Entry | None) -> StatusError:

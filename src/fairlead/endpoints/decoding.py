@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from fairlead.endpoints.negotiation import JSON, YAML, media_types
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.schema.decode import DecodeError, decoder, unknown_paths
+from fairlead.schema.remembering import ContentMemory
 from fairlead.serialization.bodies import (
     BodyError,
     parse_json,
@@ -150,7 +153,10 @@ def decode_object(
     value.pop("apiVersion", None)
     unknown: list[str] = []
     try:
-        decoded: Object = decoder(resource.struct)(value, unknown)
+        if resource.is_templated and isinstance(value.get("spec"), dict):
+            decoded = _decode_templated(resource, value, unknown)
+        else:
+            decoded = decoder(resource.struct)(value, unknown)
     except DecodeError as error:
         raise _decode_failure(resource, raw, error) from None
     if unknown or repeated:
@@ -158,6 +164,26 @@ def decode_object(
         if validation == "Strict":
             raise _not_handled(resource, f"strict decoding error: {', '.join(found)}")
         warn_of(request, found, validation)
+    return decoded
+
+
+_decoded_specs: ContentMemory[bytes] = ContentMemory()
+
+
+def _decode_templated(resource: Resource, value: Object, unknown: list[str]) -> Object:
+    """Decode an object whose spec many others share: a spec that was decoded before is read from
+    the bytes it came to."""
+    spec = value["spec"]
+    key = _decoded_specs.key(spec)
+    known = _decoded_specs.get(key)
+    if known is None:
+        decoded: Object = decoder(resource.struct)(value, unknown)
+        if not unknown:
+            _decoded_specs.keep(key, orjson.dumps(decoded["spec"]))
+        return decoded
+    rest = {name: item for name, item in value.items() if name != "spec"}
+    decoded = decoder(resource.struct)(rest, unknown)
+    decoded["spec"] = orjson.loads(known)
     return decoded
 
 

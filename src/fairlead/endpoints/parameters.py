@@ -7,9 +7,17 @@ from functools import lru_cache
 from typing import Any
 
 from fairlead.dialect import Dialect
-from fairlead.endpoints.negotiation import YAML
+from fairlead.endpoints.negotiation import YAML, media_types
 from fairlead.endpoints.request import Query, Request
-from fairlead.errors import Cause, ResourceRef, StatusError, bad_request, conflict, invalid
+from fairlead.errors import (
+    Cause,
+    ResourceRef,
+    StatusError,
+    bad_request,
+    conflict,
+    invalid,
+    unsupported_media_type,
+)
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.metadata import go_strings
 from fairlead.schema.builtin import BuiltinTypes
@@ -202,6 +210,8 @@ def _delete_body(
 ) -> dict[str, Any]:
     struct = types.struct("meta/v1.DeleteOptions")
     media_type = request.header(b"content-type").partition(";")[0].strip()
+    if media_type and media_type not in media_types(dialect):
+        raise unsupported_media_type(media_types(dialect))
     try:
         if media_type == dialect.protobuf_media_type:
             version, kind, content = envelope(raw)

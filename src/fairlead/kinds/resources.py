@@ -8,7 +8,8 @@ domain); the first version of a group is its preferred one. Below it, one resour
 Marks: `namespaced` or `cluster`, `verbs=` (all eight, or get, patch and update for `status` and
 `scale`), `short=`, `in=` (categories), `returns` (a delete answers with the object), `upsert` (PUT
 creates), `conditional` (PUT must carry a resourceVersion), `generation` (counts changes of the
-spec), `select=` (field selectors), `path=` (storage prefix), `stored=` (version it is kept in),
+spec), `select=` (field selectors), `templated`
+(many objects share a spec), `path=` (storage prefix), `stored=` (version it is kept in),
 `deprecated=since[:until[:replacement]]` (a warning on every use).
 """
 
@@ -75,6 +76,7 @@ class Resource:
         self.returns_deleted = "returns" in marks
         self.creates_on_update = "upsert" in marks
         self.conditional = "conditional" in marks
+        self.is_templated = "templated" in marks
         self.counts_generation = "generation" in marks
         self.selectable = _words(marks.get("select"))
         self.deprecation = self._deprecation(marks.get("deprecated", ""))

@@ -44,6 +44,7 @@ class PodBehaviour(Behaviour):
     def __init__(self, resource: Resource) -> None:
         super().__init__(resource)
         self._good_specs: ContentMemory[bool] = ContentMemory()
+        self._quiet_pods: ContentMemory[bool] = ContentMemory()
 
     def fill_defaults(self, value: Object, context: Context) -> None:
         spec = value["spec"]
@@ -150,8 +151,15 @@ class PodBehaviour(Behaviour):
                 check_image_space(container, f"spec.{kind}[{index}]", causes)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        if old is None:  # pods are changed by machines, which do not read
-            warn_of_pod(value["spec"], value["metadata"], "", context)
+        if old is not None:  # pods are changed by machines, which do not read
+            return
+        key = self._quiet_pods.key([value["spec"], value["metadata"].get("annotations")])
+        if self._quiet_pods.get(key):
+            return
+        found = len(context.warnings)
+        warn_of_pod(value["spec"], value["metadata"], "", context)
+        if len(context.warnings) == found:
+            self._quiet_pods.keep(key, True)
 
     def grace_period(self, value: Object, wanted: int | None) -> int | None:
         """Nothing is running of a pod without a node or of one that has finished."""
