@@ -212,6 +212,11 @@ def zero(node: Type) -> Any:
     return None
 
 
+def _empty_item(node: Type) -> Any:
+    """What null stands for inside a list or map, where nothing can be left out."""
+    return "" if node == Scalar("bytes") else zero(node)
+
+
 def _decode_list(node: ListOf) -> Decode:
     wanted = type_name(node)
     element = _decode_for(node.element)
@@ -222,7 +227,9 @@ def _decode_list(node: ListOf) -> Decode:
             raise _mismatch(value, wanted)
         if text_only and all(item.__class__ is str for item in value):
             return value
-        return [zero(node.element) if item is None else element(item, unknown) for item in value]
+        return [
+            _empty_item(node.element) if item is None else element(item, unknown) for item in value
+        ]
 
     return decode
 
@@ -238,7 +245,7 @@ def _decode_map(node: MapOf) -> Decode:
         if text_only and all(item.__class__ is str for item in value.values()):
             return value
         return {
-            key: zero(node.element) if item is None else element(item, unknown)
+            key: _empty_item(node.element) if item is None else element(item, unknown)
             for key, item in value.items()
         }
 
