@@ -11,7 +11,11 @@ $(INSTALLED): pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
+# Compiled beforehand, also where PYTHONDONTWRITEBYTECODE would have every start compile again.
+COMPILE := $(BIN)/python -m compileall -q src
+
 serve: $(INSTALLED)
+	@$(COMPILE)
 	$(BIN)/fairlead serve $(ARGS)
 
 test: $(INSTALLED)
@@ -28,6 +32,7 @@ format: $(INSTALLED)
 	$(BIN)/ruff format src tests bench tools
 
 bench: $(INSTALLED)
+	@$(COMPILE)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench $(ARGS)
 
 # Replays the recorded scenarios of ../shared/parity in both dialects against the committed floors.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import sys
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    gc.disable()  # until the server is ready: nothing of what is imported and loaded goes away
+
     import uvloop
 
     from fairlead.server.serving import serve

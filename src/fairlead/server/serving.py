@@ -262,9 +262,9 @@ class Server:
 def tune_garbage_collector() -> None:
     """Look at young objects less often and never again at what was loaded: requests leave no
     cycles behind, and full collections would cost more the more is stored."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+    gc.enable()
 
 
 def _shown(host: str) -> str:
