@@ -69,6 +69,8 @@ class Handler:
         resource = target.resource
         if resource is None:
             return self._unknown(target)
+        if resource.deprecation and request.method == "GET":
+            request.warn(resource.deprecation)
         check_method(request, resource)
         self._negotiate(request)
         if resource.deprecation:
@@ -121,6 +123,7 @@ class Handler:
             values[0] if values else None,
             request.user_agent,
             partial,
+            streams=verb in ("list", "watch"),
         )
 
     def _unknown(self, target: Target) -> Answer:

@@ -68,10 +68,11 @@ def _no_representation(dialect: Dialect, streams: bool) -> StatusError:
 
 
 @lru_cache(maxsize=1024)
-def _negotiate(dialect: Dialect, accept: str, partial: str, transforms: bool) -> Representation:
+def _negotiate(dialect: Dialect, accept: str, partial: str, streams: bool) -> Representation:
     found = clauses(accept)
+    transforms = bool(partial)
     if transforms and not any(c.media_type in ("*/*", *media_types(dialect)) for c in found):
-        raise _no_representation(dialect, streams=partial == LIST)
+        raise _no_representation(dialect, streams)
     for clause in found:
         media_type = JSON if clause.media_type in ("*/*", "") else clause.media_type
         if media_type not in media_types(dialect):
@@ -94,13 +95,20 @@ def _negotiate(dialect: Dialect, accept: str, partial: str, transforms: bool) ->
 
 
 def negotiate(
-    dialect: Dialect, accept: str, pretty: str | None, user_agent: str, partial: str = NOTHING
+    dialect: Dialect,
+    accept: str,
+    pretty: str | None,
+    user_agent: str,
+    partial: str = NOTHING,
+    *,
+    streams: bool = False,
 ) -> Representation:
     """The representation to answer in; 406 if none is possible. `partial` is the name of the
-    metadata-only form that this answer can take, which also allows Tables."""
+    metadata-only form that this answer can take, which also allows Tables; `streams` tells that
+    the path can be watched."""
     found = PLAIN_JSON
     if accept and accept not in (JSON, "*/*"):
-        found = _negotiate(dialect, accept, partial, bool(partial))
+        found = _negotiate(dialect, accept, partial, streams)
     if pretty is None and user_agent[:4] not in ("curl", "Wget", "Mozi"):
         return found
     if pretty is None or pretty not in ("0", "false"):

@@ -24,10 +24,10 @@ def behaviour_of(resource: Resource) -> Behaviour:
     return made
 
 
-# Selectable names that are not the path of the field.
+# Selectable names that are not the path of the field; of several paths the first that is set.
 _FIELD_PATHS = {
-    ("jobs", "status.successful"): "status.succeeded",
-    ("events", "source"): "source.component",
+    ("jobs", "status.successful"): ("status.succeeded",),
+    ("events", "source"): ("source.component", "reportingComponent"),
 }
 # What a number or a switch that is not set counts as.
 _UNSET = {"status.replicas": "0", "status.successful": "0", "spec.unschedulable": "false"}
@@ -38,12 +38,16 @@ def field_selector(resource: Resource) -> Callable[[dict[str, Any]], Mapping[str
     if not resource.selectable:
         return None
     rows = [
-        (name, _FIELD_PATHS.get((resource.name, name), name).split("."), _UNSET.get(name, ""))
+        (name, path.split("."), _UNSET.get(name, ""))
         for name in resource.selectable
+        for path in reversed(_FIELD_PATHS.get((resource.name, name), (name,)))
     ]
 
     def select(value: dict[str, Any]) -> Mapping[str, str]:
-        return {name: _read(value, steps) or unset for name, steps, unset in rows}
+        found: dict[str, str] = {}
+        for name, steps, unset in rows:  # a path that comes later overrides if it is set
+            found[name] = _read(value, steps) or found.get(name) or unset
+        return found
 
     return select
 
