@@ -28,6 +28,7 @@ from fairlead.authorization.setup import (
     build_authorization,
 )
 from fairlead.controllers.framework import Controllers, controller_user
+from fairlead.controllers.namespace_deletion import NamespaceDeletion
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
 from fairlead.controllers.storage_protection import ClaimProtection, VolumeProtection
@@ -176,6 +177,7 @@ class Assembly:
         return Controllers(
             api,
             [
+                NamespaceDeletion(api, client(NamespaceDeletion.name)),
                 DefaultServiceAccounts(client(DefaultServiceAccounts.name)),
                 RootCaPublisher(client(RootCaPublisher.name), dialect, ca),
                 TokenSecrets(client(TokenSecrets.name), dialect, issuer, ca),

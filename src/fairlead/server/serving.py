@@ -64,6 +64,8 @@ class Server:
         self._started_at = loop.time()
         for name in planned_flags(options):
             logger.warning("%s is accepted but has no effect in this release yet", name)
+        if options.workers > 1:
+            logger.warning("the embedded store serves from one process; --workers has no effect")
         listener = self._listen()
         host, port = listener.getsockname()[:2]
         self.address = f"{_shown(options.advertise_address or host)}:{port}"
