@@ -132,3 +132,23 @@ def test_many_warnings_stay_within_their_limit(space: Space) -> None:
     answer = space.client.post(space.config_maps.path, body)
     assert answer.status == 201
     assert 0 < sum(map(len, answer.warnings)) < 4600
+
+
+def test_a_repeated_apply_is_checked_as_strictly_as_it_asks(space: Space) -> None:
+    body = (
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: {space.name}}}\n"
+        "data:\n  k: one\n  k: two\n"
+    )
+
+    def applied(level: str) -> int:
+        answer = space.client.patch(
+            space.config_maps.item("a"),
+            body,
+            kind="application/apply-patch+yaml",
+            fieldManager="m",
+            fieldValidation=level,
+        )
+        return answer.status
+
+    assert [applied("Ignore"), applied("Ignore"), applied("Ignore")] == [201, 200, 200]
+    assert applied("Strict") == 400

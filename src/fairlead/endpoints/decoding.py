@@ -153,8 +153,8 @@ def decode_object(
     value.pop("apiVersion", None)
     unknown: list[str] = []
     try:
-        if resource.is_templated and isinstance(value.get("spec"), dict):
-            decoded = _decode_templated(resource, value, unknown)
+        if resource.known_specs is not None and isinstance(value.get("spec"), dict):
+            decoded = _decode_templated(resource, resource.known_specs, value, unknown)
         else:
             decoded = decoder(resource.struct)(value, unknown)
     except DecodeError as error:
@@ -167,19 +167,17 @@ def decode_object(
     return decoded
 
 
-_decoded_specs: ContentMemory[bytes] = ContentMemory()
-
-
-def _decode_templated(resource: Resource, value: Object, unknown: list[str]) -> Object:
+def _decode_templated(
+    resource: Resource, known_specs: ContentMemory[bytes], value: Object, unknown: list[str]
+) -> Object:
     """Decode an object whose spec many others share: a spec that was decoded before is read from
     the bytes it came to."""
-    spec = value["spec"]
-    key = _decoded_specs.key(spec)
-    known = _decoded_specs.get(key)
+    key = known_specs.key(value["spec"])
+    known = known_specs.get(key)
     if known is None:
         decoded: Object = decoder(resource.struct)(value, unknown)
         if not unknown:
-            _decoded_specs.keep(key, orjson.dumps(decoded["spec"]))
+            known_specs.keep(key, orjson.dumps(decoded["spec"]))
         return decoded
     rest = {name: item for name, item in value.items() if name != "spec"}
     decoded = decoder(resource.struct)(rest, unknown)

@@ -13,8 +13,9 @@ from fairlead.storage.entry import Entry
 MOST_KEPT = 2048
 MOST_BYTES = 64 * 1024
 
-# Everything that an apply depends on but the object: resource, key, manager, force, and the body.
-Question = tuple[str, str, str, bool, bytes]
+# Everything that an apply depends on but the object: resource, key, manager, force, how strictly
+# fields are checked, and the body.
+Question = tuple[str, str, str, bool, str, bytes]
 
 
 class KnownApplies:

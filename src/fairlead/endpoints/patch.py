@@ -197,7 +197,7 @@ async def _apply(
     kept = subject.kept
     key = kept.storage_key(request.target.namespace, request.target.name)
     current = api.store.latest(api.collection(kept), key)
-    question = (resource.key, key, options.manager, options.force, raw)
+    question = (resource.key, key, options.manager, options.force, options.validation, raw)
     if current is not None and api.known_applies.changes_nothing(question, current):
         await api.store.settled(current)
         return subject.answer(request, current)

@@ -9,7 +9,7 @@ from typing import Any
 from fairlead.admission.chain import Attributes
 from fairlead.endpoints.api import Api
 from fairlead.endpoints.request import Request
-from fairlead.errors import ResourceRef, bad_request, internal, invalid
+from fairlead.errors import ResourceRef, bad_request, invalid
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.metadata import check_metadata, check_metadata_update, check_names
@@ -19,7 +19,6 @@ from fairlead.schema.names import path_segment
 from fairlead.schema.times import now
 from fairlead.storage.collection import Collection
 from fairlead.storage.entry import Entry, body_of, encode
-from fairlead.storage.log import StorageError
 
 Object = dict[str, Any]
 
@@ -153,10 +152,6 @@ def unstored(collection: Collection, key: str, value: Object, revision: int) -> 
     encoded = encode(value)
     body = body_of(encoded, revision) if revision else encoded[1:]
     return Entry(key, revision, body, None, collection.fields_of)
-
-
-def storage_failure(error: StorageError) -> Exception:
-    return internal(str(error))
 
 
 def uid_conflict_text(

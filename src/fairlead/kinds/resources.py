@@ -24,6 +24,7 @@ from fairlead.dialect import Dialect
 from fairlead.errors import ResourceRef
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.model import Struct
+from fairlead.schema.remembering import ContentMemory
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 SUBRESOURCE_VERBS = ("get", "patch", "update")
@@ -76,7 +77,8 @@ class Resource:
         self.returns_deleted = "returns" in marks
         self.creates_on_update = "upsert" in marks
         self.conditional = "conditional" in marks
-        self.is_templated = "templated" in marks
+        # What specs decode to, where many objects share one.
+        self.known_specs = ContentMemory[bytes]() if "templated" in marks else None
         self.counts_generation = "generation" in marks
         self.selectable = _words(marks.get("select"))
         self.deprecation = self._deprecation(marks.get("deprecated", ""))

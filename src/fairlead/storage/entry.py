@@ -96,12 +96,6 @@ class Entry:
         self._labels = value["metadata"].get("labels") or _NO_FACTS
         self._fields = self._select(value) if self._select else _NO_FACTS
 
-    def event_body(self) -> bytes:
-        """What a watcher is shown: of a deletion, the last content at the deletion's revision."""
-        if self.body is not None:
-            return self.body
-        return self.last_body()
-
     def last_body(self) -> bytes:
         """The content before this change, at the revision of this change."""
         assert self.previous is not None
