@@ -112,7 +112,7 @@ def test_a_collision_of_generated_names_is_tried_again(
     fresh_server: Callable[..., ServerProcess],
 ) -> None:
     prelude = (
-        "import fairlead.endpoints.writing as w;"
+        "import fairlead.operations.preparing as w;"
         " names = iter('same same same other'.split() + [f'n{i}' for i in range(1000)]);"
         " w.generate_name = lambda stem: stem + next(names)"
     )
@@ -125,7 +125,7 @@ def test_a_collision_of_generated_names_is_tried_again(
 
 
 def test_too_many_collisions_are_a_conflict(fresh_server: Callable[..., ServerProcess]) -> None:
-    prelude = "import fairlead.endpoints.writing as w; w.generate_name = lambda stem: stem + 'x'"
+    prelude = "import fairlead.operations.preparing as w; w.generate_name = lambda stem: stem + 'x'"
     server = fresh_server(prelude=prelude)
     space = Space(server, server.client())
     body = {"metadata": {"generateName": "a-"}}

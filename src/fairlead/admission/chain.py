@@ -36,6 +36,9 @@ class Plugin(Protocol):
     """Either step may raise a StatusError to refuse the write."""
 
     name: str
+    # Resources (our names, `*` for all) whose updates it judges by more than the write itself and
+    # what it looks up through `Needs`.
+    judged_by_more: tuple[str, ...]
 
     async def admit(self, attributes: Attributes) -> None:
         """May change `attributes.value`."""
@@ -48,6 +51,7 @@ class PluginBase:
     """Lets a plugin define only the step it takes part in."""
 
     name = ""
+    judged_by_more: tuple[str, ...] = ()
 
     async def admit(self, attributes: Attributes) -> None:
         pass
@@ -68,6 +72,11 @@ class Chain:
         self._validate = [
             p.validate for p in plugins if type(p).validate is not PluginBase.validate
         ]
+        self._judged_by_more = {key for plugin in plugins for key in plugin.judged_by_more}
+
+    def judges_updates_alone(self, resource: Resource) -> bool:
+        """Whether the same update by the same user always meets the same judgement."""
+        return self._judged_by_more.isdisjoint((resource.main.key, "*"))
 
     async def admit(self, attributes: Attributes) -> None:
         for step in self._admit:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from fairlead.authentication.account_names import account_groups, account_user_name
-from fairlead.authentication.user import User, with_authenticated_group
+from fairlead.authentication.user import MASTERS, User, with_authenticated_group
 from fairlead.controllers.queue import WorkQueue
 from fairlead.dialect import Dialect
-from fairlead.endpoints.api import Api
 from fairlead.errors import StatusError
+from fairlead.operations.api import Api
 from fairlead.storage.entry import Entry
 
 logger = logging.getLogger("fairlead.controllers")
@@ -35,11 +35,21 @@ class Controller(Protocol):
     async def sync(self, key: str) -> float | None: ...
 
 
-def controller_user(dialect: Dialect, name: str) -> User:
-    """The user that a controller acts as: a service account of the system namespace."""
+def controller_user(dialect: Dialect, name: str, *, privileged: bool = False) -> User:
+    """The user that a controller acts as: a service account of the system namespace, with the
+    rights of its bootstrap role. Where roles decide nothing it has to be `privileged`."""
     namespace = dialect.system_namespace
     groups = account_groups(namespace)
+    if privileged:
+        groups = (*groups, MASTERS)
     return with_authenticated_group(User(account_user_name(namespace, name), "", groups))
+
+
+def manager_user(dialect: Dialect, *, privileged: bool = False) -> User:
+    """The user of what controllers have in common, and of those that have no role of their own."""
+    groups = (MASTERS,) if privileged else ()
+    name = f"system:{dialect.system_prefix}-controller-manager"
+    return with_authenticated_group(User(name, "", groups))
 
 
 class Controllers:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import NAMESPACES, name_of
-from fairlead.endpoints.api import Api, Object
-from fairlead.endpoints.objects import Objects
 from fairlead.kinds.core.namespaces import CONTENT_FINALIZER
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
 
 _LOOK_AGAIN = 0.5
 
@@ -20,7 +20,7 @@ class NamespaceDeletion:
     name = "namespace-controller"
     workers = 2
 
-    def __init__(self, api: Api, objects: Objects) -> None:
+    def __init__(self, api: Api, objects: Client) -> None:
         self._api = api
         self._objects = objects
 

@@ -10,8 +10,8 @@ from typing import Any
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import NAMESPACES, is_alive, name_of
 from fairlead.dialect import Dialect
-from fairlead.endpoints.objects import Objects
 from fairlead.errors import StatusError
+from fairlead.operations.client import Client
 from fairlead.storage.entry import Entry
 
 CONFIG_MAPS = "core/v1/configmaps"
@@ -37,7 +37,7 @@ class RootCaPublisher:
     name = "root-ca-cert-publisher"
     workers = 2
 
-    def __init__(self, objects: Objects, dialect: Dialect, ca_file: Path) -> None:
+    def __init__(self, objects: Client, dialect: Dialect, ca_file: Path) -> None:
         self._objects = objects
         self._name = dialect.ca_config_map
         self._annotation = dialect.label("@/description")

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from fairlead.authentication.service_accounts import ACCOUNTS
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import NAMESPACES, is_alive, name_of
-from fairlead.endpoints.objects import Objects
 from fairlead.errors import StatusError
+from fairlead.operations.client import Client
 from fairlead.storage.entry import Entry
 
 DEFAULT = "default"
@@ -20,7 +20,7 @@ class DefaultServiceAccounts:
     name = "service-account-controller"
     workers = 2
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: Client) -> None:
         self._objects = objects
 
     def follows(self) -> Mapping[str, Keys]:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.controllers.framework import Keys
 from fairlead.dialect import Dialect
-from fairlead.endpoints.api import Object
-from fairlead.endpoints.objects import Objects
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
 from fairlead.storage.entry import Entry
 
 CLAIMS, VOLUMES, PODS = (
@@ -55,7 +55,7 @@ class ClaimProtection:
     name = "pvc-protection-controller"
     workers = 1
 
-    def __init__(self, objects: Objects, dialect: Dialect) -> None:
+    def __init__(self, objects: Client, dialect: Dialect) -> None:
         self._objects = objects
         self._finalizer = dialect.pvc_protection
 
@@ -98,7 +98,7 @@ class VolumeProtection:
     name = "pv-protection-controller"
     workers = 1
 
-    def __init__(self, objects: Objects, dialect: Dialect) -> None:
+    def __init__(self, objects: Client, dialect: Dialect) -> None:
         self._objects = objects
         self._finalizer = dialect.pv_protection
 

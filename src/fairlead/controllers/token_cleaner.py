@@ -10,8 +10,8 @@ from fairlead.authentication.bootstrap_tokens import expiry
 from fairlead.authentication.service_accounts import SECRETS
 from fairlead.controllers.framework import Keys
 from fairlead.dialect import Dialect
-from fairlead.endpoints.objects import Objects
-from fairlead.endpoints.parameters import DeleteOptions
+from fairlead.operations.client import Client
+from fairlead.operations.options import DeleteOptions
 from fairlead.storage.entry import Entry
 
 _LONGEST_NAP = 24 * 3600.0
@@ -23,7 +23,7 @@ class TokenCleaner:
     name = "token-cleaner"
     workers = 1
 
-    def __init__(self, objects: Objects, dialect: Dialect) -> None:
+    def __init__(self, objects: Client, dialect: Dialect) -> None:
         self._objects = objects
         self._namespace = dialect.system_namespace
         self._type = dialect.label("bootstrap.@/token")

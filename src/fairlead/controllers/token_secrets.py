@@ -12,9 +12,9 @@ from fairlead.authentication.account_tokens import TokenIssuer
 from fairlead.authentication.service_accounts import ACCOUNTS, SECRETS
 from fairlead.controllers.framework import Keys
 from fairlead.dialect import Dialect
-from fairlead.endpoints.objects import Objects
-from fairlead.endpoints.parameters import DeleteOptions
 from fairlead.errors import StatusError
+from fairlead.operations.client import Client
+from fairlead.operations.options import DeleteOptions
 from fairlead.storage.entry import Entry
 
 
@@ -25,7 +25,7 @@ class TokenSecrets:
     workers = 2
 
     def __init__(
-        self, objects: Objects, dialect: Dialect, issuer: TokenIssuer, ca_file: Path
+        self, objects: Client, dialect: Dialect, issuer: TokenIssuer, ca_file: Path
     ) -> None:
         self._objects = objects
         self._issuer = issuer

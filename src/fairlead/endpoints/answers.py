@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import orjson
@@ -13,6 +13,8 @@ from fairlead.endpoints.negotiation import YAML, Representation
 from fairlead.endpoints.request import Request, Send
 from fairlead.errors import StatusError
 from fairlead.kinds.resources import Resources
+from fairlead.operations.api import Api
+from fairlead.operations.operation import Operation
 from fairlead.serialization.protobuf import to_message
 
 _CACHE = (b"cache-control", b"no-cache, private")
@@ -168,3 +170,7 @@ def _warning(text: str) -> bytes:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     printable = "".join(letter if letter.isprintable() else " " for letter in escaped)
     return f'299 - "{printable}"'.encode()
+
+
+# Answers the requests for one verb, or for one verb of one resource.
+Verb = Callable[[Api, Request, Operation], Awaitable[Answer]]

@@ -10,35 +10,35 @@ from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.refusal import refusal
 from fairlead.authorization.requests import attributes_of
 from fairlead.endpoints import discovery
-from fairlead.endpoints.answers import Answer, text_answer, value_answer
-from fairlead.endpoints.api import Api
-from fairlead.endpoints.create import create
-from fairlead.endpoints.delete import delete, delete_collection
-from fairlead.endpoints.get import get
-from fairlead.endpoints.list import list_objects
+from fairlead.endpoints.answers import Answer, Verb, text_answer, value_answer
+from fairlead.endpoints.create import answer_create
+from fairlead.endpoints.delete import answer_delete, answer_delete_collection
+from fairlead.endpoints.get import answer_get
+from fairlead.endpoints.list import answer_list
 from fairlead.endpoints.negotiation import ITEM, LIST, NOTHING, negotiate
 from fairlead.endpoints.parameters import flag
-from fairlead.endpoints.patch import patch
+from fairlead.endpoints.patch import answer_patch
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.routing import Target, route
 from fairlead.endpoints.subresources import HANDLERS
-from fairlead.endpoints.update import update
-from fairlead.endpoints.watch import watch
+from fairlead.endpoints.update import answer_update
+from fairlead.endpoints.watch import answer_watch
 from fairlead.errors import StatusError
 from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Api
+from fairlead.operations.operation import Operation
 
-Verb = Callable[[Api, Request], Awaitable[Answer]]
 Page = Callable[[Request], Awaitable[Answer]]
 
 VERBS: dict[str, Verb] = {
-    "get": get,
-    "list": list_objects,
-    "watch": watch,
-    "create": create,
-    "update": update,
-    "patch": patch,
-    "delete": delete,
-    "deletecollection": delete_collection,
+    "get": answer_get,
+    "list": answer_list,
+    "watch": answer_watch,
+    "create": answer_create,
+    "update": answer_update,
+    "patch": answer_patch,
+    "delete": answer_delete,
+    "deletecollection": answer_delete_collection,
 }
 
 
@@ -75,8 +75,17 @@ class Handler:
         self._negotiate(request)
         if resource.deprecation:
             request.warn(resource.deprecation)
+        operation = request.operation = Operation(
+            request.user,
+            target.verb,
+            resource,
+            target.namespace,
+            target.name,
+            request.impersonator,
+            request.warnings,
+        )
         handler = HANDLERS.get((resource.key, target.verb)) or VERBS[target.verb]
-        return await handler(self.api, request)
+        return await handler(self.api, request, operation)
 
     async def _impersonate(self, request: Request) -> None:
         """Let a user act as another, where the authorizer lets them."""

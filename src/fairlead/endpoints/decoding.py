@@ -10,6 +10,9 @@ from fairlead.endpoints.negotiation import JSON, YAML, media_types
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.kinds.resources import Resource, Resources
+from fairlead.operations.api import Api, Object
+from fairlead.operations.field_validation import strict_errors, warn_of
+from fairlead.operations.operation import Operation
 from fairlead.schema.decode import DecodeError, decoder, unknown_paths
 from fairlead.schema.remembering import ContentMemory
 from fairlead.serialization.bodies import (
@@ -22,10 +25,7 @@ from fairlead.serialization.bodies import (
 from fairlead.serialization.duplicates import TooDeep, duplicate_fields
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 
-Object = dict[str, Any]
-
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
-MOST_STRICT_ERRORS = 100
 
 # Versions that are served no more but that data may still carry.
 FORMER_VERSIONS = {
@@ -139,16 +139,36 @@ def _body_api_version(resources: Resources, resource: Resource) -> str:
     return resources.api_version_of(resource.body_version)
 
 
-def decode_object(
-    request: Request,
-    resource: Resource,
-    value: Object,
-    raw: bytes,
-    validation: str,
-    repeated: list[str],
+async def read_object(
+    api: Api, request: Request, operation: Operation, validation: str, former: str = ""
 ) -> Object:
-    """The decoded object without kind and apiVersion; unknown and repeated fields are dropped,
-    warned of or refused as `validation` says."""
+    """The object that a request carries, see `decode_body`."""
+    media_type = body_format(request, api.resources)
+    return decode_body(api, operation, await request.body(), media_type, validation, former)
+
+
+def decode_body(
+    api: Api,
+    operation: Operation,
+    raw: bytes,
+    media_type: str,
+    validation: str,
+    former: str = "",
+) -> Object:
+    """An object of the type that the operation takes, without kind and apiVersion; one of the
+    apiVersion `former` is the same type. Unknown and repeated fields are dropped, warned of or
+    refused as `validation` says."""
+    parsed, repeated = parse_body(raw, media_type, operation.resource)
+    if former and parsed.get("apiVersion") == former:
+        del parsed["apiVersion"]
+    check_kind(api.resources, operation.resource, parsed)
+    return _decode_object(operation, parsed, raw, validation, repeated)
+
+
+def _decode_object(
+    operation: Operation, value: Object, raw: bytes, validation: str, repeated: list[str]
+) -> Object:
+    resource = operation.resource
     value.pop("kind", None)
     value.pop("apiVersion", None)
     unknown: list[str] = []
@@ -163,7 +183,7 @@ def decode_object(
         found = strict_errors(unknown_paths(resource.struct, value) if unknown else [], repeated)
         if validation == "Strict":
             raise _not_handled(resource, f"strict decoding error: {', '.join(found)}")
-        warn_of(request, found, validation)
+        warn_of(operation, found, validation)
     return decoded
 
 
@@ -183,17 +203,6 @@ def _decode_templated(
     decoded = decoder(resource.struct)(rest, unknown)
     decoded["spec"] = orjson.loads(known)
     return decoded
-
-
-def strict_errors(unknown: list[str], repeated: list[str]) -> list[str]:
-    found = [*repeated, *(f'unknown field "{path}"' for path in unknown)]
-    return list(dict.fromkeys(found))[:MOST_STRICT_ERRORS]
-
-
-def warn_of(request: Request, found: list[str], validation: str) -> None:
-    if validation == "Warn":
-        for text in found:
-            request.warn(text)
 
 
 def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> StatusError:

@@ -2,141 +2,24 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-from dataclasses import dataclass
-
 import orjson
 
 from fairlead.endpoints.answers import Answer, encode
-from fairlead.endpoints.api import Api, Object
-from fairlead.endpoints.get import wait_until
-from fairlead.endpoints.parameters import ListOptions, list_options, revision_of
+from fairlead.endpoints.parameters import list_options, selection_of
 from fairlead.endpoints.representing import include_object, metadata_only, read, table
 from fairlead.endpoints.request import Request
-from fairlead.errors import StatusError, bad_request, expired, too_large_resource_version
 from fairlead.kinds.resources import Resource
-from fairlead.storage.collection import Page
+from fairlead.operations.api import Api, Object
+from fairlead.operations.list import find
+from fairlead.operations.operation import Operation
 from fairlead.storage.entry import Entry
-from fairlead.storage.selection import Selection
-from fairlead.storage.store import Compacted
-
-_TOKEN_VERSION = "meta.fairlead/v1"
-
-EXPIRED_TOKEN = (
-    "The provided continue parameter is too old to display a consistent list result. You can start"
-    " a new list without the continue parameter, or use the continue token in this response to"
-    " retrieve the remainder of the results. Continuing with the provided token results in an"
-    " inconsistent list - objects that were created, modified, or deleted between the time the"
-    " first chunk was returned and now may show up in the list."
-)
 
 
-@dataclass(frozen=True, slots=True)
-class Continuation:
-    """Where a paged list goes on: the snapshot's revision and the last key that was sent. A
-    revision of -1 goes on in the newest state."""
-
-    revision: int
-    key: str
-
-    def encode(self) -> str:
-        raw = orjson.dumps({"v": _TOKEN_VERSION, "rv": self.revision, "start": self.key})
-        return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-    @classmethod
-    def decode(cls, text: str) -> Continuation:
-        try:
-            raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            value = orjson.loads(raw)
-            if value["v"] != _TOKEN_VERSION:
-                raise ValueError(value["v"])
-            return cls(int(value["rv"]), str(value["start"]))
-        except (binascii.Error, ValueError, KeyError, TypeError):
-            raise bad_request(
-                "continue key is not valid: encoded start key could not be decoded"
-            ) from None
-
-
-async def list_objects(api: Api, request: Request) -> Answer:
-    resource = request.target.resource
-    assert resource is not None
+async def answer_list(api: Api, request: Request, operation: Operation) -> Answer:
+    resource = operation.resource
     options = list_options(api.dialect, request, api.gates["APIListChunking"])
-    selection = api.selection(request, resource)
-    page, revision = await find(api, request, resource, options, selection)
-    return _answer(api, request, resource, page.entries, list_metadata(page, revision))
-
-
-def list_metadata(page: Page, revision: int) -> Object:
-    """The metadata of a list: its version, and how to go on where there is more."""
-    metadata: Object = {"resourceVersion": str(revision)}
-    if page.last_key is not None:
-        metadata["continue"] = Continuation(revision, page.last_key).encode()
-        if page.remaining is not None:
-            metadata["remainingItemCount"] = page.remaining
-    return metadata
-
-
-async def find(
-    api: Api, request: Request, resource: Resource, options: ListOptions, selection: Selection
-) -> tuple[Page, int]:
-    """The entries that the options ask for, and the revision at which they were so."""
-    collection = api.collection(resource)
-    namespace = request.target.namespace if resource.namespaced else ""
-    if options.token:
-        return _continued(api, request, resource, options, selection)
-    wanted = revision_of(options.revision)
-    exact = options.match == "Exact" or (bool(wanted) and options.limit and not options.match)
-    if exact:
-        if wanted > api.store.revision:
-            raise too_large_resource_version(wanted, api.store.revision)
-        page = _snapshot(api, resource, namespace, selection, wanted, options.limit, None)
-        return page, wanted
-    await wait_until(api, wanted)
-    # A stale read is served whole from the cache: there is no snapshot to page through.
-    limit = 0 if options.revision == "0" else options.limit
-    revision = api.store.revision
-    if not limit:
-        return Page(collection.current(namespace, selection), None, None), revision
-    return collection.page(namespace, selection, revision, limit, None), revision
-
-
-def _continued(
-    api: Api, request: Request, resource: Resource, options: ListOptions, selection: Selection
-) -> tuple[Page, int]:
-    if options.revision not in ("", "0"):
-        raise bad_request("specifying resource version is not allowed when using continue")
-    at = Continuation.decode(options.token)
-    namespace = request.target.namespace if resource.namespaced else ""
-    if namespace and not at.key.startswith(f"{namespace}/"):
-        raise bad_request(
-            f"continue key is not valid: provided key does not match prefix /{namespace}/"
-        )
-    revision = at.revision if at.revision >= 0 else api.store.revision
-    if revision > api.store.revision:
-        raise bad_request("continue key is not valid: it is of a future version")
-    try:
-        page = _snapshot(api, resource, namespace, selection, revision, options.limit, at.key)
-    except StatusError as error:
-        newest = Continuation(-1, at.key).encode()
-        raise StatusError(410, "Expired", EXPIRED_TOKEN, list_meta={"continue": newest}) from error
-    return page, revision
-
-
-def _snapshot(
-    api: Api,
-    resource: Resource,
-    namespace: str,
-    selection: Selection,
-    revision: int,
-    limit: int,
-    after: str | None,
-) -> Page:
-    try:
-        api.store.check_kept(revision)
-    except Compacted:
-        raise expired(f"The resourceVersion for the provided list is too old: {revision}") from None
-    return api.collection(resource).page(namespace, selection, revision, limit, after)
+    found = await find(api, operation, options, selection_of(request, resource))
+    return _answer(api, request, resource, found.versions, found.metadata())
 
 
 def list_head(resource: Resource, metadata: Object) -> bytes:

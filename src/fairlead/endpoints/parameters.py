@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -12,18 +11,24 @@ from fairlead.endpoints.request import Query, Request
 from fairlead.errors import (
     Cause,
     ResourceRef,
-    StatusError,
     bad_request,
-    conflict,
     invalid,
     unsupported_media_type,
 )
-from fairlead.kinds.causes import Causes, GoValue
-from fairlead.kinds.metadata import go_strings
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.resources import Resource
+from fairlead.operations.options import (
+    DeleteOptions,
+    ListOptions,
+    WriteOptions,
+    check_dry_run,
+)
+from fairlead.operations.selecting import select
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.decode import DecodeError, decoder
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
+from fairlead.storage.selection import EVERYTHING, Selection
 
 MOST_MANAGER_BYTES = 128
 _PROPAGATION = ("Foreground", "Background", "Orphan", "nil")
@@ -56,27 +61,6 @@ def flag(request: Request, name: str) -> bool:
     """Anything but an explicit no counts as yes."""
     values = request.query.get(name, [])
     return bool(values) and values[0].lower() not in ("0", "false")
-
-
-def revision_of(text: str, what: str = "resourceVersion") -> int:
-    """A resourceVersion that a client sent; nothing counts as 0."""
-    if not text:
-        return 0
-    if not text.isascii() or not text.isdigit() or int(text) >= 2**64:
-        raise bad_request(
-            f'{what}: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-        )
-    return int(text)
-
-
-@dataclass(slots=True)
-class WriteOptions:
-    """What create, update and patch take. `manager` is never empty."""
-
-    dry_run: bool
-    manager: str
-    validation: str
-    force: bool = False
 
 
 def write_options(
@@ -138,23 +122,9 @@ def _dry_run(dialect: Dialect, query: Query, causes: Causes) -> bool:
     return True
 
 
-def check_dry_run(values: list[str], causes: Causes) -> None:
-    if any(value != "All" for value in values):
-        causes.unsupported("dryRun", GoValue(go_strings(values)), ("All",))
-
-
 def _raise_options(dialect: Dialect, kind: str, causes: list[Cause]) -> None:
     if causes:
         raise invalid(ResourceRef(dialect.meta_group, kind), causes)
-
-
-@dataclass(slots=True)
-class DeleteOptions:
-    dry_run: bool = False
-    grace_period: int | None = None
-    propagation: str = ""
-    uid: str = ""
-    revision: str = ""
 
 
 def delete_options(
@@ -233,19 +203,6 @@ def _delete_body(
     return decoded
 
 
-@dataclass(slots=True)
-class ListOptions:
-    """What list, watch and deletecollection take."""
-
-    limit: int
-    token: str
-    revision: str
-    match: str
-    timeout: int | None
-    watch: bool
-    bookmarks: bool
-
-
 def list_options(dialect: Dialect, request: Request, chunking: bool) -> ListOptions:
     limit = integer(request, "limit") or 0
     watch = request.target.verb == "watch"
@@ -281,20 +238,8 @@ def _check_match(dialect: Dialect, options: ListOptions) -> None:
     _raise_options(dialect, "ListOptions", causes)
 
 
-def check_preconditions(
-    options: DeleteOptions, ref: ResourceRef, kind: str, metadata: dict[str, Any]
-) -> StatusError | None:
-    """What stands against a delete that was meant for another object or version."""
-    for name, label, wanted in (
-        ("uid", "UID", options.uid),
-        ("resourceVersion", "ResourceVersion", options.revision),
-    ):
-        found = metadata.get(name, "")
-        if wanted and wanted != found:
-            why = (
-                f"the {label} in the precondition ({wanted}) does not match the {label} in record"
-                f" ({found}). The object might have been"
-                + (" deleted and then recreated" if name == "uid" else " modified")
-            )
-            return conflict(ResourceRef(ref.group, kind, ref.name), why)
-    return None
+def selection_of(request: Request, resource: Resource) -> Selection:
+    """The label and field selectors of a request; 400 for what they cannot be."""
+    if "labelSelector" not in request.query and "fieldSelector" not in request.query:
+        return EVERYTHING
+    return select(resource, request.parameter("labelSelector"), request.parameter("fieldSelector"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
 
 from fairlead.dialect import Dialect
 from fairlead.endpoints.answers import Answer, encode
@@ -13,9 +12,10 @@ from fairlead.endpoints.request import Request
 from fairlead.errors import bad_request
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource, Resources
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+from fairlead.operations.views import typed, view_of
 from fairlead.storage.entry import Entry
-
-Object = dict[str, Any]
 
 INCLUDES = ("", "Metadata", "Object", "None")
 
@@ -23,10 +23,6 @@ INCLUDES = ("", "Metadata", "Object", "None")
 def read(resource: Resource, entry: Entry) -> Object:
     """The entry's object in the version of the resource, with kind and apiVersion."""
     return typed(resource, from_stored(resource, entry.object()))
-
-
-def typed(resource: Resource, value: Object) -> Object:
-    return {"kind": resource.kind, "apiVersion": resource.api_version, **value}
 
 
 def metadata_only(dialect: Dialect, value: Object, version: str) -> Object:
@@ -89,14 +85,19 @@ def _row_object(dialect: Dialect, value: Object, version: str, include: str) -> 
 
 
 def item_answer(
-    resources: Resources, request: Request, resource: Resource, entry: Entry, code: int = 200
+    api: Api, request: Request, operation: Operation, version: Entry, code: int = 200
 ) -> Answer:
-    """One stored object, sent as its bytes unless the client asks for another form."""
-    representation = request.representation
-    if representation.is_plain and resource.is_stored_here:
-        assert entry.body is not None
-        return Answer(code, resource.head + entry.body)
-    return object_answer(resources, request, resource, read(resource, entry), code)
+    """One stored object, as the path shows it; sent as its bytes unless the client asks for
+    another form."""
+    resource = operation.resource
+    if resource.is_scale:
+        scale = view_of(api, resource).read(version.object())
+        return object_answer(api.resources, request, resource, scale, code)
+    main = resource.main
+    if request.representation.is_plain and main.is_stored_here:
+        assert version.body is not None
+        return Answer(code, main.head + version.body)
+    return object_answer(api.resources, request, main, read(main, version), code)
 
 
 def object_answer(

@@ -11,6 +11,7 @@ from fairlead.authentication.user import User
 from fairlead.endpoints.negotiation import PLAIN_JSON, Representation
 from fairlead.endpoints.routing import Target
 from fairlead.errors import StatusError, too_large
+from fairlead.operations.operation import Operation
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -37,6 +38,7 @@ class Request:
         "_headers",
         "impersonator",
         "method",
+        "operation",
         "query",
         "raw_headers",
         "receive",
@@ -60,6 +62,7 @@ class Request:
         self.representation: Representation = PLAIN_JSON
         self.warnings: list[str] = []
         self.impersonator: User | None = None  # who really asks, if the user is another
+        self.operation: Operation | None = None  # what it asks for, once that is allowed
         self._headers: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> str:

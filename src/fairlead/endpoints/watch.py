@@ -10,21 +10,22 @@ from functools import partial
 import orjson
 
 from fairlead.endpoints.answers import Answer, encode
-from fairlead.endpoints.api import Api, Object
 from fairlead.endpoints.negotiation import JSON, Representation, check_watch
-from fairlead.endpoints.parameters import ListOptions, list_options, revision_of
-from fairlead.endpoints.representing import include_object, metadata_only, table, typed
+from fairlead.endpoints.parameters import list_options, selection_of
+from fairlead.endpoints.representing import include_object, metadata_only, table
 from fairlead.endpoints.request import Request, Send
-from fairlead.errors import StatusError, expired
+from fairlead.errors import StatusError
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import ListOptions
+from fairlead.operations.views import typed
+from fairlead.operations.watch import Watch, open_watch
 from fairlead.schema.decode import zero
 from fairlead.serialization.protobuf import watch_frame
-from fairlead.storage.collection import Collection
 from fairlead.storage.entry import Entry
-from fairlead.storage.selection import Requirement, Selection
-from fairlead.storage.store import Compacted
-from fairlead.storage.watcher import ADDED, DELETED, Frame, Watcher, event_type
+from fairlead.storage.watcher import DELETED, Frame
 
 SHORTEST_DEFAULT_TIMEOUT = 1800
 BOOKMARK_EVERY = 60.0
@@ -130,23 +131,20 @@ def _empty(resource: Resource) -> Object:
 class WatchStream(Answer):
     """A watch as an answer: it ends when its time is up, the client leaves or the server stops."""
 
-    __slots__ = ("bookmarks", "collection", "framing", "initial", "store", "timeout", "watcher")
+    __slots__ = ("bookmarks", "framing", "opened", "store", "timeout", "watcher")
 
     def __init__(
         self,
         api: Api,
-        collection: Collection,
-        watcher: Watcher,
+        opened: Watch,
         framing: Framing,
-        initial: Iterable[bytes],
         options: ListOptions,
     ) -> None:
         super().__init__(200, b"")
         self.store = api.store
-        self.collection = collection
-        self.watcher = watcher
+        self.opened = opened
+        self.watcher = opened.watcher
         self.framing = framing
-        self.initial = initial
         self.bookmarks = options.bookmarks
         wanted = options.timeout or 0
         self.timeout = wanted if wanted > 0 else random.randint(1, 2) * SHORTEST_DEFAULT_TIMEOUT
@@ -157,14 +155,14 @@ class WatchStream(Answer):
         gone.add_done_callback(lambda _: self.watcher.close())
         self.watcher.on_close = partial(self._cut_off_later, request)
         try:
-            for piece in _pieces(self.initial):
+            for piece in _pieces(self.opened.initial):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await self._follow(send)
             await send({"type": "http.response.body", "body": b""})
         finally:
             gone.cancel()
             self.watcher.on_close = None
-            self.collection.unwatch(self.watcher)
+            self.opened.close()
 
     def _cut_off_later(self, request: Request) -> None:
         """A client that does not read cannot be told that the stream is over: cut it off, at once
@@ -259,69 +257,16 @@ class _ErrorStream(Answer):
         await send({"type": "http.response.body", "body": body})
 
 
-async def watch(api: Api, request: Request) -> Answer:
-    target = request.target
-    resource = target.resource
-    assert resource is not None
+async def answer_watch(api: Api, request: Request, operation: Operation) -> Answer:
     check_watch(api.dialect, request.representation)
     options = list_options(api.dialect, request, chunking=True)
-    selection = api.selection(request, resource)
-    if target.name:
-        by_name = Requirement("metadata.name", "in", frozenset([target.name]))
-        selection = Selection(selection.labels, (*selection.fields, by_name))
+    selection = selection_of(request, operation.resource)
     include = include_object(request) if request.representation.transform == "Table" else ""
-    framing = Framing(api, resource, request.representation, include)
-    return _open(api, resource, target.namespace, selection, framing, options)
-
-
-def _open(
-    api: Api,
-    resource: Resource,
-    namespace: str,
-    selection: Selection,
-    framing: Framing,
-    options: ListOptions,
-) -> Answer:
-    collection = api.collection(resource)
-    after = revision_of(options.revision)
-    frame = framing.chooser()
-    namespace = namespace if resource.namespaced else ""
-    scope = _scope(resource, namespace, selection)
-    watcher = Watcher(scope, selection, after or api.store.revision, frame)
-    if not after:
-        initial: Iterable[bytes] = _synthetic(collection, namespace, selection, frame)
-        api.store.watch(collection, watcher)
-    else:
-        try:
-            past = api.store.watch(collection, watcher)
-        except Compacted:
-            error = expired(f"too old resource version: {after} ({api.store.floor})")
-            return _ErrorStream(error, framing)
-        initial = _replayed(past, scope, selection, frame)
-    return WatchStream(api, collection, watcher, framing, initial, options)
-
-
-def _scope(resource: Resource, namespace: str, selection: Selection) -> str:
-    """The part of the collection whose changes can concern a watcher: all of it, a namespace or
-    one key."""
-    namespace = namespace or selection.namespace or ""
-    if selection.name is not None and (namespace or not resource.namespaced):
-        return resource.storage_key(namespace, selection.name)
-    return f"{namespace}/" if namespace else ""
-
-
-def _synthetic(
-    collection: Collection, namespace: str, selection: Selection, frame: Frame
-) -> Iterator[bytes]:
-    entries = collection.current(namespace, selection)
-    return (frame(ADDED, entry) for entry in entries)
-
-
-def _replayed(
-    past: list[Entry], scope: str, selection: Selection, frame: Callable[[str, Entry], bytes]
-) -> Iterator[bytes]:
-    for entry in past:
-        if not scope or entry.key == scope or (scope[-1] == "/" and entry.key.startswith(scope)):
-            kind = event_type(entry, selection)
-            if kind is not None:
-                yield frame(kind, entry)
+    framing = Framing(api, operation.resource, request.representation, include)
+    try:
+        opened = open_watch(api, operation, options, selection, framing.chooser())
+    except StatusError as error:
+        if error.code != 410:
+            raise
+        return _ErrorStream(error, framing)
+    return WatchStream(api, opened, framing, options)

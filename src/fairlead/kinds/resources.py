@@ -66,6 +66,7 @@ class Resource:
         self.name = name
         self.key = f"{group_version.table_name}/{name}"  # how our tables name it: core/v1/pods
         self.parent = parent
+        self.main: Resource = parent or self  # whose objects a subresource is a view of
         self.subresource = name.partition("/")[2]
         body_version, _, self.kind = kind.rpartition(".")
         self.body_version = body_version or group_version.table_name

@@ -27,7 +27,7 @@ from fairlead.authorization.setup import (
     AuthorizationOptions,
     build_authorization,
 )
-from fairlead.controllers.framework import Controllers, controller_user
+from fairlead.controllers.framework import Controllers, controller_user, manager_user
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
@@ -35,13 +35,13 @@ from fairlead.controllers.storage_protection import ClaimProtection, VolumeProte
 from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
 from fairlead.dialect import Dialect
-from fairlead.endpoints.api import Api
-from fairlead.endpoints.objects import Objects, system_user
 from fairlead.errors import StatusError
 from fairlead.kinds.core.services.allocation import ServiceAllocators, parse_networks, parse_ports
 from fairlead.kinds.gates import GateError, parse_gates
 from fairlead.kinds.resources import Resources
 from fairlead.kinds.runtime_config import RuntimeConfigError, apply_runtime_config
+from fairlead.operations.api import Api
+from fairlead.operations.client import Client, system_user
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.server.bootstrap import create_first_objects
 from fairlead.server.certificates import Pki
@@ -69,7 +69,7 @@ class Assembly:
         self.authorization = self._authorization()
         self.api.authorizer = self.authorization.authorizer
         self.api.authentication = self._authentication(pki)
-        self._objects = Objects(self.api, system_user("apiserver"))
+        self._objects = Client(self.api, system_user("apiserver"))
         self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
         self.aggregation = ClusterRoleAggregation(self._write_rules)
         self.controllers = self._controllers(pki.ca.certificate)
@@ -151,9 +151,9 @@ class Assembly:
                     raise
 
         needs = Needs(
-            find=api.find,
+            find=api.newest,
             collection=lambda key: api.collection(api.resources.named(key)),
-            allowed=api.authorizer.allowed,
+            allowed=api.allowed,
             create_namespace=create_namespace,
         )
         options = self.options
@@ -170,9 +170,12 @@ class Assembly:
     def _controllers(self, ca: Path) -> Controllers:
         api, dialect = self.api, self.dialect
 
-        def client(name: str) -> Objects:
-            return Objects(api, controller_user(dialect, name))
+        privileged = "RBAC" not in parse_modes(self.options.authorization_mode)
 
+        def client(name: str) -> Client:
+            return Client(api, controller_user(dialect, name, privileged=privileged))
+
+        manager = Client(api, manager_user(dialect, privileged=privileged))
         issuer = api.authentication.issuer
         return Controllers(
             api,
@@ -180,7 +183,7 @@ class Assembly:
                 NamespaceDeletion(api, client(NamespaceDeletion.name)),
                 DefaultServiceAccounts(client(DefaultServiceAccounts.name)),
                 RootCaPublisher(client(RootCaPublisher.name), dialect, ca),
-                TokenSecrets(client(TokenSecrets.name), dialect, issuer, ca),
+                TokenSecrets(manager, dialect, issuer, ca),
                 TokenCleaner(client(TokenCleaner.name), dialect),
                 ClaimProtection(client(ClaimProtection.name), dialect),
                 VolumeProtection(client(VolumeProtection.name), dialect),

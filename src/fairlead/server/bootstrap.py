@@ -1,12 +1,12 @@
-"""Objects that exist in a fresh server, beside the roles and bindings of authorization."""
+"""Client that exist in a fresh server, beside the roles and bindings of authorization."""
 
 from __future__ import annotations
 
 import asyncio
 
 from fairlead.dialect import Dialect
-from fairlead.endpoints.api import Object
-from fairlead.endpoints.objects import Objects
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
 
 NAMESPACES = "core/v1/namespaces"
 
@@ -50,7 +50,7 @@ def _own_service(dialect: Dialect, address: str, port: int) -> Object:
     }
 
 
-async def create_first_objects(dialect: Dialect, objects: Objects, address: str, port: int) -> None:
+async def create_first_objects(dialect: Dialect, objects: Client, address: str, port: int) -> None:
     """Namespaces first: the rest lies in them."""
     wanted = [item for item in first_objects(dialect, address, port) if objects.serves(item[0])]
     missing = [item for item in wanted if _is_missing(objects, *item)]
@@ -59,6 +59,6 @@ async def create_first_objects(dialect: Dialect, objects: Objects, address: str,
         await asyncio.gather(*(objects.create(key, value) for key, value in batch))
 
 
-def _is_missing(objects: Objects, key: str, value: Object) -> bool:
+def _is_missing(objects: Client, key: str, value: Object) -> bool:
     metadata = value["metadata"]
     return objects.find(key, metadata.get("namespace", ""), metadata["name"]) is None

@@ -39,6 +39,7 @@ def _default_class(entries: Iterable[Entry]) -> _Class | None:
 
 class Priority(PluginBase):
     name = "Priority"
+    judged_by_more: tuple[str, ...] = (CLASSES,)
 
     def __init__(self, find: Find, collection: FindCollection) -> None:
         self._find = find

@@ -5,21 +5,14 @@ A module has `HANDLERS`, from (resource key, verb) to the function that answers.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
-from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.api import Api
-from fairlead.endpoints.request import Request
+from fairlead.endpoints.answers import Verb
 from fairlead.endpoints.subresources import (
     binding,
     component_statuses,
     connect,
     eviction,
     reviews,
-    token,
 )
-
-Verb = Callable[[Api, Request], Awaitable[Answer]]
 
 HANDLERS: dict[tuple[str, str], Verb] = {
     **binding.HANDLERS,
@@ -27,5 +20,4 @@ HANDLERS: dict[tuple[str, str], Verb] = {
     **connect.HANDLERS,
     **eviction.HANDLERS,
     **reviews.HANDLERS,
-    **token.HANDLERS,
 }

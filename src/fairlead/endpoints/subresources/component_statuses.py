@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
-from fairlead.endpoints.answers import Answer, value_answer
-from fairlead.endpoints.api import Api
-from fairlead.endpoints.representing import object_answer, typed
+from fairlead.endpoints.answers import Answer, Verb, value_answer
+from fairlead.endpoints.representing import object_answer
 from fairlead.endpoints.request import Request
 from fairlead.kinds.core.component_statuses import Probe, component_statuses, find_component
+from fairlead.operations.api import Api
+from fairlead.operations.operation import Operation
+from fairlead.operations.views import typed
 
 
 def _probes(api: Api) -> Mapping[str, Probe]:
@@ -23,16 +25,14 @@ def _probes(api: Api) -> Mapping[str, Probe]:
     return {"controller-manager": controllers, "etcd-0": store}
 
 
-async def get_component(api: Api, request: Request) -> Answer:
-    resource = request.target.resource
-    assert resource is not None
-    value = find_component(request.target.name, _probes(api))
+async def get_component(api: Api, request: Request, operation: Operation) -> Answer:
+    resource = operation.resource
+    value = find_component(operation.name, _probes(api))
     return object_answer(api.resources, request, resource, typed(resource, value))
 
 
-async def list_components(api: Api, request: Request) -> Answer:
-    resource = request.target.resource
-    assert resource is not None
+async def list_components(api: Api, request: Request, operation: Operation) -> Answer:
+    resource = operation.resource
     value = {
         "kind": f"{resource.kind}List",
         "apiVersion": resource.api_version,
@@ -42,7 +42,7 @@ async def list_components(api: Api, request: Request) -> Answer:
     return value_answer(request, 200, value, api.resources)
 
 
-HANDLERS: dict[tuple[str, str], Callable[[Api, Request], Awaitable[Answer]]] = {
+HANDLERS: dict[tuple[str, str], Verb] = {
     ("core/v1/componentstatuses", "get"): get_component,
     ("core/v1/componentstatuses", "list"): list_components,
 }

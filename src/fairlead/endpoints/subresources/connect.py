@@ -9,19 +9,19 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from fairlead.admission.chain import CONNECT
-from fairlead.endpoints import writing
-from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.api import Api, Object
+from fairlead.endpoints.answers import Answer, Verb
 from fairlead.endpoints.parameters import flag, integer
 from fairlead.endpoints.request import Request, Send
 from fairlead.errors import ResourceRef, StatusError, bad_request, invalid, not_found
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.pods.visiting import all_containers
 from fairlead.kinds.rules import NON_NEGATIVE, POSITIVE
+from fairlead.operations import preparing
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
 from fairlead.schema.times import TimeError, parse_time
 
 NODE_PORT = 10250
@@ -112,7 +112,7 @@ def _no_conversation(what: str) -> StatusError:
     return StatusError(501, "NotImplemented", f"{what} is not supported by this server")
 
 
-async def read_log(api: Api, request: Request) -> Answer:
+async def read_log(api: Api, request: Request, operation: Operation) -> Answer:
     _check_log_options(request)
     pod = _pod(api, request)
     container = container_of(pod, request.parameter("container"))
@@ -150,11 +150,11 @@ def _check_log_options(request: Request) -> None:
         raise invalid(ResourceRef("", "PodLogOptions", request.target.name), causes)
 
 
-async def _admit(api: Api, request: Request, kind: str, options: Object) -> None:
+async def _admit(api: Api, operation: Operation, kind: str, options: Object) -> None:
     """Let admission judge a connection; what it sees are the options."""
     value = {"kind": kind, "apiVersion": "v1", **options}
-    context = api.context(request)
-    attributes = writing.attributes(api, request, CONNECT, value, None, context)
+    context = api.context(operation)
+    attributes = preparing.attributes(operation, CONNECT, value, None, context)
     await api.admission.admit(attributes)
     await api.admission.validate(attributes)
 
@@ -170,18 +170,18 @@ def _stream_options(request: Request) -> Object:
     return options
 
 
-async def stream(api: Api, request: Request) -> Answer:
+async def stream(api: Api, request: Request, operation: Operation) -> Answer:
     """exec and attach."""
     what = request.target.subresource
-    await _admit(api, request, _OPTIONS[what], _stream_options(request))
+    await _admit(api, operation, _OPTIONS[what], _stream_options(request))
     pod = _pod(api, request)
     container_of(pod, request.parameter("container"))
     return await _to_node(api, request, pod)
 
 
-async def forward_port(api: Api, request: Request) -> Answer:
+async def forward_port(api: Api, request: Request, operation: Operation) -> Answer:
     ports = _ports(request)
-    await _admit(api, request, "PodPortForwardOptions", {"ports": ports} if ports else {})
+    await _admit(api, operation, "PodPortForwardOptions", {"ports": ports} if ports else {})
     return await _to_node(api, request, _pod(api, request))
 
 
@@ -244,8 +244,8 @@ def _check_address(address: str) -> None:
         raise bad_request("address not allowed")
 
 
-async def proxy_to_pod(api: Api, request: Request) -> Answer:
-    await _admit_proxy(api, request, "PodProxyOptions")
+async def proxy_to_pod(api: Api, request: Request, operation: Operation) -> Answer:
+    await _admit_proxy(api, request, operation, "PodProxyOptions")
     named = proxy_name(request.target.name, "pod")
     pod = _pod(api, request, named.name)
     address = pod["status"].get("podIP", "")
@@ -260,8 +260,8 @@ def _first_port(pod: Object) -> str:
     return ""
 
 
-async def proxy_to_node(api: Api, request: Request) -> Answer:
-    await _admit_proxy(api, request, "NodeProxyOptions")
+async def proxy_to_node(api: Api, request: Request, operation: Operation) -> Answer:
+    await _admit_proxy(api, request, operation, "NodeProxyOptions")
     named = proxy_name(request.target.name, "node")
     place = node_place(api, named.name)
     if place.host.replace(".", "").isdigit() or ":" in place.host:
@@ -269,8 +269,8 @@ async def proxy_to_node(api: Api, request: Request) -> Answer:
     return await _to_address(place.host, named.port or str(place.port), "https")
 
 
-async def proxy_to_service(api: Api, request: Request) -> Answer:
-    await _admit_proxy(api, request, "ServiceProxyOptions")
+async def proxy_to_service(api: Api, request: Request, operation: Operation) -> Answer:
+    await _admit_proxy(api, request, operation, "ServiceProxyOptions")
     named = proxy_name(request.target.name, "service")
     service = api.lookup("core/v1/services", request.target.namespace, named.name)
     if service is None:
@@ -317,9 +317,9 @@ def _unavailable(message: str) -> StatusError:
     return StatusError(503, "ServiceUnavailable", message)
 
 
-async def _admit_proxy(api: Api, request: Request, kind: str) -> None:
+async def _admit_proxy(api: Api, request: Request, operation: Operation, kind: str) -> None:
     path = request.target.rest or request.parameter("path")
-    await _admit(api, request, kind, {"path": f"/{path}"} if path else {})
+    await _admit(api, operation, kind, {"path": f"/{path}"} if path else {})
 
 
 async def _to_address(host: str, port: str, scheme: str) -> Answer:
@@ -334,15 +334,14 @@ async def _to_address(host: str, port: str, scheme: str) -> Answer:
     raise _no_conversation("proxying")
 
 
-Handler = Callable[[Api, Request], Awaitable[Answer]]
-_PROXIES: dict[str, Handler] = {
+_PROXIES: dict[str, Verb] = {
     "pods": proxy_to_pod,
     "nodes": proxy_to_node,
     "services": proxy_to_service,
 }
 _PROXY_VERBS = ("create", "delete", "get", "patch", "update")
 
-HANDLERS: dict[tuple[str, str], Handler] = {
+HANDLERS: dict[tuple[str, str], Verb] = {
     ("core/v1/pods/log", "get"): read_log,
     **{
         (f"core/v1/pods/{what}", verb): handler

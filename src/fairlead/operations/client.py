@@ -1,34 +1,34 @@
-"""The API from inside the process: what the server's own parts read and write goes the same way
-as a client's request, as a user of its own."""
+"""The API from inside the process, for the server's own parts.
+
+Reads come straight from the watch cache. Every write goes the way of a client's: authorized as the
+part's own user, through admission, and seen by the observers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator
+from time import perf_counter
+from typing import TypeVar
 
 from fairlead.authentication.user import AUTHENTICATED, MASTERS, User
-from fairlead.endpoints.api import Api, Object
-from fairlead.endpoints.create import store_new
-from fairlead.endpoints.delete import delete_one
-from fairlead.endpoints.parameters import DeleteOptions, WriteOptions
-from fairlead.endpoints.request import Request
-from fairlead.endpoints.routing import Target
-from fairlead.endpoints.update import Changed, store_changed
 from fairlead.errors import StatusError
-from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Api, Object
+from fairlead.operations.create import create
+from fairlead.operations.delete import delete
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import DeleteOptions, WriteOptions
+from fairlead.operations.update import Changed, store_changed
 from fairlead.storage.collection import Collection
 
-
-async def _nothing_to_receive() -> MutableMapping[str, Any]:
-    return {"type": "http.disconnect"}
+Result = TypeVar("Result")
 
 
 def system_user(name: str) -> User:
-    """A user for one of the server's own parts."""
+    """A privileged user for one of the server's own parts."""
     return User(f"system:{name}", groups=(MASTERS, AUTHENTICATED))
 
 
-class Objects:
+class Client:
     """Reads and writes by our name for a resource (`core/v1/pods`). Values are in the stored
     version, without kind and apiVersion; what is read is a copy. Writes raise StatusError."""
 
@@ -48,14 +48,13 @@ class Objects:
         return self._api.lookup(key, namespace, name)
 
     def list(self, key: str, namespace: str = "") -> Iterator[Object]:
-        for entry in self.collection(key).current(namespace):
-            yield entry.object()
+        for version in self.collection(key).current(namespace):
+            yield version.object()
 
     async def create(self, key: str, value: Object) -> Object:
-        metadata = value["metadata"]
-        request, resource = self._request("create", key, metadata.get("namespace", ""), "")
-        entry = await store_new(self._api, request, resource, value, self._options)
-        return entry.object()
+        operation = self._operation("create", key, value["metadata"].get("namespace", ""), "")
+        work = create(self._api, operation, value, self._options)
+        return (await self._perform(operation, work)).object()
 
     async def replace(self, key: str, value: Object) -> Object:
         """Write over the version that the value carries, or over the newest if it carries none."""
@@ -73,43 +72,38 @@ class Objects:
         subresource: str = "",
     ) -> Object:
         """Change the newest version; `change` gets a copy and gives the wanted object."""
-        request, resource = self._request("update", key, namespace, name, subresource)
-        entry = await store_changed(
-            self._api, request, resource, lambda old: Changed(change(old)), self._options
-        )
-        return entry.object()
+        operation = self._operation("update", key, namespace, name, subresource)
+        work = store_changed(self._api, operation, lambda old: Changed(change(old)), self._options)
+        return (await self._perform(operation, work)).object()
 
     async def delete(
         self, key: str, namespace: str, name: str, options: DeleteOptions | None = None
     ) -> None:
         """Delete an object; one that is gone already is no error."""
-        request, resource = self._request("delete", key, namespace, name)
-        storage_key = resource.storage_key(namespace, name)
+        operation = self._operation("delete", key, namespace, name)
+        work = delete(self._api, operation, options or DeleteOptions())
         try:
-            await delete_one(self._api, request, resource, storage_key, options or DeleteOptions())
+            await self._perform(operation, work)
         except StatusError as error:
             if error.code != 404:
                 raise
 
-    def _request(
+    def _operation(
         self, verb: str, key: str, namespace: str, name: str, subresource: str = ""
-    ) -> tuple[Request, Resource]:
+    ) -> Operation:
         resource = self._api.resources.named(key)
         if subresource:
             resource = resource.subresources[subresource]
-        scope = {"method": "INTERNAL", "headers": [], "query_string": b"", "path": ""}
-        request = Request(scope, _nothing_to_receive)
-        request.user = self._user
-        request.target = Target(
-            path="",
-            verb=verb,
-            is_resource=True,
-            group=resource.group,
-            version=resource.group_version.version,
-            resource_name=(resource.parent or resource).name,
-            subresource=subresource,
-            namespace=namespace,
-            name=name,
-            resource=resource,
-        )
-        return request, resource
+        return Operation(self._user, verb, resource, namespace, name)
+
+    async def _perform(self, operation: Operation, work: Awaitable[Result]) -> Result:
+        started, code = perf_counter(), 200
+        try:
+            await self._api.authorize(operation)
+            return await work
+        except StatusError as error:
+            code = error.code
+            raise
+        finally:
+            for observe in self._api.observers:
+                observe(operation, code, perf_counter() - started)

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 from fairlead.admission.chain import CREATE, Attributes
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.service_accounts import ACCOUNTS, PODS, SECRETS
 from fairlead.authentication.user import User
-from fairlead.endpoints import writing
-from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.api import Api, Object
-from fairlead.endpoints.decoding import body_format, check_kind, decode_object, parse_body
-from fairlead.endpoints.parameters import write_options
-from fairlead.endpoints.representing import object_answer
-from fairlead.endpoints.request import Request
-from fairlead.endpoints.tracking import set_entries, tracked
 from fairlead.errors import ResourceRef, StatusError, bad_request, conflict, invalid, not_found
 from fairlead.kinds.authentication.reviews import check_token_request, check_token_review
 from fairlead.kinds.causes import Causes
+from fairlead.operations import preparing
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
+from fairlead.operations.tracking import set_entries, tracked
 from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.times import format_time
 
 
-async def create_token_review(api: Api, request: Request) -> Answer:
-    value, attributes = await _admitted(api, request)
+async def review_token(
+    api: Api, operation: Operation, value: Object, options: WriteOptions
+) -> Object:
+    """The TokenReview with its answer."""
+    attributes = await _admit(api, operation, value, options)
     spec = value["spec"]
     check_token_review(value, Causes())
     await api.admission.validate(attributes)
@@ -39,7 +38,7 @@ async def create_token_review(api: Api, request: Request) -> Answer:
         if grant.audiences:
             status["audiences"] = list(grant.audiences)
         value["status"] = status
-    return _answer(api, request, value)
+    return value
 
 
 def _joined(reasons: tuple[str, ...]) -> str:
@@ -57,68 +56,69 @@ def _user_info(user: User) -> Object:
     return found
 
 
-async def create_token_request(api: Api, request: Request) -> Answer:
-    target = request.target
-    value, attributes = await _admitted(api, request)
-    ref = _request_ref(api, target.name)
+async def request_token(
+    api: Api, operation: Operation, value: Object, options: WriteOptions
+) -> Object:
+    """The TokenRequest of a service account with its token."""
+    attributes = await _admit(api, operation, value, options)
+    ref = _request_ref(api, operation.name)
     metadata, spec = value["metadata"], value["spec"]
     causes = Causes()
-    if metadata.get("name") not in (None, "", target.name):
+    if metadata.get("name") not in (None, "", operation.name):
         detail = "must match the service account name if specified"
         causes.invalid("metadata.name", metadata["name"], detail)
         raise invalid(ref, causes)
-    account = api.lookup(ACCOUNTS, target.namespace, target.name)
+    account = api.lookup(ACCOUNTS, operation.namespace, operation.name)
     if account is None:
-        raise not_found(ResourceRef("", "serviceaccounts", target.name))
+        raise not_found(ResourceRef("", "serviceaccounts", operation.name))
     issuer = api.authentication.issuer
     spec["audiences"] = list(spec.get("audiences") or issuer.audiences)
     now = datetime.now(UTC)
     metadata |= {
-        "name": target.name,
-        "namespace": target.namespace,
+        "name": operation.name,
+        "namespace": operation.namespace,
         "creationTimestamp": format_time(now),
     }
     check_token_request(value, causes)
     if causes:
         raise invalid(_request_ref(api, ""), causes)
     await api.admission.validate(attributes)
-    pod, secret = _bound_object(api, request, spec.get("boundObjectRef"))
-    _limit_lifetime(request, spec, issuer.max_seconds)
+    pod, secret = _bound_object(api, operation, spec.get("boundObjectRef"))
+    _limit_lifetime(operation, spec, issuer.max_seconds)
     lifetime = spec["expirationSeconds"]
     token = issuer.bound(account, lifetime, spec["audiences"], pod, secret)
     end = format_time(now + timedelta(seconds=lifetime))
     value["status"] = {"token": token, "expirationTimestamp": end}
-    return _answer(api, request, value)
+    return value
 
 
 def _request_ref(api: Api, name: str) -> ResourceRef:
     return ResourceRef(api.dialect.group_name("authentication.@"), "TokenRequest", name)
 
 
-def _limit_lifetime(request: Request, spec: Object, most: int) -> None:
+def _limit_lifetime(operation: Operation, spec: Object, most: int) -> None:
     wanted = spec["expirationSeconds"]
     if 0 < most < wanted:
-        request.warn(f"requested expiration of {wanted} seconds shortened to {most} seconds")
+        operation.warn(f"requested expiration of {wanted} seconds shortened to {most} seconds")
         spec["expirationSeconds"] = most
 
 
 def _bound_object(
-    api: Api, request: Request, ref: Object | None
+    api: Api, operation: Operation, ref: Object | None
 ) -> tuple[Object | None, Object | None]:
     """The Pod or the Secret that a token shall be bound to."""
     if ref is None:
         return None, None
-    target = request.target
     kind, name = ref.get("kind", ""), ref.get("name", "")
     group, _, version = ref.get("apiVersion", "").rpartition("/")
     resource = {"Pod": PODS, "Secret": SECRETS}.get(kind) if not group else None
     if resource is None:
         raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
-    value = api.lookup(resource, target.namespace, name)
+    value = api.lookup(resource, operation.namespace, name)
     if value is None:
         raise not_found(ResourceRef("", resource.rpartition("/")[2], name))
-    if kind == "Pod" and value["spec"].get("serviceAccountName", "") != target.name:
-        raise _other_account(target.name)
+    if kind == "Pod" and value["spec"].get("serviceAccountName", "") != operation.name:
+        raise _other_account(operation.name)
     uid = ref.get("uid", "")
     if uid and uid != value["metadata"]["uid"]:
         raise conflict(
@@ -136,34 +136,16 @@ def _other_account(name: str) -> StatusError:
     )
 
 
-async def _admitted(api: Api, request: Request) -> tuple[Object, Attributes]:
-    """The object of a request with its defaults, past the admission that may change it."""
-    resource = request.target.resource
-    assert resource is not None
-    options = write_options(api.dialect, request, "CreateOptions")
-    media_type = body_format(request, api.resources)
-    raw = await request.body()
-    parsed, repeated = parse_body(raw, media_type, resource)
-    check_kind(api.resources, resource, parsed)
-    value = decode_object(request, resource, parsed, raw, options.validation, repeated)
+async def _admit(
+    api: Api, operation: Operation, value: Object, options: WriteOptions
+) -> Attributes:
+    """Fill in the defaults and pass the admission that may change the object; the judging step is
+    still to come."""
+    resource = operation.resource
     fill_defaults(resource.struct, value)
-    writing.set_namespace(request, resource, value["metadata"])
+    preparing.set_namespace(operation, value["metadata"])
     set_entries(value["metadata"], tracked(api, resource, None, value, options))
-    context = api.context(request, options.dry_run)
-    attributes = writing.attributes(api, request, CREATE, value, None, context, request.target.name)
+    context = api.context(operation, options.dry_run)
+    attributes = preparing.attributes(operation, CREATE, value, None, context)
     await api.admission.admit(attributes)
-    return value, attributes
-
-
-def _answer(api: Api, request: Request, value: Object) -> Answer:
-    resource = request.target.resource
-    assert resource is not None
-    api_version = api.resources.api_version_of(resource.body_version)
-    shown = {"kind": resource.kind, "apiVersion": api_version, **value}
-    return object_answer(api.resources, request, resource, shown, 201)
-
-
-HANDLERS: dict[tuple[str, str], Callable[[Api, Request], Awaitable[Answer]]] = {
-    ("authentication/v1/tokenreviews", "create"): create_token_review,
-    ("core/v1/serviceaccounts/token", "create"): create_token_request,
-}
+    return attributes

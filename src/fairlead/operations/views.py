@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.api import Api, Object
-from fairlead.endpoints.representing import item_answer, object_answer, typed
-from fairlead.endpoints.request import Request
 from fairlead.errors import bad_request, invalid
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.conversion import from_stored, to_stored
 from fairlead.kinds.resources import Resource
 from fairlead.kinds.scale import check_scale, read_scale, write_scale
+from fairlead.operations.api import Api, Object
 from fairlead.schema.model import Struct
-from fairlead.storage.entry import Entry
 
 
-class Subject:
-    """The whole object, in the version of the resource. `kept` is the resource that is stored."""
+def typed(resource: Resource, value: Object) -> Object:
+    return {"kind": resource.kind, "apiVersion": resource.api_version, **value}
+
+
+class View:
+    """The whole object, in the version of the resource."""
 
     def __init__(self, api: Api, resource: Resource) -> None:
         self.api = api
         self.resource = resource
-        self.kept = resource.parent or resource
+        self.main = resource.main
 
     @property
     def api_version(self) -> str:
-        return self.kept.api_version
+        return self.main.api_version
 
     @property
     def kind(self) -> str:
@@ -37,21 +37,18 @@ class Subject:
 
     def read(self, stored: Object) -> Object:
         """The document that clients see; the stored object is not changed."""
-        return typed(self.kept, from_stored(self.kept, stored))
+        return typed(self.main, from_stored(self.main, stored))
 
     def write(self, stored: Object, value: Object) -> Object:
         """The stored object that a decoded document asks for."""
-        return to_stored(self.kept, value)
+        return to_stored(self.main, value)
 
     def configuration(self, config: Object) -> Object:
         """What an applied configuration says about the whole object."""
         return config
 
-    def answer(self, request: Request, entry: Entry, code: int = 200) -> Answer:
-        return item_answer(self.api.resources, request, self.kept, entry, code)
 
-
-class ScaleSubject(Subject):
+class ScaleView(View):
     """The Scale of a workload. Its one field that can be written has the same path in the
     workload, so that owners need no translation."""
 
@@ -60,7 +57,7 @@ class ScaleSubject(Subject):
         return self.api.resources.api_version_of(self.resource.body_version)
 
     def read(self, stored: Object) -> Object:
-        scale = read_scale(self.kept.key, stored)
+        scale = read_scale(self.main.key, stored)
         return {"kind": self.kind, "apiVersion": self.api_version, **scale}
 
     def write(self, stored: Object, value: Object) -> Object:
@@ -70,21 +67,30 @@ class ScaleSubject(Subject):
             group = self.api_version.rpartition("/")[0]
             name = value["metadata"].get("name", "")
             raise invalid(self.resource.named_ref(group, name), causes)
-        return write_scale(self.kept.key, stored, value)
+        return write_scale(self.main.key, stored, value)
 
     def configuration(self, config: Object) -> Object:
+        """The number of replicas and which object is meant, whatever else it holds: the rights to
+        a scale are not those to its workload."""
         if config.get("apiVersion") != self.api_version:
             raise bad_request(
                 "Incorrect version specified in apply patch. Specified patch version:"
                 f" {config.get('apiVersion') or ''}, expected: {self.api_version}"
             )
-        whole = {"apiVersion": self.kept.api_version, "kind": self.kept.kind}
-        return {**config, **whole}
+        whole: Object = {"apiVersion": self.main.api_version, "kind": self.main.kind}
+        for part, fields in _SCALE_FIELDS.items():
+            if isinstance(config.get(part), dict):
+                whole[part] = {name: config[part][name] for name in fields if name in config[part]}
+            elif part in config:
+                whole[part] = config[part]
+        return whole
 
-    def answer(self, request: Request, entry: Entry, code: int = 200) -> Answer:
-        scale = self.read(entry.object())
-        return object_answer(self.api.resources, request, self.resource, scale, code)
+
+_SCALE_FIELDS = {
+    "metadata": ("name", "namespace", "uid", "resourceVersion", "managedFields"),
+    "spec": ("replicas",),
+}
 
 
-def subject_of(api: Api, resource: Resource) -> Subject:
-    return ScaleSubject(api, resource) if resource.is_scale else Subject(api, resource)
+def view_of(api: Api, resource: Resource) -> View:
+    return ScaleView(api, resource) if resource.is_scale else View(api, resource)

@@ -1,26 +1,23 @@
-"""What create, update and patch share on the way from a decoded object to the store."""
+"""What all writes share on the way from a decoded object to the store."""
 
 from __future__ import annotations
 
 import os
 import random
-from typing import Any
 
 from fairlead.admission.chain import Attributes
-from fairlead.endpoints.api import Api
-from fairlead.endpoints.request import Request
 from fairlead.errors import ResourceRef, bad_request, invalid
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.metadata import check_metadata, check_metadata_update, check_names
 from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
 from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.names import path_segment
 from fairlead.schema.times import now
 from fairlead.storage.collection import Collection
 from fairlead.storage.entry import Entry, body_of, encode
-
-Object = dict[str, Any]
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_STEM = 58
@@ -32,12 +29,12 @@ def generate_name(stem: str) -> str:
     return stem[:_LONGEST_STEM] + "".join(random.choices(_SUFFIX_LETTERS, k=5))
 
 
-def set_namespace(request: Request, resource: Resource, metadata: Object) -> None:
-    """The namespace is the URL's; a body may repeat it but not contradict it."""
-    if not resource.namespaced:
+def set_namespace(operation: Operation, metadata: Object) -> None:
+    """The namespace is the operation's; an object may repeat it but not contradict it."""
+    if not operation.resource.namespaced:
         metadata.pop("namespace", None)
         return
-    namespace = request.target.namespace
+    namespace = operation.namespace
     given = metadata.get("namespace", "")
     if given and given != namespace:
         raise bad_request(
@@ -47,22 +44,22 @@ def set_namespace(request: Request, resource: Resource, metadata: Object) -> Non
         metadata["namespace"] = namespace
 
 
-def drop_repeated_owners(request: Request, metadata: Object) -> None:
+def drop_repeated_owners(operation: Operation, metadata: Object) -> None:
     """Owners are told apart by uid; a repeated one is dropped with a warning."""
     references = metadata.get("ownerReferences")
     if not references or len(references) < 2:
         return
-    kept: dict[str, Object] = {}
+    owners: dict[str, Object] = {}
     repeated: list[str] = []
     for reference in references:
         uid = reference["uid"]
-        if uid in kept and kept[uid] == reference:
+        if uid in owners and owners[uid] == reference:
             repeated.append(uid)
         else:
-            kept.setdefault(uid, reference)
-    if repeated and len(kept) + len(repeated) == len(references):
-        metadata["ownerReferences"] = list(kept.values())
-        request.warn(
+            owners.setdefault(uid, reference)
+    if repeated and len(owners) + len(repeated) == len(references):
+        metadata["ownerReferences"] = list(owners.values())
+        operation.warn(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner"
             " references in 1.20+, and may reject such requests as early as 1.24; please fix your"
             f" requests; duplicate UID(s) observed: {', '.join(dict.fromkeys(repeated))}"
@@ -106,8 +103,7 @@ def check_changed(
     causes = Causes()
     behaviour = api.behaviour(resource)
     metadata, old_metadata = value["metadata"], old["metadata"]
-    kept = resource.parent or resource
-    check_metadata(metadata, kept.namespaced, path_segment, causes)
+    check_metadata(metadata, resource.namespaced, path_segment, causes)
     check_metadata_update(metadata, old_metadata, causes)
     if resource.subresource and not resource.is_scale:
         behaviour.check_subresource_update(resource.subresource, value, old, causes, context)
@@ -125,25 +121,48 @@ def ordered(value: Object) -> Object:
 
 
 def attributes(
-    api: Api,
-    request: Request,
-    operation: str,
+    operation: Operation,
+    action: str,
     value: Object | None,
     old: Object | None,
     context: Context,
     name: str = "",
 ) -> Attributes:
-    target = request.target
-    assert target.resource is not None
+    """The write as admission sees it; `action` is CREATE, UPDATE, DELETE or CONNECT."""
     return Attributes(
-        operation,
-        target.resource,
-        target.namespace,
-        name or target.name,
+        action,
+        operation.resource,
+        operation.namespace,
+        name or operation.name,
         value,
         old,
-        request.user,
+        operation.user,
         context,
+    )
+
+
+def check_name(name: str, metadata: Object) -> None:
+    """The object must be the one that was named."""
+    given = metadata.get("name", "")
+    if not given:
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be"
+            " provided"
+        )
+    if given != name:
+        raise bad_request(
+            f"the name of the object ({given}) does not match the name on the URL ({name})"
+        )
+
+
+def is_finished(value: Object) -> bool:
+    """Whether an object that is being deleted has nothing left to wait for."""
+    metadata = value["metadata"]
+    return (
+        metadata.get("deletionTimestamp") is not None
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+        and not (value.get("spec") or {}).get("finalizers")
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fairlead.endpoints.api import Api, Object
-from fairlead.endpoints.parameters import WriteOptions
-from fairlead.endpoints.representing import typed
 from fairlead.kinds.conversion import from_stored, to_stored
 from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Api, Object
+from fairlead.operations.options import WriteOptions
+from fairlead.operations.views import typed
 from fairlead.patching.entries import Entry
 from fairlead.patching.field_sets import EMPTY, FieldSet, of
 from fairlead.patching.ownership import OneVersion, track_update
@@ -55,7 +55,7 @@ def _versions(api: Api, resource: Resource) -> Versions:
         for found in api.resources.groups.get(resource.group, {}).values()
         if resource.name in found.resources
     }
-    stored = api.stored(resource)
+    stored = api.in_stored_version(resource)
     served.setdefault(stored.api_version, stored)
     if len(served) == 1:
         return OneVersion(resource.api_version, resource.struct)
@@ -79,16 +79,16 @@ def tracked(
     options: WriteOptions,
 ) -> list[Entry]:
     """The entries after a write other than apply; both objects are in the stored version."""
-    kept = resource.parent or resource
-    if not kept.is_stored_here:
-        live = from_stored(kept, copied(live)) if live is not None else None
-        new = from_stored(kept, copied(new))
+    main = resource.main
+    if not main.is_stored_here:
+        live = from_stored(main, copied(live)) if live is not None else None
+        new = from_stored(main, copied(new))
     return track_update(
-        versions_of(api, kept),
+        versions_of(api, main),
         live,
         new,
         manager=options.manager,
-        api_version=kept.api_version,
+        api_version=main.api_version,
         now=now(),
         dialect=api.dialect,
         subresource=resource.subresource,

@@ -1,0 +1,111 @@
+"""Access reviews: may somebody do something, and what may I do at all?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.admission.chain import CREATE
+from fairlead.authentication.user import User
+from fairlead.authorization.attributes import Attributes, of_path
+from fairlead.errors import ResourceRef, invalid
+from fairlead.kinds.authorization.reviews import (
+    check_local_subject_access_review,
+    check_self_subject_access_review,
+    check_self_subject_rules_review,
+    check_subject_access_review,
+)
+from fairlead.kinds.causes import Causes
+from fairlead.operations import preparing
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
+from fairlead.operations.tracking import set_entries, tracked
+
+Check = Callable[[Object, Causes], None]
+
+
+async def review_access(
+    api: Api, operation: Operation, value: Object, options: WriteOptions
+) -> Object:
+    """The review with its answer, of whichever of the three kinds."""
+    check, subject = _KINDS[operation.resource.name]
+    await _admit(api, operation, value, options, check)
+    spec = value["spec"]
+    decision = await api.authorizer.authorize(_attributes(spec, subject(spec, operation.user)))
+    status: Object = {"allowed": decision.allowed}
+    if decision.denied:
+        status["denied"] = True
+    if decision.reason:
+        status["reason"] = decision.reason
+    if decision.error:
+        status["evaluationError"] = decision.error
+    value["status"] = status
+    return value
+
+
+async def review_rules(
+    api: Api, operation: Operation, value: Object, options: WriteOptions
+) -> Object:
+    """Answers with the rules alone; the spec is not repeated."""
+    await _admit(api, operation, value, options, check_self_subject_rules_review)
+    found = api.authorizer.rules_for(operation.user, value["spec"]["namespace"])
+    status: Object = {
+        "resourceRules": found.resource_rules,
+        "nonResourceRules": found.path_rules,
+        "incomplete": found.incomplete,
+    }
+    if found.error:
+        status["evaluationError"] = found.error
+    return {"metadata": {"creationTimestamp": None}, "spec": {}, "status": status}
+
+
+async def _admit(
+    api: Api, operation: Operation, value: Object, options: WriteOptions, check: Check
+) -> None:
+    """Take a review through what every create goes through, up to storing it."""
+    metadata = value["metadata"]
+    preparing.set_namespace(operation, metadata)
+    set_entries(metadata, tracked(api, operation.resource, None, value, options))
+    context = api.context(operation, options.dry_run)
+    name = metadata.get("name", "")
+    attributes = preparing.attributes(operation, CREATE, value, None, context, name)
+    await api.admission.admit(attributes)
+    causes = Causes()
+    check(value, causes)
+    if causes:
+        raise invalid(ResourceRef(operation.resource.group, ""), causes)
+    await api.admission.validate(attributes)
+
+
+def _named_user(spec: Object, user: User) -> User:
+    extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
+    return User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
+
+
+def _own_user(spec: Object, user: User) -> User:
+    return user
+
+
+def _attributes(spec: Object, user: User) -> Attributes:
+    asked = spec.get("resourceAttributes")
+    if asked is None:
+        path = spec["nonResourceAttributes"]
+        return of_path(user, path.get("verb", ""), path.get("path", ""))
+    return Attributes(
+        user,
+        asked.get("verb", ""),
+        asked.get("group", ""),
+        asked.get("version") or "*",
+        asked.get("resource", ""),
+        asked.get("subresource", ""),
+        asked.get("namespace", ""),
+        asked.get("name", ""),
+    )
+
+
+# Who is asked about: the user of the review or of the request.
+_KINDS: dict[str, tuple[Check, Callable[[Object, User], User]]] = {
+    "subjectaccessreviews": (check_subject_access_review, _named_user),
+    "localsubjectaccessreviews": (check_local_subject_access_review, _named_user),
+    "selfsubjectaccessreviews": (check_self_subject_access_review, _own_user),
+}

@@ -1,0 +1,124 @@
+"""What every verb works with: the resources, their behaviour and the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.admission.chain import Chain
+from fairlead.authentication.factory import Authentication
+from fairlead.authorization.attributes import Attributes
+from fairlead.authorization.chain import Authorizer
+from fairlead.authorization.refusal import creation_refusal, refusal
+from fairlead.dialect import Dialect
+from fairlead.kinds.behaviour import Behaviour
+from fairlead.kinds.catalogue import behaviour_of, field_selector
+from fairlead.kinds.context import Context
+from fairlead.kinds.core.services.allocation import ServiceAllocators
+from fairlead.kinds.gates import Gates
+from fairlead.kinds.resources import Resource, Resources
+from fairlead.operations.known_applies import KnownApplies
+from fairlead.operations.operation import Operation
+from fairlead.patching.prune import Versions
+from fairlead.storage.collection import Collection
+from fairlead.storage.entry import Entry
+from fairlead.storage.store import Store
+
+Object = dict[str, Any]
+
+# Told of every operation that came to its end: the HTTP code it has or would have, and its time.
+Observer = Callable[[Operation, int, float], None]
+
+
+class Api:
+    """One server's API in one dialect. Admission, authentication and authorization need the API to
+    be made, and are put in place once they are."""
+
+    authentication: Authentication
+    authorizer: Authorizer
+
+    def __init__(self, resources: Resources, store: Store, gates: Gates) -> None:
+        self.resources = resources
+        self.types = resources.types
+        self.dialect: Dialect = resources.dialect
+        self.store = store
+        self.admission = Chain([])
+        self.gates = gates
+        self.observers: list[Observer] = []
+        self._behaviours: dict[str, Behaviour] = {}
+        self._collections: dict[str, Collection] = {}
+        self.versions: dict[str, Versions] = {}
+        self.allocators: ServiceAllocators | None = None
+        self.known_applies = KnownApplies()
+        self.consultations = 0  # how often a write looked beyond itself
+
+    def collection(self, resource: Resource) -> Collection:
+        """Where the objects of a resource (or of a subresource's parent) are kept."""
+        found = self._collections.get(resource.key)
+        if found is None:
+            main = resource.main
+            found = self.store.collection(main.storage_prefix)
+            if found.select_fields is None:
+                found.select_fields = field_selector(main)
+            self._collections[resource.key] = found
+        return found
+
+    def behaviour(self, resource: Resource) -> Behaviour:
+        """The behaviour of the kind in its stored version."""
+        main = resource.main
+        found = self._behaviours.get(main.key)
+        if found is None:
+            found = self._behaviours[main.key] = behaviour_of(self.in_stored_version(main))
+        return found
+
+    def in_stored_version(self, resource: Resource) -> Resource:
+        """The same resource in the version in which its objects are kept."""
+        if resource.stored_version == resource.group_version.table_name:
+            return resource
+        return self.resources.named(f"{resource.stored_version}/{resource.name}")
+
+    def lookup(self, key: str, namespace: str, name: str) -> Object | None:
+        """A copy of the newest version of an object, by our own name for its resource."""
+        version = self.newest(key, namespace, name)
+        return version.object() if version is not None else None
+
+    def newest(self, key: str, namespace: str, name: str) -> Entry | None:
+        """The newest version, one that is still on its way to the disk included."""
+        self.consultations += 1
+        resource = self.resources.named(key)
+        return self.store.latest(self.collection(resource), resource.storage_key(namespace, name))
+
+    def context(self, operation: Operation, dry_run: bool = False) -> Context:
+        resource = operation.resource
+        return Context(
+            self.dialect,
+            self.gates,
+            self.lookup,
+            operation.namespace,
+            resource.subresource,
+            operation.user.name,
+            dry_run,
+            operation.warnings,
+            resource.group_version.table_name,
+            self.allocators,
+            user=operation.user,
+        )
+
+    async def allowed(self, attributes: Attributes) -> bool:
+        """Whether somebody may do something, as a rule or a plugin wants to know."""
+        self.consultations += 1
+        return (await self.authorizer.authorize(attributes)).allowed
+
+    async def authorize(self, operation: Operation) -> None:
+        """Refuse what the user may not do."""
+        attributes = operation.attributes()
+        decision = await self.authorizer.authorize(attributes)
+        if not decision.allowed:
+            raise refusal(attributes, decision)
+
+    async def authorize_create(self, operation: Operation) -> None:
+        """Refuse an operation that turns out to create an object where its user may not."""
+        attributes = operation.attributes("create")
+        decision = await self.authorizer.authorize(attributes)
+        if not decision.allowed:
+            raise creation_refusal(attributes, decision)

@@ -1,0 +1,108 @@
+"""Binding a pod to a node."""
+
+from __future__ import annotations
+
+from fairlead.admission.chain import CREATE
+from fairlead.errors import StatusError, bad_request, conflict, invalid, not_found
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.resources import Resource
+from fairlead.operations import preparing
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
+from fairlead.schema.times import now
+from fairlead.storage.entry import Entry
+from fairlead.storage.store import Conflict
+
+
+async def bind(api: Api, operation: Operation, binding: Object, options: WriteOptions) -> None:
+    """Assign the pod that a Binding names to its target."""
+    preparing.set_namespace(operation, binding["metadata"])
+    context = api.context(operation, options.dry_run)
+    name = binding["metadata"].get("name", "")
+    attributes = preparing.attributes(operation, CREATE, binding, None, context, name)
+    await api.admission.admit(attributes)
+    if operation.name and name != operation.name:
+        raise bad_request("name in URL does not match name in Binding object")
+    _check(operation.resource, binding)
+    await api.admission.validate(attributes)
+    if not name:
+        raise bad_request("Name parameter required.")
+    await _bind(api, operation.namespace, binding, options.dry_run)
+
+
+def _check(resource: Resource, binding: Object) -> None:
+    causes = Causes()
+    target = binding["target"]
+    if target.get("kind") not in (None, "", "Node"):
+        causes.unsupported("target.kind", target["kind"], ("Node", "<empty>"))
+    if not target.get("name"):
+        causes.required("target.name")
+    if causes:
+        raise invalid(resource.kind_ref(binding["metadata"].get("name", "")), causes)
+
+
+async def _bind(api: Api, namespace: str, binding: Object, dry_run: bool) -> None:
+    pods = api.resources.named("core/v1/pods")
+    collection = api.collection(pods)
+    name = binding["metadata"]["name"]
+    key = pods.storage_key(namespace, name)
+    while True:
+        current = api.store.latest(collection, key)
+        if current is None:
+            raise not_found(pods.ref(name))
+        pod = current.object()
+        _check_pod(pods, pod, binding["metadata"])
+        _assign(pod, binding)
+        if dry_run:
+            return
+        try:
+            await _put(api, pods, current, pod)
+        except Conflict:
+            continue
+        return
+
+
+async def _put(api: Api, pods: Resource, current: Entry, pod: Object) -> None:
+    collection = api.collection(pods)
+    await api.store.put(collection, current.key, preparing.ordered(pod), current.revision)
+
+
+def _check_pod(pods: Resource, pod: Object, wanted: Object) -> None:
+    """A pod is bound once, and only the one that is meant."""
+    metadata = pod["metadata"]
+    name, namespace = metadata["name"], metadata["namespace"]
+    for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        if wanted.get(field) and wanted[field] != metadata[field]:
+            text = (
+                f"StorageError: invalid object, Code: 4, Key: /registry/pods/{namespace}/{name},"
+                f" ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {label} in"
+                f" precondition: {wanted[field]}, {label} in object meta: {metadata[field]}"
+            )
+            raise conflict(pods.ref(name), text)
+    if metadata.get("deletionTimestamp"):
+        raise _refused(pods, name, f"pod {name} is being deleted, cannot be assigned to a host")
+    node = pod["spec"].get("nodeName")
+    if node:
+        raise _refused(pods, name, f'pod {name} is already assigned to node "{node}"')
+
+
+def _refused(pods: Resource, name: str, why: str) -> StatusError:
+    return conflict(pods.subresources["binding"].ref(name), why)
+
+
+def _assign(pod: Object, binding: Object) -> None:
+    pod["spec"]["nodeName"] = binding["target"]["name"]
+    annotations = binding["metadata"].get("annotations")
+    if annotations:
+        metadata = pod["metadata"]
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
+    status = pod["status"]
+    others = [c for c in status.get("conditions") or () if c["type"] != "PodScheduled"]
+    scheduled = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": now(),
+    }
+    status["conditions"] = [*others, scheduled]

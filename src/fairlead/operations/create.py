@@ -1,0 +1,94 @@
+"""Creating an object."""
+
+from __future__ import annotations
+
+from fairlead.admission.chain import CREATE
+from fairlead.errors import StatusError, already_exists, bad_request
+from fairlead.kinds.context import Context, rolled_back_on_failure
+from fairlead.kinds.resources import Resource
+from fairlead.operations import preparing
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
+from fairlead.operations.tracking import set_entries, tracked
+from fairlead.storage.entry import Entry
+from fairlead.storage.store import Conflict
+
+
+async def create(
+    api: Api,
+    operation: Operation,
+    value: Object,
+    options: WriteOptions,
+    entries: list[Object] | None = None,
+) -> Entry:
+    """Take a new object, in the stored version, through defaulting, admission and its rules into
+    the store. `entries` are its owners where those are known already."""
+    resource, metadata = operation.resource, value["metadata"]
+    preparing.set_namespace(operation, metadata)
+    if metadata.get("resourceVersion"):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+    preparing.drop_repeated_owners(operation, metadata)
+    context = api.context(operation, options.dry_run)
+    preparing.default(api, resource, value, context)
+    generated = not metadata.get("name") and bool(metadata.get("generateName"))
+    if generated:
+        metadata["name"] = preparing.generate_name(metadata["generateName"])
+    if entries is None:
+        entries = tracked(api, resource, None, value, options)
+    set_entries(metadata, entries)
+    preparing.set_system_fields(metadata)
+    with rolled_back_on_failure(context):
+        value = await _admitted(api, operation, value, context)
+        version = await _stored(api, resource, value, options.dry_run, generated)
+        if options.dry_run:
+            context.roll_back()
+        operation.result = version
+        return version
+
+
+async def _admitted(api: Api, operation: Operation, value: Object, context: Context) -> Object:
+    """Take a new object through admission and the rules of its kind."""
+    behaviour = api.behaviour(operation.resource)
+    name = value["metadata"].get("name", "")
+    attributes = preparing.attributes(operation, CREATE, value, None, context, name)
+    await api.admission.admit(attributes)
+    behaviour.prepare_create(value, context)
+    value = preparing.ordered(value)
+    preparing.check_new(api, operation.resource, value, context)
+    attributes.value = value
+    await api.admission.validate(attributes)
+    behaviour.warnings(value, None, context)
+    behaviour.settle(value)
+    return value
+
+
+async def _stored(
+    api: Api, resource: Resource, value: Object, dry_run: bool, generated: bool
+) -> Entry:
+    collection = api.collection(resource)
+    metadata = value["metadata"]
+    for attempt in range(preparing.GENERATE_TRIES if generated else 1):
+        if attempt:
+            metadata["name"] = preparing.generate_name(metadata["generateName"])
+        key = resource.storage_key(metadata.get("namespace", ""), metadata["name"])
+        existing = api.store.latest(collection, key)
+        if existing is not None:
+            continue
+        if dry_run:
+            return preparing.unstored(collection, key, value, 0)
+        try:
+            return await api.store.put(collection, key, value, 0)
+        except Conflict:
+            existing = api.store.latest(collection, key)
+    error = _exists(resource, metadata["name"], existing)
+    if generated:
+        error.message += ", the server was not able to generate a unique name for the object"
+    raise error
+
+
+def _exists(resource: Resource, name: str, existing: Entry | None) -> StatusError:
+    error = already_exists(resource.ref(name))
+    if existing is not None and existing.object()["metadata"].get("deletionTimestamp"):
+        error.message = f"object is being deleted: {error.message}"
+    return error

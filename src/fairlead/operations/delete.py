@@ -1,0 +1,151 @@
+"""Deleting an object, and all objects of a collection."""
+
+from __future__ import annotations
+
+import asyncio
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from fairlead.admission.chain import DELETE, Chain
+from fairlead.errors import StatusError, not_found
+from fairlead.operations import preparing
+from fairlead.operations.api import Api, Object
+from fairlead.operations.list import Listing, find
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
+from fairlead.schema.times import format_time
+from fairlead.storage.entry import Entry
+from fairlead.storage.selection import Selection
+from fairlead.storage.store import Conflict
+
+FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+_AT_ONCE = 250  # deletes of a collection that share their commits
+
+
+@dataclass(slots=True)
+class Deleted:
+    """What became of an object, and whether it is gone or only marked."""
+
+    value: Object
+    gone: bool
+
+
+async def delete(
+    api: Api, operation: Operation, options: DeleteOptions, admission: Chain | None = None
+) -> Deleted:
+    """Delete an object or mark it for deletion. `admission` is asked in the place of the API's
+    where the delete is part of something that was admitted already."""
+    resource, key = operation.resource, operation.key
+    collection = api.collection(resource)
+    behaviour = api.behaviour(resource)
+    chain = api.admission if admission is None else admission
+    context = api.context(operation, options.dry_run)
+    while True:
+        current = api.store.latest(collection, key)
+        if current is None:
+            raise not_found(operation.ref)
+        old = current.object()
+        refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])
+        if refusal is not None:
+            raise refusal
+        attributes = preparing.attributes(operation, DELETE, None, old, context)
+        await chain.admit(attributes)
+        await chain.validate(attributes)
+        new = deepcopy(old)
+        grace = behaviour.grace_period(new, options.grace_period)
+        propagation = options.propagation or behaviour.default_propagation(new, context)
+        _mark(new, grace, propagation)
+        behaviour.prepare_delete(new, context)
+        gone = preparing.is_finished(new)
+        if gone and grace is None:
+            new = old
+        try:
+            value = await _store(api, operation, current, new, gone, options)
+        except Conflict:
+            continue
+        operation.result = value
+        return Deleted(value, gone)
+
+
+async def _store(
+    api: Api,
+    operation: Operation,
+    current: Entry,
+    new: Object,
+    gone: bool,
+    options: DeleteOptions,
+) -> Object:
+    collection = api.collection(operation.resource)
+    if gone:
+        if not options.dry_run:
+            await api.store.delete(collection, current.key, current.revision)
+        return new
+    if new == current.object() or options.dry_run:
+        await api.store.settled(current)
+        return new
+    version = await api.store.put(
+        collection, current.key, preparing.ordered(deepcopy(new)), current.revision
+    )
+    return version.object()
+
+
+def _mark(value: Object, grace: int | None, propagation: str) -> None:
+    """Set what tells that an object is being deleted, and who has to finish first."""
+    metadata = value["metadata"]
+    _set_finalizers(metadata, propagation)
+    if metadata.get("deletionTimestamp") is None:
+        if metadata.get("generation"):
+            metadata["generation"] += 1
+    elif grace is None or grace >= metadata.get("deletionGracePeriodSeconds", 0):
+        return  # a second delete can bring the end nearer, not put it off
+    moment = datetime.now(UTC) + timedelta(seconds=grace or 0)
+    metadata["deletionTimestamp"] = format_time(moment)
+    metadata["deletionGracePeriodSeconds"] = grace or 0
+
+
+def _set_finalizers(metadata: Object, propagation: str) -> None:
+    if not propagation:
+        return
+    others = [name for name in metadata.get("finalizers") or () if name not in (FOREGROUND, ORPHAN)]
+    if propagation == "Foreground":
+        others.append(FOREGROUND)
+    elif propagation == "Orphan":
+        others.append(ORPHAN)
+    if others:
+        metadata["finalizers"] = others
+    else:
+        metadata.pop("finalizers", None)
+
+
+async def delete_collection(
+    api: Api,
+    operation: Operation,
+    options: DeleteOptions,
+    listing: ListOptions,
+    selection: Selection,
+) -> Listing:
+    """Delete what a list would show, and give that list. Many are under way at once, so that they
+    share their commits; the first that is refused ends it."""
+    found = await find(api, operation, listing, selection)
+    for start in range(0, len(found.versions), _AT_ONCE):
+        batch = found.versions[start : start + _AT_ONCE]
+        done = await asyncio.gather(
+            *(_delete_listed(api, operation, version, options) for version in batch),
+            return_exceptions=True,
+        )
+        for outcome in done:
+            if isinstance(outcome, BaseException):
+                raise outcome
+    return found
+
+
+async def _delete_listed(
+    api: Api, operation: Operation, version: Entry, options: DeleteOptions
+) -> None:
+    one = replace(operation, namespace=version.namespace, name=version.name)
+    try:
+        await delete(api, one, options)
+    except StatusError as error:
+        if error.code != 404:
+            raise

@@ -1,0 +1,30 @@
+"""Reading an object."""
+
+from __future__ import annotations
+
+from fairlead.errors import ResourceRef, not_found, too_large_resource_version
+from fairlead.operations.api import Api
+from fairlead.operations.operation import Operation
+from fairlead.storage.entry import Entry
+
+WAIT_FOR_REVISION = 3.0
+
+
+async def wait_until(api: Api, revision: int) -> None:
+    """Wait a little for a version that we have not reached; 504 if it does not come."""
+    if revision > api.store.revision and not await api.store.wait_for(revision, WAIT_FOR_REVISION):
+        raise too_large_resource_version(revision, api.store.revision)
+
+
+async def get(api: Api, operation: Operation, revision: int = 0) -> Entry:
+    """The committed version of an object, not older than `revision`."""
+    if revision:
+        await wait_until(api, revision)
+    resource = operation.resource
+    version = api.collection(resource).get(operation.key)
+    if version is None:
+        main = resource.main
+        names_scale = resource.is_scale and main.name != "statefulsets"
+        shown = resource.name if names_scale else main.name
+        raise not_found(ResourceRef(main.group, shown, operation.name))
+    return version

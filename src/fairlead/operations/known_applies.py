@@ -1,0 +1,87 @@
+"""Remembering that a configuration changed nothing.
+
+Controllers apply the same configuration again and again. An apply that changed nothing in one
+version of an object is answered with that version the next time, without being worked out. That is
+right only if nothing but the question (who, what, how) and the version had a say in it, so an apply
+is not remembered
+
+- if it was a dry run, had warnings, or changed or created something;
+- if anything looked at another object or asked what somebody may do meanwhile (`Api.consultations`
+  counts that, for admission plugins and rules of kinds alike);
+- if an admission plugin says that it judges updates of the resource by more than the write.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
+from fairlead.storage.entry import Entry
+
+if TYPE_CHECKING:
+    from fairlead.operations.api import Api
+
+MOST_KEPT = 4096
+
+
+class KnownApplies:
+    """The newest applies that changed nothing, and the revision that each was tried on. Questions
+    are kept as digests, so that each takes the same room."""
+
+    def __init__(self) -> None:
+        self._revisions: OrderedDict[bytes, int] = OrderedDict()
+
+    async def find(
+        self, api: Api, operation: Operation, raw: bytes, options: WriteOptions
+    ) -> Entry | None:
+        """The version that is the answer to a known question."""
+        current = api.store.latest(api.collection(operation.resource), operation.key)
+        if current is None:
+            return None
+        if self._revisions.get(_digest(operation, raw, options)) != current.revision:
+            return None
+        await api.store.settled(current)
+        operation.result = current
+        return current
+
+    @contextmanager
+    def watching(
+        self, api: Api, operation: Operation, raw: bytes, options: WriteOptions
+    ) -> Iterator[None]:
+        """Remember the apply that is done within, if that is right."""
+        before = api.store.latest(api.collection(operation.resource), operation.key)
+        consultations = api.consultations
+        yield
+        if (
+            operation.result is before
+            and before is not None
+            and not operation.warnings
+            and not options.dry_run
+            and api.consultations == consultations
+            and api.admission.judges_updates_alone(operation.resource)
+        ):
+            self._keep(_digest(operation, raw, options), before.revision)
+
+    def _keep(self, question: bytes, revision: int) -> None:
+        self._revisions[question] = revision
+        self._revisions.move_to_end(question)
+        if len(self._revisions) > MOST_KEPT:
+            self._revisions.popitem(last=False)
+
+
+def _digest(operation: Operation, raw: bytes, options: WriteOptions) -> bytes:
+    user = operation.user
+    asked = (
+        operation.resource.key,
+        operation.key,
+        options.manager,
+        options.force,
+        options.validation,
+        (user.name, user.uid, user.groups, sorted(user.extra.items())),
+    )
+    return blake2b(raw, digest_size=16, key=blake2b(repr(asked).encode()).digest()).digest()

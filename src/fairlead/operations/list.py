@@ -1,0 +1,139 @@
+"""Reading a collection: all of it, a part, or the state it had."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+
+import orjson
+
+from fairlead.errors import StatusError, bad_request, expired, too_large_resource_version
+from fairlead.operations.api import Api, Object
+from fairlead.operations.get import wait_until
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import ListOptions, revision_of
+from fairlead.storage.collection import Page
+from fairlead.storage.entry import Entry
+from fairlead.storage.selection import Selection
+from fairlead.storage.store import Compacted
+
+_TOKEN_VERSION = "meta.fairlead/v1"
+
+EXPIRED_TOKEN = (
+    "The provided continue parameter is too old to display a consistent list result. You can start"
+    " a new list without the continue parameter, or use the continue token in this response to"
+    " retrieve the remainder of the results. Continuing with the provided token results in an"
+    " inconsistent list - objects that were created, modified, or deleted between the time the"
+    " first chunk was returned and now may show up in the list."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """Where a paged list goes on: the snapshot's revision and the last key that was sent. A
+    revision of -1 goes on in the newest state."""
+
+    revision: int
+    key: str
+
+    def encode(self) -> str:
+        raw = orjson.dumps({"v": _TOKEN_VERSION, "rv": self.revision, "start": self.key})
+        return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+    @classmethod
+    def decode(cls, text: str) -> Continuation:
+        try:
+            raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+            value = orjson.loads(raw)
+            if value["v"] != _TOKEN_VERSION:
+                raise ValueError(value["v"])
+            return cls(int(value["rv"]), str(value["start"]))
+        except (binascii.Error, ValueError, KeyError, TypeError):
+            raise bad_request(
+                "continue key is not valid: encoded start key could not be decoded"
+            ) from None
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a list found, and the revision at which it was so."""
+
+    page: Page
+    revision: int
+
+    @property
+    def versions(self) -> list[Entry]:
+        return self.page.entries
+
+    def metadata(self) -> Object:
+        """The metadata of a list: its version, and how to go on where there is more."""
+        metadata: Object = {"resourceVersion": str(self.revision)}
+        if self.page.last_key is not None:
+            metadata["continue"] = Continuation(self.revision, self.page.last_key).encode()
+            if self.page.remaining is not None:
+                metadata["remainingItemCount"] = self.page.remaining
+        return metadata
+
+
+async def find(
+    api: Api, operation: Operation, options: ListOptions, selection: Selection
+) -> Listing:
+    """What the options ask for."""
+    resource = operation.resource
+    collection = api.collection(resource)
+    namespace = operation.namespace if resource.namespaced else ""
+    if options.token:
+        return _continued(api, operation, namespace, options, selection)
+    wanted = revision_of(options.revision)
+    exact = options.match == "Exact" or (bool(wanted) and options.limit and not options.match)
+    if exact:
+        if wanted > api.store.revision:
+            raise too_large_resource_version(wanted, api.store.revision)
+        page = _snapshot(api, operation, namespace, selection, wanted, options.limit, None)
+        return Listing(page, wanted)
+    await wait_until(api, wanted)
+    # A stale read is served whole from the cache: there is no snapshot to page through.
+    limit = 0 if options.revision == "0" else options.limit
+    revision = api.store.revision
+    if not limit:
+        return Listing(Page(collection.current(namespace, selection), None, None), revision)
+    return Listing(collection.page(namespace, selection, revision, limit, None), revision)
+
+
+def _continued(
+    api: Api, operation: Operation, namespace: str, options: ListOptions, selection: Selection
+) -> Listing:
+    if options.revision not in ("", "0"):
+        raise bad_request("specifying resource version is not allowed when using continue")
+    at = Continuation.decode(options.token)
+    if namespace and not at.key.startswith(f"{namespace}/"):
+        raise bad_request(
+            f"continue key is not valid: provided key does not match prefix /{namespace}/"
+        )
+    revision = at.revision if at.revision >= 0 else api.store.revision
+    if revision > api.store.revision:
+        raise bad_request("continue key is not valid: it is of a future version")
+    try:
+        page = _snapshot(api, operation, namespace, selection, revision, options.limit, at.key)
+    except StatusError as error:
+        newest = Continuation(-1, at.key).encode()
+        raise StatusError(410, "Expired", EXPIRED_TOKEN, list_meta={"continue": newest}) from error
+    return Listing(page, revision)
+
+
+def _snapshot(
+    api: Api,
+    operation: Operation,
+    namespace: str,
+    selection: Selection,
+    revision: int,
+    limit: int,
+    after: str | None,
+) -> Page:
+    try:
+        api.store.check_kept(revision)
+    except Compacted:
+        raise expired(f"The resourceVersion for the provided list is too old: {revision}") from None
+    collection = api.collection(operation.resource)
+    return collection.page(namespace, selection, revision, limit, after)

@@ -1,0 +1,59 @@
+"""One thing that somebody wants done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairlead.authentication.user import User
+from fairlead.authorization.attributes import Attributes
+from fairlead.errors import ResourceRef
+from fairlead.kinds.resources import Resource
+
+
+@dataclass(slots=True, eq=False)
+class Operation:
+    """A verb on a resource, carried through all stages: what a stage has to say to the caller or
+    to an observer stands here. `resource` is the subresource where one is meant; `name` is empty
+    for what is done to a collection. `sent` and `result` are the objects that went in and came
+    out, for observers; they are not copies."""
+
+    user: User
+    verb: str
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    impersonator: User | None = None  # who really asks, if the user is another
+    warnings: list[str] = field(default_factory=list)
+    replaces: bool = False  # the caller sent a whole object, not a change of one
+    sent: Any = None
+    result: Any = None
+
+    def warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    @property
+    def key(self) -> str:
+        """Where the object lies among those of its resource."""
+        return self.resource.main.storage_key(self.namespace, self.name)
+
+    @property
+    def ref(self) -> ResourceRef:
+        """How a refusal names the object, whichever subresource was asked for."""
+        main = self.resource.main
+        return ResourceRef(main.group, main.name, self.name)
+
+    def attributes(self, verb: str = "") -> Attributes:
+        """What an authorizer is asked about it, or about another verb on the same."""
+        resource = self.resource
+        return Attributes(
+            self.user,
+            verb or self.verb,
+            resource.group,
+            resource.group_version.version,
+            resource.main.name,
+            resource.subresource,
+            self.namespace,
+            self.name,
+        )

@@ -1,0 +1,81 @@
+"""The options that verbs take, already read and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.errors import ResourceRef, StatusError, bad_request, conflict
+from fairlead.kinds.causes import Causes, GoValue
+from fairlead.kinds.metadata import go_strings
+
+_MOST_DIGITS = 20  # of a 64-bit number
+
+
+def revision_of(text: str, what: str = "resourceVersion") -> int:
+    """A resourceVersion that a client sent; nothing counts as 0."""
+    if not text:
+        return 0
+    valid = len(text) <= _MOST_DIGITS and text.isascii() and text.isdigit()
+    if not valid or int(text) >= 2**64:
+        raise bad_request(
+            f'{what}: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
+    return int(text)
+
+
+@dataclass(slots=True)
+class WriteOptions:
+    """What create, update, patch and apply take. `manager` is never empty."""
+
+    dry_run: bool
+    manager: str
+    validation: str
+    force: bool = False
+
+
+@dataclass(slots=True)
+class DeleteOptions:
+    dry_run: bool = False
+    grace_period: int | None = None
+    propagation: str = ""
+    uid: str = ""
+    revision: str = ""
+
+
+@dataclass(slots=True)
+class ListOptions:
+    """What list, watch and deletecollection take. `revision` is as it was sent: that there is
+    none means something else than `0`."""
+
+    limit: int = 0
+    token: str = ""
+    revision: str = ""
+    match: str = ""
+    timeout: int | None = None
+    watch: bool = False
+    bookmarks: bool = False
+
+
+def check_dry_run(values: list[str], causes: Causes) -> None:
+    if any(value != "All" for value in values):
+        causes.unsupported("dryRun", GoValue(go_strings(values)), ("All",))
+
+
+def check_preconditions(
+    options: DeleteOptions, ref: ResourceRef, kind: str, metadata: dict[str, Any]
+) -> StatusError | None:
+    """What stands against a delete that was meant for another object or version."""
+    for name, label, wanted in (
+        ("uid", "UID", options.uid),
+        ("resourceVersion", "ResourceVersion", options.revision),
+    ):
+        found = metadata.get(name, "")
+        if wanted and wanted != found:
+            why = (
+                f"the {label} in the precondition ({wanted}) does not match the {label} in record"
+                f" ({found}). The object might have been"
+                + (" deleted and then recreated" if name == "uid" else " modified")
+            )
+            return conflict(ResourceRef(ref.group, kind, ref.name), why)
+    return None

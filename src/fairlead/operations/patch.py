@@ -1,0 +1,104 @@
+"""Changing an object by a patch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fairlead.errors import ResourceRef, StatusError, bad_request, invalid, not_found
+from fairlead.kinds.causes import Causes
+from fairlead.operations import preparing
+from fairlead.operations.api import Api, Object
+from fairlead.operations.field_validation import strict_errors, warn_of
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
+from fairlead.operations.update import Changed, store_changed
+from fairlead.operations.views import View, view_of
+from fairlead.patching.errors import MalformedPatch, OperationFailed, UnsupportedPatch
+from fairlead.schema.decode import DecodeError, decoder, unknown_paths
+from fairlead.storage.entry import Entry
+
+
+@dataclass(slots=True)
+class Patch:
+    """A patch that was read: what it does to a document, how messages show it, and the repeated
+    keys in it."""
+
+    apply: Callable[[Object], Object]
+    shown: str
+    repeated: list[str]
+
+
+def check_exists(api: Api, operation: Operation) -> None:
+    """404 for what is not there; a patch of it is not even read."""
+    if api.store.latest(api.collection(operation.resource), operation.key) is None:
+        raise not_found(operation.ref)
+
+
+async def patch(api: Api, operation: Operation, read: Patch, options: WriteOptions) -> Entry:
+    view = view_of(api, operation.resource)
+
+    def change(old: Object) -> Changed:
+        value = _patched(api, operation, view, read, old, options)
+        return Changed(view.write(old, value))
+
+    return await store_changed(api, operation, change, options)
+
+
+def _patched(
+    api: Api, operation: Operation, view: View, read: Patch, old: Object, options: WriteOptions
+) -> Object:
+    """The object after the patch, decoded and checked to be the one that is meant."""
+    try:
+        document = read.apply(view.read(old))
+    except OperationFailed:
+        raise StatusError(
+            422,
+            "Invalid",
+            "the server rejected our request due to an error in our request",
+            details={},
+        ) from None
+    except (MalformedPatch, UnsupportedPatch) as error:
+        raise bad_request(str(error)) from None
+    value = _decoded(api, operation, view, read, document, options)
+    preparing.check_name(operation.name, value["metadata"])
+    preparing.set_namespace(operation, value["metadata"])
+    return value
+
+
+def _decoded(
+    api: Api,
+    operation: Operation,
+    view: View,
+    read: Patch,
+    document: Object,
+    options: WriteOptions,
+) -> Object:
+    document = dict(document)
+    wanted = {"kind": view.kind, "apiVersion": view.api_version}
+    for name, expected in wanted.items():
+        if document.pop(name, expected) != expected:
+            raise _refused(api, read, f"the {name} of the object may not change", strict=False)
+    unknown: list[str] = []
+    try:
+        value: Object = decoder(view.struct)(document, unknown)
+    except DecodeError as error:
+        strict = bool(unknown or read.repeated)
+        raise _refused(api, read, str(error), strict=strict) from None
+    if unknown or read.repeated:
+        paths = unknown_paths(view.struct, document) if unknown else []
+        found = strict_errors(paths, read.repeated)
+        if options.validation == "Strict":
+            raise _refused(api, read, f"strict decoding error: {', '.join(found)}", strict=True)
+        warn_of(operation, found, options.validation)
+    return value
+
+
+def _refused(api: Api, read: Patch, why: str, *, strict: bool) -> StatusError:
+    """A patch whose result is not an object of the type. The specification wants 400 where unknown
+    or repeated fields are part of it."""
+    if strict and api.dialect.strict_patch_bad_request:
+        return bad_request(why)
+    causes = Causes()
+    causes.invalid("patch", read.shown, why)
+    return invalid(ResourceRef("", ""), causes)

@@ -1,0 +1,191 @@
+"""Replacing an object, and the way of any change to an object that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fairlead.admission.chain import UPDATE
+from fairlead.errors import Cause, conflict, invalid, modified, not_found
+from fairlead.kinds.context import Context, rolled_back_on_failure
+from fairlead.operations import preparing
+from fairlead.operations.api import Api, Object
+from fairlead.operations.create import create
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions, revision_of
+from fairlead.operations.tracking import set_entries, tracked
+from fairlead.operations.views import view_of
+from fairlead.storage.entry import Entry
+from fairlead.storage.store import Conflict
+
+# Metadata that an update may leave out and never changes.
+_CARRIED = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a write that may create came to."""
+
+    version: Entry
+    created: bool = False
+
+
+@dataclass(slots=True)
+class Changed:
+    """A wanted object in the stored version, with its owners where those are known already."""
+
+    value: Object
+    entries: list[Object] | None = None
+
+
+# Makes the wanted object from the current one, which it must not change.
+Change = Callable[[Object], Changed]
+# Gives the document that was sent, decoded in the version of the resource; a fresh one each time.
+Sent = Callable[[], Object]
+
+
+async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptions) -> Outcome:
+    """Put what was sent in the place of an object, or create it where the kind allows that."""
+    operation.replaces = True
+    view = view_of(api, operation.resource)
+
+    def document() -> Object:
+        value = sent()
+        preparing.check_name(operation.name, value["metadata"])
+        preparing.set_namespace(operation, value["metadata"])
+        return value
+
+    value: Object | None = document()
+    assert value is not None
+    if api.store.latest(api.collection(operation.resource), operation.key) is None:
+        stored = value if operation.resource.is_scale else view.write({}, value)
+        return await _create_instead(api, operation, stored, options)
+
+    def change(old: Object) -> Changed:
+        nonlocal value
+        wanted, value = value, None
+        if wanted is None:  # the object moved: start again from what was sent
+            wanted = document()
+        return Changed(view.write(old, wanted))
+
+    return Outcome(await store_changed(api, operation, change, options))
+
+
+async def _create_instead(
+    api: Api, operation: Operation, value: Object, options: WriteOptions
+) -> Outcome:
+    resource, ref = operation.resource, operation.ref
+    wanted = value["metadata"].pop("uid", "")
+    if resource.parent is not None or not (resource.creates_on_update or wanted):
+        raise not_found(ref)
+    if wanted:
+        raise conflict(
+            ref, preparing.uid_conflict_text(resource, operation.namespace, ref, wanted, "")
+        )
+    await api.authorize_create(operation)
+    value["metadata"].pop("resourceVersion", None)
+    return Outcome(await create(api, operation, value, options), created=True)
+
+
+async def store_changed(
+    api: Api, operation: Operation, change: Change, options: WriteOptions
+) -> Entry:
+    """Take a change through defaulting, admission and the kind's rules into the store. Works on
+    the newest version, one that is still being committed included, and starts again if the object
+    moves meanwhile."""
+    collection = api.collection(operation.resource)
+    key = operation.key
+    while True:
+        current = api.store.latest(collection, key)
+        if current is None:
+            raise not_found(operation.ref)
+        old = current.object()
+        changed = change(old)
+        context = api.context(operation, options.dry_run)
+        with rolled_back_on_failure(context):
+            new = await _prepared(api, operation, changed, old, options, context)
+            old["metadata"].pop("resourceVersion", None)
+            if options.dry_run or new == old:
+                context.roll_back()
+                await api.store.settled(current)
+                if new != old:
+                    current = preparing.unstored(collection, key, new, current.revision)
+                operation.result = current
+                return current
+            try:
+                if preparing.is_finished(new):
+                    await api.store.delete(collection, key, current.revision)
+                    version = preparing.unstored(collection, key, new, current.revision)
+                else:
+                    version = await api.store.put(collection, key, new, current.revision)
+            except Conflict:
+                context.roll_back()
+                continue
+            operation.result = version
+            return version
+
+
+async def _prepared(
+    api: Api,
+    operation: Operation,
+    changed: Changed,
+    old: Object,
+    options: WriteOptions,
+    context: Context,
+) -> Object:
+    resource, value = operation.resource, changed.value
+    behaviour = api.behaviour(resource)
+    _check_version(operation, value["metadata"], old["metadata"])
+    carry_over(value["metadata"], old["metadata"])
+    preparing.drop_repeated_owners(operation, value["metadata"])
+    preparing.default(api, resource.main, value, context)
+    entries = changed.entries
+    if entries is None:
+        entries = tracked(api, resource, old, value, options)
+    if resource.subresource and not resource.is_scale:
+        behaviour.prepare_subresource_update(resource.subresource, value, old, context)
+    else:
+        behaviour.prepare_update(value, old, context)
+    set_entries(value["metadata"], entries)
+    attributes = preparing.attributes(operation, UPDATE, value, old, context)
+    await api.admission.admit(attributes)
+    new = preparing.ordered(value)
+    preparing.check_changed(api, resource, new, old, context)
+    attributes.value = new
+    await api.admission.validate(attributes)
+    behaviour.warnings(new, old, context)
+    behaviour.settle(new)
+    return new
+
+
+def _check_version(operation: Operation, metadata: Object, old: Object) -> None:
+    """Optimistic concurrency: a write that names a version or an identity is meant for it only."""
+    resource = operation.resource.main
+    ref = resource.ref(old["name"])
+    wanted = metadata.get("resourceVersion", "")
+    if wanted not in ("", "0"):
+        if revision_of(wanted, "metadata.resourceVersion") != int(old["resourceVersion"]):
+            raise modified(ref)
+    elif resource.conditional and operation.replaces:
+        cause = Cause(
+            "FieldValueInvalid",
+            "Invalid value: 0x0: must be specified for an update",
+            "metadata.resourceVersion",
+        )
+        raise invalid(ref, [cause])
+    uid = metadata.get("uid", "")
+    if uid and uid != old["uid"] and operation.replaces:
+        text = preparing.uid_conflict_text(resource, operation.namespace, ref, uid, old["uid"])
+        raise conflict(ref, text)
+
+
+def carry_over(metadata: Object, old: Object) -> None:
+    metadata["creationTimestamp"] = old["creationTimestamp"]
+    for name in _CARRIED:
+        if not metadata.get(name) and old.get(name) is not None:
+            metadata[name] = old[name]
+    generation = old.get("generation")
+    if generation is not None:
+        metadata["generation"] = generation
+    else:
+        metadata.pop("generation", None)
