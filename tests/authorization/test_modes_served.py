@@ -80,7 +80,7 @@ def test_webhook(fresh_server: Any, tmp_path: Path, judge: Answering) -> None:
         )
     )
     running = fresh_server(
-        *("--authorization-mode", "Webhook,RBAC"),
+        *("--authorization-mode", "RBAC,Webhook"),
         *("--authorization-webhook-config-file", str(path)),
         *("--authorization-webhook-version", "v1"),
         *("--authorization-webhook-cache-unauthorized-ttl", "0"),
