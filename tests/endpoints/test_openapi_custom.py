@@ -39,10 +39,14 @@ class Widgets:
         self.openapi = OpenApi(self.resources)
         found = GroupVersion("stable.example.com", "stable.example.com", "v1")
         marks = {"namespaced": ""}
-        widgets = Resource(self.resources.types, found, "widgets", "Widget", marks, None)
+        widgets = Resource(
+            self.resources.dialect, self.resources.types, found, "widgets", "Widget", marks, None
+        )
         for name, kind in (("status", "Widget"), ("scale", "autoscaling/v1.Scale")):
             full = f"widgets/{name}"
-            made = Resource(self.resources.types, found, full, kind, {}, widgets)
+            made = Resource(
+                self.resources.dialect, self.resources.types, found, full, kind, {}, widgets
+            )
             widgets.subresources[name] = made
         found.resources["widgets"] = widgets
         self.resources.groups["stable.example.com"] = {"v1": found}

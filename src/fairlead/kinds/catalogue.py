@@ -12,8 +12,11 @@ from fairlead.kinds.resources import Resource
 
 
 def behaviour_of(resource: Resource) -> Behaviour:
-    """The behaviour of a stored kind. `fairlead.kinds.<group>.BEHAVIOURS` says where it is; it is
-    imported when the first object of the kind is written, so that a server starts fast."""
+    """The behaviour of a stored kind: the one that the resource brings, or what
+    `fairlead.kinds.<group>.BEHAVIOURS` names. That is imported when the first object of the kind
+    is written, so that a server starts fast."""
+    if resource.make_behaviour is not None:
+        return resource.make_behaviour(resource)
     package = f"{__package__}.{resource.group_version.short}"
     known: dict[str, str] = import_module(package).BEHAVIOURS if find_spec(package) else {}
     where = known.get(resource.key)

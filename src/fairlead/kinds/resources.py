@@ -15,16 +15,20 @@ spec), `select=` (field selectors), `templated`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from fairlead.dialect import Dialect
 from fairlead.errors import ResourceRef
 from fairlead.schema.builtin import BuiltinTypes
-from fairlead.schema.model import Struct
+from fairlead.schema.model import Struct, TypeProvider
 from fairlead.schema.remembering import ContentMemory
+
+if TYPE_CHECKING:
+    from fairlead.kinds.behaviour import Behaviour
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 SUBRESOURCE_VERBS = ("get", "patch", "update")
@@ -49,19 +53,23 @@ class GroupVersion:
 
 
 class Resource:
-    """A resource or subresource in one served version."""
+    """A resource or subresource in one served version. One that does not come from the table
+    brings its types, and its behaviour where that is not the generic one."""
 
     def __init__(
         self,
-        types: BuiltinTypes,
+        dialect: Dialect,
+        types: TypeProvider,
         group_version: GroupVersion,
         name: str,
         kind: str,
         marks: dict[str, str],
         parent: Resource | None,
+        behaviour: Callable[[Resource], Behaviour] | None = None,
     ) -> None:
         self._types = types
-        self.dialect = types.dialect
+        self.dialect = dialect
+        self.make_behaviour = behaviour
         self.group_version = group_version
         self.name = name
         self.key = f"{group_version.table_name}/{name}"  # how our tables name it: core/v1/pods
@@ -196,14 +204,32 @@ class Resources:
         name, kind, *rest = words
         rest = [self.dialect.group_name(mark) for mark in rest]
         marks = {word: value for word, _, value in (mark.partition("=") for mark in rest)}
-        top, slash, subresource = name.partition("/")
+        top, slash, _ = name.partition("/")
         parent = group_version.resources[top] if slash else None
-        made = Resource(self.types, group_version, name, kind, marks, parent)
-        self._by_key[made.key] = made
-        if parent is not None:
-            parent.subresources[subresource] = made
-        else:
-            group_version.resources[name] = made
+        self.add(Resource(self.dialect, self.types, group_version, name, kind, marks, parent))
+
+    def add(self, resource: Resource) -> None:
+        """Serve a resource from now on, also in a group or version that is new. A subresource
+        follows its parent."""
+        found = resource.group_version
+        self._by_key[resource.key] = resource
+        if resource.parent is not None:
+            resource.parent.subresources[resource.subresource] = resource
+            return
+        self.groups.setdefault(found.group, {}).setdefault(found.version, found)
+        self._api_versions[found.table_name] = found.api_version
+        found.resources[resource.name] = resource
+
+    def remove(self, resource: Resource) -> None:
+        """Serve a resource no longer, nor its version and group if they have no other. Our own
+        parts may still find it by its key as long as it is stored."""
+        found = resource.group_version
+        del found.resources[resource.name]
+        if not found.resources:
+            versions = self.groups[found.group]
+            del versions[found.version]
+            if not versions:
+                del self.groups[found.group]
 
     def group_versions(self) -> Iterator[GroupVersion]:
         for versions in self.groups.values():

@@ -21,11 +21,13 @@ def apply_runtime_config(resources: Resources, settings: Iterable[str]) -> None:
     single: dict[str, set[str]] = {}
     for key, value in sorted(pairs, key=lambda pair: rank.get(pair[0], 2 + pair[0].count("/"))):
         _set(resources, enabled, single, key, value)
-    for versions in resources.groups.values():
-        for found in list(versions.values()):
-            _restrict(versions, found, enabled[found.api_version], single)
-    for group in [name for name, versions in resources.groups.items() if not versions]:
-        del resources.groups[group]
+    for found in list(resources.group_versions()):
+        wanted = single.get(found.api_version)
+        if wanted is None:
+            wanted = _served(found, enabled)
+        for resource in list(found.resources.values()):
+            if resource.name not in wanted:
+                resources.remove(resource)
 
 
 def _pair(text: str) -> tuple[str, bool]:
@@ -76,18 +78,3 @@ def _served(found: GroupVersion, enabled: dict[str, bool]) -> set[str]:
 
 def _stage(version: str) -> str:
     return next((stage for stage in ("alpha", "beta") if stage in version), "")
-
-
-def _restrict(
-    versions: dict[str, GroupVersion],
-    found: GroupVersion,
-    enabled: bool,
-    single: dict[str, set[str]],
-) -> None:
-    chosen = single.get(found.api_version)
-    if chosen is None:
-        chosen = set(found.resources) if enabled else set()
-    for name in [name for name in found.resources if name not in chosen]:
-        del found.resources[name]
-    if not found.resources:
-        del versions[found.version]

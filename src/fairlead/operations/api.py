@@ -63,6 +63,16 @@ class Api:
             self._collections[resource.key] = found
         return found
 
+    def withdraw(self, resource: Resource) -> None:
+        """Stop serving a resource: its watches end, and what was worked out for it is forgotten.
+        Its objects stay where they are kept."""
+        for watcher in list(self.collection(resource).watchers()):
+            watcher.close()
+        self.resources.remove(resource)
+        for one in (resource, *resource.subresources.values()):
+            for known in (self._collections, self._behaviours, self.versions):
+                known.pop(one.key, None)
+
     def behaviour(self, resource: Resource) -> Behaviour:
         """The behaviour of the kind in its stored version."""
         main = resource.main

@@ -115,9 +115,6 @@ def track_update(
         return []
 
 
-_made_fields: dict[int, tuple[Struct, ContentMemory[FieldSet]]] = {}
-
-
 def _of_new(
     struct: Struct, new: Object, manager: str, api_version: str, now: str, ignored: FieldSet
 ) -> list[Entry]:
@@ -125,7 +122,9 @@ def _of_new(
     the same for all objects of one template and is remembered."""
     empty = zero_object(struct)
     rest = {name: item for name, item in new.items() if name != "metadata"}
-    memory = _made_fields.setdefault(id(struct), (struct, ContentMemory()))[1]
+    memory: ContentMemory[FieldSet] | None = struct.walkers.get("fields of new objects")
+    if memory is None:
+        memory = struct.walkers["fields of new objects"] = ContentMemory()
     key = memory.key(rest)
     fields = memory.get(key)
     if fields is None:

@@ -264,15 +264,12 @@ def _decode_for(node: Type) -> Decode:
             return decoder(node)
 
 
-_compiled: dict[int, tuple[Struct, Decode]] = {}
-
-
 def decoder(struct: Struct) -> Decode:
     """The compiled decoder of a struct; made once."""
-    found = _compiled.get(id(struct))
+    found: Decode | None = struct.walkers.get("decode")
     if found is None:
-        found = _compiled[id(struct)] = (struct, _compile(struct))
-    return found[1]
+        found = struct.walkers["decode"] = _compile(struct)
+    return found
 
 
 # What the decoder needs of a field: the class whose values may be kept as they are (None if every

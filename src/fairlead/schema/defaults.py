@@ -10,8 +10,6 @@ from fairlead.schema.model import ListOf, MapOf, Presence, Struct, Type, structs
 
 Fill = Callable[[Any], None]
 
-_compiled: dict[int, tuple[Struct, Fill | None]] = {}
-
 
 def fill_defaults(struct: Struct, value: dict[str, Any]) -> None:
     """Set every unset field of `value` whose default is declared."""
@@ -22,10 +20,11 @@ def fill_defaults(struct: Struct, value: dict[str, Any]) -> None:
 
 def filler(struct: Struct) -> Fill | None:
     """The compiled filler of a struct, or None when nothing below it has a default."""
-    found = _compiled.get(id(struct))
-    if found is None:
-        found = _compiled[id(struct)] = (struct, _compile(struct) if _any(struct) else None)
-    return found[1]
+    walkers = struct.walkers
+    if "defaults" not in walkers:
+        walkers["defaults"] = _compile(struct) if _any(struct) else None
+    found: Fill | None = walkers["defaults"]
+    return found
 
 
 def _any(root: Struct) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
 
 class Presence(Enum):
@@ -47,7 +47,11 @@ class MapOf:
 
 @dataclass(eq=False, slots=True)
 class Struct:
-    """A type with named fields. Compared by identity: one object a type."""
+    """A type with named fields. Compared by identity: one object a type.
+
+    `walkers` is where those who walk over types keep what they made for this one, each under its
+    own name, so that it goes when the type does.
+    """
 
     name: str
     group_version: str = ""
@@ -56,6 +60,7 @@ class Struct:
     is_kind: bool = False
     embedded: dict[str, Embedded] = field(default_factory=dict)
     preserve_unknown: bool = False
+    walkers: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         return f"Struct({self.group_version}.{self.name})"
@@ -92,6 +97,15 @@ class Embedded:
 
 
 Type = Scalar | ListOf | MapOf | Struct
+
+
+class TypeProvider(Protocol):
+    """Where resources have their types from: the tables, or schemas that came while serving.
+    Names are ours: `core/v1.Pod`."""
+
+    def struct(self, name: str) -> Struct: ...
+
+    def group_version(self, name: str) -> Mapping[str, Struct]: ...
 
 
 def at(struct: Struct, path: str) -> Field:

@@ -222,14 +222,11 @@ class _Codec:
         self.parts = {part.number: part.struct for part in struct.embedded.values()}
 
 
-_codecs: dict[int, tuple[Struct, _Codec]] = {}
-
-
 def _codec(struct: Struct) -> _Codec:
-    found = _codecs.get(id(struct))
+    found: _Codec | None = struct.walkers.get("protobuf")
     if found is None:
-        found = _codecs[id(struct)] = (struct, _Codec(struct))
-    return found[1]
+        found = struct.walkers["protobuf"] = _Codec(struct)
+    return found
 
 
 def writer(struct: Struct) -> Write:
