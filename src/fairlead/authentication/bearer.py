@@ -10,7 +10,8 @@ from time import time
 from typing import Protocol
 
 from fairlead.authentication.chain import Credentials, Rejected
-from fairlead.authentication.user import User
+from fairlead.authentication.user import User, user_bytes
+from fairlead.bounded import Bounded, hashed
 
 Audiences = tuple[str, ...]
 # An object that a token stands or falls with: our name for its resource, and its storage key.
@@ -21,6 +22,8 @@ _SPACE_WARNING = (
     "the provided Authorization header contains extra space before the bearer token, and is ignored"
 )
 _MOST_CACHED = 10_000
+_MOST_BYTES = 16 * 1024 * 1024
+_LONGEST_GRANT = 16 * 1024  # bytes of a user with all groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,52 +65,51 @@ def common(listed: Iterable[str], known: Audiences) -> Audiences:
     return tuple(audience for audience in listed if audience in known)
 
 
-class TokenCache:
-    """Header value to grant. Objects that grants are anchored in call `forget` when they change,
-    so a revoked token stops working with the commit that revokes it."""
+class TokenCache(Bounded[bytes, Grant]):
+    """Header value, hashed, to grant. Objects that grants are anchored in call `forget` when they
+    change, so a revoked token stops working with the commit that revokes it."""
 
     def __init__(self) -> None:
-        self._grants: dict[str, Grant] = {}
-        self._anchored: dict[Anchor, set[str]] = {}
+        super().__init__(_MOST_CACHED, _MOST_BYTES, _LONGEST_GRANT)
+        self._anchored: dict[Anchor, set[bytes]] = {}
 
-    def __len__(self) -> int:
-        return len(self._grants)
-
-    def get(self, header: str) -> User | None:
-        grant = self._grants.get(header)
+    def user(self, header: str) -> User | None:
+        key = hashed(header)
+        grant = self.get(key)
         if grant is None:
             return None
         if time() < grant.until:
             return grant.user
-        self._drop(header)
+        self.drop(key)
         return None
 
     def add(self, header: str, grant: Grant) -> None:
         if time() >= grant.until:
             return
-        if len(self._grants) >= _MOST_CACHED:
-            self._drop(next(iter(self._grants)))
-        self._grants[header] = grant
-        for anchor in grant.anchors:
-            self._anchored.setdefault(anchor, set()).add(header)
+        key = hashed(header)
+        self.keep(key, grant, user_bytes(grant.user))
+        if key in self:
+            for anchor in grant.anchors:
+                self._anchored.setdefault(anchor, set()).add(key)
 
     def forget(self, anchor: Anchor) -> None:
         """Ask again for every token that is anchored in an object."""
-        for header in tuple(self._anchored.get(anchor, ())):
-            self._drop(header)
+        for key in tuple(self._anchored.get(anchor, ())):
+            self.drop(key)
 
     def clear(self) -> None:
-        self._grants.clear()
+        super().clear()
         self._anchored.clear()
 
-    def _drop(self, header: str) -> None:
-        grant = self._grants.pop(header, None)
+    def drop(self, key: bytes) -> Grant | None:
+        grant = super().drop(key)
         for anchor in grant.anchors if grant is not None else ():
-            headers = self._anchored.get(anchor)
-            if headers is not None:
-                headers.discard(header)
-                if not headers:
+            keys = self._anchored.get(anchor)
+            if keys is not None:
+                keys.discard(key)
+                if not keys:
                     del self._anchored[anchor]
+        return grant
 
 
 class BearerTokens:
@@ -122,7 +124,7 @@ class BearerTokens:
         header = request.header(b"authorization")
         if not header:
             return None
-        known = self.cache.get(header)
+        known = self.cache.user(header)
         if known is not None:
             return known
         token, spaced = bearer_token(header)

@@ -24,6 +24,12 @@ class User:
 ANONYMOUS = User(ANONYMOUS_NAME, "", (UNAUTHENTICATED,))
 
 
+def user_bytes(user: User) -> int:
+    """How much a user weighs in a cache."""
+    extra = (len(key) + sum(map(len, values)) for key, values in user.extra.items())
+    return len(user.name) + len(user.uid) + sum(map(len, user.groups)) + sum(extra)
+
+
 def with_authenticated_group(user: User) -> User:
     """The user as a member of the group that every authenticated user belongs to."""
     if AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:

@@ -9,12 +9,15 @@ from typing import Any, Protocol
 
 from fairlead.authentication.bearer import Audiences, Grant, common
 from fairlead.authentication.chain import Rejected
-from fairlead.authentication.user import User, with_authenticated_group
+from fairlead.authentication.user import User, user_bytes, with_authenticated_group
+from fairlead.bounded import Bounded, hashed
 from fairlead.webhooks.client import PostError
 
 _TIMEOUT = 10.0  # seconds of one call
 _LONGEST = 30.0  # seconds of a call with all its repetitions
 _MOST_KEPT = 10_000
+_MOST_BYTES = 16 * 1024 * 1024
+_LONGEST_VERDICT = 4096  # bytes of the audiences and of the user
 
 
 class Poster(Protocol):
@@ -31,6 +34,9 @@ class _Verdict:
     until: float
 
 
+_Key = tuple[bytes, Audiences]  # the token hashed, and who it should be for
+
+
 class TokenWebhook:
     """Asks with a TokenReview and remembers what was said. An answer with an error text is not
     remembered, nor is a call that failed."""
@@ -42,21 +48,26 @@ class TokenWebhook:
         self._api_version = api_version
         self._own_audiences = own_audiences
         self._keep = keep
-        self._verdicts: dict[tuple[str, Audiences], _Verdict] = {}
-        self._asking: dict[tuple[str, Audiences], asyncio.Task[Grant | None]] = {}
+        self._verdicts: Bounded[_Key, _Verdict] = Bounded(
+            _MOST_KEPT, _MOST_BYTES, _LONGEST_VERDICT
+        )
+        self._asking: dict[_Key, asyncio.Task[Grant | None]] = {}
 
     async def check(self, token: str, wanted: Audiences) -> Grant | None:
-        known = self._verdicts.get((token, wanted))
-        if known is not None and time() < known.until:
-            return known.grant
-        asking = self._asking.get((token, wanted))
+        key = (hashed(token), wanted)
+        known = self._verdicts.get(key)
+        if known is not None:
+            if time() < known.until:
+                return known.grant
+            self._verdicts.drop(key)
+        asking = self._asking.get(key)
         if asking is None:
-            asking = asyncio.create_task(self._reviewed(token, wanted))
-            self._asking[token, wanted] = asking
-            asking.add_done_callback(lambda _: self._asking.pop((token, wanted), None))
+            asking = asyncio.create_task(self._reviewed(key, token, wanted))
+            self._asking[key] = asking
+            asking.add_done_callback(lambda _: self._asking.pop(key, None))
         return await asyncio.shield(asking)
 
-    async def _reviewed(self, token: str, wanted: Audiences) -> Grant | None:
+    async def _reviewed(self, key: _Key, token: str, wanted: Audiences) -> Grant | None:
         status = await self._ask(token, wanted)
         grant = self._grant(status, wanted)
         error = status.get("error")
@@ -64,13 +75,10 @@ class TokenWebhook:
             shown = _without(token, error)
             raise Rejected(shown, message=shown)
         if self._keep > 0:
-            self._remember((token, wanted), grant)
+            verdict = _Verdict(grant, time() + self._keep)
+            length = sum(map(len, wanted)) + (user_bytes(grant.user) if grant else 0)
+            self._verdicts.keep(key, verdict, length)
         return grant
-
-    def _remember(self, key: tuple[str, Audiences], grant: Grant | None) -> None:
-        if len(self._verdicts) >= _MOST_KEPT:
-            del self._verdicts[next(iter(self._verdicts))]
-        self._verdicts[key] = _Verdict(grant, time() + self._keep)
 
     async def _ask(self, token: str, wanted: Audiences) -> dict[str, Any]:
         spec: dict[str, Any] = {"token": token.encode("latin-1").decode(errors="replace")}

@@ -8,8 +8,12 @@ from typing import Any, Protocol
 from fairlead.authentication.user import MASTERS, User
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.decision import ALLOWED, Decision, UserRules
+from fairlead.bounded import Bounded
 
 _MOST_KEPT = 50_000
+_MOST_BYTES = 32 * 1024 * 1024
+_LONGEST_QUESTION = 512  # bytes of what is asked
+_LONGEST_KEY = 2048  # bytes of that and of who asks, with all groups
 
 
 class Epoch:
@@ -50,7 +54,9 @@ class Authorizer:
     def __init__(self, modes: Sequence[Mode], epoch: Epoch | None = None) -> None:
         self._modes = tuple(modes)
         self._epoch = epoch or Epoch()
-        self._kept: dict[tuple[Any, ...], Decision] = {}
+        self._kept: Bounded[tuple[Any, ...], Decision] = Bounded(
+            _MOST_KEPT, _MOST_BYTES, _LONGEST_KEY
+        )
         self._kept_at = self._epoch.count
 
     def decide_cached(self, attributes: Attributes) -> Decision | None:
@@ -98,10 +104,12 @@ class Authorizer:
         return Decision(reason="\n".join(reasons), errors=tuple(errors), lasting=lasting)
 
     def _keep(self, attributes: Attributes, decision: Decision) -> None:
-        if len(self._kept) >= _MOST_KEPT:
-            self._forget()
+        asked = sum(map(len, attributes[1:9]))
+        if asked > _LONGEST_QUESTION:
+            return
         user = attributes.user
-        self._kept[(user.name, user.groups, attributes[1:])] = decision
+        length = asked + len(user.name) + sum(map(len, user.groups))
+        self._kept.keep((user.name, user.groups, attributes[1:]), decision, length)
 
     def _forget(self) -> None:
         self._kept.clear()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Protocol
 
 from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
+from fairlead.bounded import remembered
 from fairlead.schema.names import path_segment
 from fairlead.storage.selection import Selection, SelectorError, parse_fields
 
@@ -46,7 +46,7 @@ def attributes_of(user: User, target: Target, field_selector: str) -> Attributes
     )
 
 
-@lru_cache(maxsize=1024)
+@remembered(longest=512)
 def _selected_name(field_selector: str) -> str:
     """The one name that a field selector asks for, or nothing."""
     try:

@@ -11,6 +11,7 @@ import orjson
 from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.decision import Decision, UserRules
+from fairlead.bounded import Bounded
 from fairlead.dialect import Dialect
 from fairlead.webhooks.client import PostError
 
@@ -19,6 +20,8 @@ logger = logging.getLogger("fairlead")
 VERSIONS = ("v1", "v1beta1")
 _TIMEOUT = 30.0
 _MOST_KEPT = 8192
+_MOST_BYTES = 16 * 1024 * 1024
+_LONGEST_KEY = 4096  # bytes of the question, who asks included, and of the reason
 _LONGEST_KEPT_QUESTION = 10_000  # characters that the client of the request chooses
 _ERROR_BOTH = "webhook subject access review returned both allow and deny response"
 
@@ -47,7 +50,9 @@ class Webhook:
         self._api_version = f"{dialect.group_name('authorization.@')}/{version}"
         self._authorized_ttl = authorized_ttl
         self._unauthorized_ttl = unauthorized_ttl
-        self._kept: dict[bytes, tuple[float, Decision]] = {}
+        self._kept: Bounded[bytes, tuple[float, Decision]] = Bounded(
+            _MOST_KEPT, _MOST_BYTES, _LONGEST_KEY
+        )
 
     async def authorize(self, attributes: Attributes) -> Decision:
         spec = self._spec(attributes)
@@ -79,17 +84,7 @@ class Webhook:
         ttl = self._authorized_ttl if decision.allowed else self._unauthorized_ttl
         if ttl <= 0:
             return
-        if len(self._kept) >= _MOST_KEPT:
-            self._drop_oldest()
-        self._kept[key] = (monotonic() + ttl, decision)
-
-    def _drop_oldest(self) -> None:
-        """Make room: what has run out, or else the half that was kept first."""
-        now = monotonic()
-        alive = {key: kept for key, kept in self._kept.items() if kept[0] > now}
-        if len(alive) >= _MOST_KEPT:
-            alive = dict(list(alive.items())[_MOST_KEPT // 2 :])
-        self._kept = alive
+        self._kept.keep(key, (monotonic() + ttl, decision), len(key) + len(decision.reason))
 
     def _spec(self, attributes: Attributes) -> dict[str, Any]:
         spec: dict[str, Any] = {}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
+from fairlead.bounded import Bounded
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError, not_acceptable
 
@@ -39,10 +39,12 @@ class _Clause:
     quality: float
 
 
-@lru_cache(maxsize=512)
+_MOST_CLAUSES = 64  # of an Accept header; what stands behind them is not looked at
+
+
 def clauses(accept: str) -> tuple[_Clause, ...]:
     found = []
-    for part in accept.split(","):
+    for part in accept.split(",", _MOST_CLAUSES)[:_MOST_CLAUSES]:
         media_type, *rest = (piece.strip() for piece in part.split(";"))
         parameters = {p.partition("=")[0].strip(): p.partition("=")[2].strip() for p in rest}
         try:
@@ -67,8 +69,20 @@ def _no_representation(dialect: Dialect, streams: bool) -> StatusError:
     return StatusError(406, "NotAcceptable", f"406: Not Acceptable\n\n{listed}", details={})
 
 
-@lru_cache(maxsize=1024)
+_LONGEST_ACCEPT = 512
+_known: Bounded[tuple[str, str, str, bool], Representation] = Bounded(longest=_LONGEST_ACCEPT)
+
+
 def _negotiate(dialect: Dialect, accept: str, partial: str, streams: bool) -> Representation:
+    key = (dialect.name, accept, partial, streams)
+    known = _known.get(key)
+    if known is None:
+        known = _choose(dialect, accept, partial, streams)
+        _known.keep(key, known, len(accept))
+    return known
+
+
+def _choose(dialect: Dialect, accept: str, partial: str, streams: bool) -> Representation:
     found = clauses(accept)
     transforms = bool(partial)
     if transforms and not any(c.media_type in ("*/*", *media_types(dialect)) for c in found):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
+from fairlead.bounded import remembered
 from fairlead.dialect import Dialect
 from fairlead.endpoints.negotiation import YAML, media_types
 from fairlead.endpoints.request import Query, Request
@@ -89,7 +89,7 @@ def default_manager(request: Request) -> str:
     return _manager_of(request.user_agent)
 
 
-@lru_cache(maxsize=1024)
+@remembered(longest=512)
 def _manager_of(user_agent: str) -> str:
     """The first part of a user agent, without what cannot be printed."""
     agent = user_agent.partition("/")[0] or "unknown"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
 from fairlead.authentication.user import User
+from fairlead.bounded import remembered
 from fairlead.endpoints.negotiation import PLAIN_JSON, Representation
 from fairlead.endpoints.routing import Target
 from fairlead.errors import StatusError, too_large
@@ -22,7 +22,7 @@ MOST_BODY_BYTES = 3 * 1024 * 1024
 _NO_QUERY: Query = {}
 
 
-@lru_cache(maxsize=2048)
+@remembered(2048, longest=512, per_byte=100)
 def _parse_query(raw: bytes) -> Query:
     query: Query = {}
     for key, value in parse_qsl(raw.decode("latin-1"), keep_blank_values=True):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import Any
 
 import orjson
+
+from fairlead.bounded import remembered
 
 
 def json_type(value: Any) -> str:
@@ -58,7 +59,7 @@ def compact_json(value: Any) -> str:
     return text
 
 
-@lru_cache(maxsize=16_384)
+@remembered(8192)
 def string_json(text: str) -> str:
     """`compact_json` of a string, remembered: names of list items come back all the time."""
     return compact_json(text)

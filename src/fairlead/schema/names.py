@@ -4,7 +4,8 @@ wrong, empty when nothing is."""
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from fairlead.bounded import remembered
 
 _DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
@@ -97,7 +98,7 @@ def path_segment(text: str) -> list[str]:
     return [f"may not contain '{letter}'" for letter in "/%" if letter in text]
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def qualified_name(text: str) -> tuple[str, ...]:
     """A name with an optional DNS prefix: label and annotation keys, finalizers, resources."""
     wrong: list[str] = []

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from decimal import ROUND_UP, Decimal, localcontext
-from functools import lru_cache
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, localcontext
 
-_PATTERN = re.compile(r"^([+-]?)(\d+\.?\d*|\.\d+)(.*)$", re.ASCII)
-_EXPONENT = re.compile(r"^[eE]([+-]?\d+)$", re.ASCII)
+from fairlead.bounded import remembered
+
+# The rest matches whatever is left, so that nothing is ever tried twice.
+_PATTERN = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(.*)", re.ASCII | re.DOTALL)
+_EXPONENT = re.compile(r"[eE]([+-]?\d{1,19})\Z", re.ASCII)
 
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_NAMES = {power: name for name, power in _BINARY.items()}
 _DECIMAL_NAMES = {power: name for name, power in _DECIMAL.items()}
 
+_CONTEXT = Context(prec=60, rounding=ROUND_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _NANO = Decimal("1e-9")
 _LARGEST = Decimal(2**63 - 1)
+_SMALLEST_SIZE, _LARGEST_SIZE = -12, 20  # as powers of ten: rounded to nano, and over the largest
 
 FORMAT_ERROR = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -26,27 +30,34 @@ class QuantityError(ValueError):
     """Text that is not a quantity."""
 
 
-@lru_cache(maxsize=8192)
+@remembered(4096, longest=64)
 def _parse(text: str) -> tuple[Decimal, str]:
     """The value, rounded away from zero to nano, and its format: binary, decimal or exponent."""
     match = _PATTERN.match(text)
     if match is None:
         raise QuantityError(FORMAT_ERROR)
     sign, digits, suffix = match.groups()
-    with localcontext() as context:
-        context.prec = 60
-        number = Decimal(sign + digits)
+    with localcontext(_CONTEXT):
+        number = +Decimal(sign + digits)
         if suffix in _BINARY:
             value, kind = number * 1024 ** _BINARY[suffix], "binary"
         elif suffix in _DECIMAL:
             value, kind = number.scaleb(_DECIMAL[suffix]), "decimal"
         elif exponent := _EXPONENT.match(suffix):
-            value, kind = number.scaleb(int(exponent[1])), "exponent"
+            value, kind = _scaled(number, int(exponent[1])), "exponent"
         else:
             raise QuantityError(FORMAT_ERROR)
         if abs(value) > _LARGEST:
             return _LARGEST.copy_sign(value), kind
-        return value.quantize(_NANO, rounding=ROUND_UP), kind
+        return value.quantize(_NANO), kind
+
+
+def _scaled(number: Decimal, power: int) -> Decimal:
+    """A number times a power of ten; one that is out of all bounds stands right beyond them."""
+    if not number:
+        return number
+    size = min(max(number.adjusted() + power, _SMALLEST_SIZE), _LARGEST_SIZE)
+    return number.scaleb(size - number.adjusted())
 
 
 def quantity(text: str) -> Decimal:
@@ -54,7 +65,7 @@ def quantity(text: str) -> Decimal:
     return _parse(text)[0]
 
 
-@lru_cache(maxsize=8192)
+@remembered(4096, longest=64)
 def canonical(text: str) -> str:
     """The one way to print a quantity: no fraction, the largest suffix that fits."""
     value, kind = _parse(text.strip())

@@ -6,33 +6,29 @@ follows from the content alone is worked out once for all of them.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any, Generic, TypeVar
 
 import orjson
 
+from fairlead.bounded import Bounded
+
 T = TypeVar("T")
 
 MOST_KEPT = 512
-MOST_BYTES = 32 * 1024
+LONGEST = 32 * 1024
+MOST_BYTES = 8 * 1024 * 1024
 
 
 class ContentMemory(Generic[T]):
     """Values by content, the newest few. What is kept must never be changed."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[bytes, T] = OrderedDict()
+        self._kept: Bounded[bytes, T] = Bounded(MOST_KEPT, MOST_BYTES, LONGEST)
+        self.get = self._kept.get
 
     @staticmethod
     def key(content: Any) -> bytes:
         return orjson.dumps(content)
 
-    def get(self, key: bytes) -> T | None:
-        return self._kept.get(key)
-
     def keep(self, key: bytes, value: T) -> None:
-        if len(key) > MOST_BYTES:
-            return
-        self._kept[key] = value
-        if len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+        self._kept.keep(key, value, len(key))

@@ -6,9 +6,10 @@ import re
 from datetime import UTC, datetime
 from time import time
 
-_CANONICAL = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", re.ASCII)
-_RFC3339 = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$", re.ASCII)
-_MICRO = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)$", re.ASCII)
+_SECONDS = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+_CANONICAL = re.compile(_SECONDS + r"Z\Z", re.ASCII)
+_RFC3339 = re.compile(_SECONDS + r"(\.\d+)?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
+_MICRO = re.compile(_SECONDS + r"\.\d{6}(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 
@@ -22,16 +23,17 @@ def parse_time(text: str) -> datetime:
         raise TimeError(f'parsing time "{text}" as "{_LAYOUT}": cannot parse "{text}" as "2006"')
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise TimeError(f'parsing time "{text}": out of range') from None
 
 
 def format_time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    """A moment in UTC; years below 1000 have four digits too."""
+    return moment.isoformat(timespec="seconds")[:19] + "Z"
 
 
 def format_micro_time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def canonical_time(text: str) -> str:

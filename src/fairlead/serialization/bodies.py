@@ -9,10 +9,14 @@ from typing import Any
 import orjson
 
 from fairlead.schema.decode import Number
-from fairlead.serialization.duplicates import TooDeep, duplicate_fields
+from fairlead.serialization.duplicates import duplicate_fields
 from fairlead.serialization.json_syntax import describe_json_error
+from fairlead.serialization.limits import TooDeep
 
 _SHOWN = 30
+_MOST_DIGITS = 20  # of a number of 64 bits, with its sign
+_NO_NUMBER = "json: cannot unmarshal number into Go value of type float64"
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -29,13 +33,23 @@ def parse_json(raw: bytes) -> Any:
 
 def _parse_json_slowly(raw: bytes) -> Any:
     """Read what the fast parser refuses but the format allows: bad UTF-8 and lone surrogates, each
-    replaced by U+FFFD."""
+    replaced by U+FFFD. Say what is wrong with anything else."""
+    if _is_text(raw) and not _SURROGATE_ESCAPE.search(raw):
+        raise BodyError(describe_json_error(raw) or _NO_NUMBER)
     try:
-        value = json.loads(raw.decode("utf-8", "replace"))
+        value = json.loads(raw.decode("utf-8", "replace"), parse_int=_any_int)
         text = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
         return orjson.loads(text)
     except (ValueError, RecursionError):
-        raise BodyError(describe_json_error(raw)) from None
+        raise BodyError(describe_json_error(raw) or _NO_NUMBER) from None
+
+
+def _is_text(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def parse_json_exactly(raw: bytes) -> Any:
@@ -44,8 +58,12 @@ def parse_json_exactly(raw: bytes) -> Any:
 
 
 def _exact_int(text: str) -> int | Number:
-    value = int(text)
-    return value if -(2**63) <= value < 2**63 else Number(text)
+    value = _any_int(text)
+    return value if -(2**63) <= value < 2**63 and isinstance(value, int) else Number(text)
+
+
+def _any_int(text: str) -> int | float:
+    return int(text) if len(text) <= _MOST_DIGITS else float(text)
 
 
 def parse_yaml(raw: bytes) -> tuple[Any, list[str]]:

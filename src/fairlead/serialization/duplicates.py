@@ -3,56 +3,68 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
-import orjson
+from fairlead.serialization.limits import bounded_json
 
-
-class TooDeep(ValueError):
-    """A document nested deeper than it could ever be written."""
+MOST_FOUND = 100  # more than that are not told
+_LONGEST_PATH = 1024
+_COLON_ESCAPE = b"\\u003"
 
 
 def duplicate_fields(raw: bytes, parsed: Any) -> list[str]:
-    """The paths of repeated keys in the order of the document.
+    """The paths of repeated keys in the order of the document; raises TooDeep.
 
-    The common case costs one encoding and two counts: every key of the parsed value is written as
-    `"key":` exactly once, and a key that was merged away is missing there. Texts that contain the
-    same characters count alike on both sides; whatever else differs is read again, slowly.
+    The common case costs one encoding and two counts: every key has a colon, one that was merged
+    away is missing in the parsed value, and colons in texts count alike on both sides unless the
+    document escapes them.
     """
-    try:
-        encoded = orjson.dumps(parsed)
-    except orjson.JSONEncodeError:
-        raise TooDeep("exceeded max depth") from None
-    if raw.count(b'":') == encoded.count(b'":'):
+    encoded = bounded_json(parsed)
+    if raw.count(b":") == encoded.count(b":") and _COLON_ESCAPE not in raw:
         return []
     try:
-        return _found(json.loads(raw, object_pairs_hook=_Pairs))
+        text = raw.decode("utf-8", "replace")
+        value = json.loads(text, object_pairs_hook=_Pairs, parse_int=float)
     except (ValueError, RecursionError):
         return []
+    return [path for path, _ in zip(_repeated(value), range(MOST_FOUND), strict=False)]
 
 
-class _Pairs(dict[str, Any]):
-    """An object that remembers the repeated keys in and below it."""
-
-    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        for key, value in pairs:
-            if key in self:
-                self.found.append(key)
-            self.found += (_joined(key, path) for path in _found(value))
-            self[key] = value
+class _Pairs(list[tuple[str, Any]]):
+    """An object as it was written, with keys that repeat."""
 
 
-def _found(value: Any) -> list[str]:
+def _repeated(value: Any) -> Iterator[str]:
+    """Walk the document in its order, with the path to the present place at hand."""
+    path: list[str] = []
+    open_: list[Iterator[tuple[str, Any, bool]]] = [_members(value)]
+    while open_:
+        for step, item, again in open_[-1]:
+            if again:
+                yield _joined(path, step)
+            if isinstance(item, list) and item:
+                path.append(step)
+                open_.append(_members(item))
+                break
+        else:
+            open_.pop()
+            if path:
+                path.pop()
+
+
+def _members(value: Any) -> Iterator[tuple[str, Any, bool]]:
+    """The steps from a value to those in it, and whether a step was taken before."""
     if isinstance(value, _Pairs):
-        return value.found
-    if isinstance(value, list):
-        return [
-            _joined(f"[{index}]", path) for index, item in enumerate(value) for path in _found(item)
-        ]
-    return []
+        seen: set[str] = set()
+        for key, item in value:
+            yield key, item, key in seen
+            seen.add(key)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield f"[{index}]", item, False
 
 
-def _joined(step: str, rest: str) -> str:
-    return step + rest if rest.startswith("[") else f"{step}.{rest}"
+def _joined(path: list[str], last: str) -> str:
+    steps = (step if step.startswith("[") else f".{step}" for step in (*path, last))
+    return "".join(steps).removeprefix(".")[:_LONGEST_PATH]

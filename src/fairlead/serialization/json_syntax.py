@@ -1,35 +1,61 @@
-"""Says what is wrong with a text that is not JSON, in the words clients of this API know."""
+"""Says what is wrong with a text that is not JSON, in the words clients of this API know.
+
+A parser in C finds the place, so that a long text costs little; what
+stands there is looked at here.
+"""
 
 from __future__ import annotations
 
-MOST_DEPTH = 250
+import json
+import re
+from typing import NoReturn
+
+ENDED = "unexpected end of JSON input"
+TOO_DEEP = "exceeded max depth"
 
 _WHITE = " \t\r\n"
-_HEX = "0123456789abcdefABCDEF"
+_DIGIT = frozenset("0123456789abcdefABCDEF")
+_RAISED = re.compile("[eE]")
+_PARTED = re.compile("[.eE]")
 _LITERALS = ("true", "false", "null")
-_ESCAPES = '"\\/bfnrtu'
-
-
-class _Wrong(Exception):
-    pass
 
 
 def describe_json_error(raw: bytes) -> str:
+    """What is wrong; nothing if all is well-formed."""
     text = raw.decode("utf-8", "replace")
+    found = _failure(text)
+    return found if isinstance(found, str) else _described(text, found)
+
+
+def _failure(text: str) -> json.JSONDecodeError | str:
+    """Where a parser gives up, or what is wrong if that has no place."""
+    if text.startswith("\ufeff"):
+        return _unexpected(text, 0, "looking for beginning of value")
     try:
-        end = _value(text, _skip(text, 0), 0)
-        rest = _skip(text, end)
-        if rest < len(text):
-            _fail(text, rest, "after top-level value")
-    except _Wrong as wrong:
-        return str(wrong)
-    return "unexpected end of JSON input"
+        json.loads(text, parse_constant=_refuse, parse_int=float)
+    except json.JSONDecodeError as error:
+        return error
+    except _Constant as constant:
+        return str(constant)
+    except RecursionError:
+        return TOO_DEEP
+    return ""
 
 
-def _fail(text: str, at: int, context: str) -> None:
+class _Constant(Exception):
+    """A number that JSON does not know."""
+
+
+def _refuse(name: str) -> NoReturn:
+    if name[0] == "-":
+        raise _Constant("invalid character 'I' in numeric literal")
+    raise _Constant(f"invalid character '{name[0]}' looking for beginning of value")
+
+
+def _unexpected(text: str, at: int, context: str) -> str:
     if at >= len(text):
-        raise _Wrong("unexpected end of JSON input")
-    raise _Wrong(f"invalid character {_quoted(text[at])} {context}")
+        return ENDED
+    return f"invalid character {_quoted(text[at])} {context}"
 
 
 def _quoted(character: str) -> str:
@@ -41,113 +67,80 @@ def _quoted(character: str) -> str:
 
 
 def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in _WHITE:
+    while text[at : at + 1] and text[at] in _WHITE:
         at += 1
     return at
 
 
-def _value(text: str, at: int, depth: int) -> int:
-    if depth > MOST_DEPTH:
-        raise _Wrong("exceeded max depth")
+_KEY = "looking for beginning of object key string"
+
+
+def _described(text: str, error: json.JSONDecodeError) -> str:
+    at, what = error.pos, error.msg
+    if what.startswith("Illegal trailing comma"):  # releases that point at the comma
+        at = _skip(text, at + 1)
+        what = "Expecting value" if what.endswith("array") else "Expecting property name"
+    if what == "Expecting value":
+        return _no_value(text, at)
+    if what.startswith("Expecting property name"):
+        return _unexpected(text, at, _KEY)
+    if what == "Expecting ':' delimiter":
+        return _unexpected(text, at, "after object key")
+    if what == "Invalid control character at":
+        return _unexpected(text, at, "in string literal")
+    if what.startswith("Invalid \\escape"):
+        return _unexpected(text, at + 1, "in string escape code")
+    if what.startswith("Invalid \\u"):
+        return _no_hexadecimal(text, text.index("u", at))
+    if what in ("Extra data", "Expecting ',' delimiter"):
+        return _no_end(text, at, what == "Extra data")
+    return ENDED
+
+
+def _no_value(text: str, at: int) -> str:
     start = text[at : at + 1]
-    if start == "{":
-        return _object(text, at + 1, depth)
-    if start == "[":
-        return _array(text, at + 1, depth)
-    if start == '"':
-        return _string(text, at + 1)
-    if start and start in "-0123456789":
-        return _number(text, at)
-    return _literal(text, at)
-
-
-def _literal(text: str, at: int) -> int:
     for word in _LITERALS:
-        if text[at : at + 1] == word[0]:
+        if start == word[0]:
             for offset, letter in enumerate(word):
                 if text[at + offset : at + offset + 1] != letter:
-                    _fail(text, at + offset, f"in literal {word} (expecting '{letter}')")
-            return at + len(word)
-    _fail(text, at, "looking for beginning of value")
-    return at
+                    context = f"in literal {word} (expecting '{letter}')"
+                    return _unexpected(text, at + offset, context)
+    if start == "-":
+        return _unexpected(text, at + 1, "in numeric literal")
+    return _unexpected(text, at, "looking for beginning of value")
 
 
-def _number(text: str, at: int) -> int:
-    at += text[at] == "-"
-    if text[at : at + 1] == "0":
-        at += 1
-    else:
-        at = _digits(text, at, "in numeric literal")
-    if text[at : at + 1] == ".":
-        at = _digits(text, at + 1, "after decimal point in numeric literal")
-    if text[at : at + 1] and text[at] in "eE":
-        at += 1
-        at += text[at : at + 1] in ("+", "-")
-        at = _digits(text, at, "in exponent of numeric literal")
-    return at
+def _no_hexadecimal(text: str, at: int) -> str:
+    """The first of the four digits behind a `u` that is none."""
+    places = range(at + 1, at + 5)
+    place = next((place for place in places if text[place : place + 1] not in _DIGIT), len(text))
+    return _unexpected(text, place, "in \\u hexadecimal character escape")
 
 
-def _digits(text: str, at: int, context: str) -> int:
-    """Past at least one digit."""
+def _no_end(text: str, at: int, top: bool) -> str:
+    """Something stands behind a value that should not; it may be part of an unfinished number."""
+    if at >= len(text):
+        return ENDED
+    number = _number_before(text, at)
+    if number and text[at] == "." and not _PARTED.search(number):
+        return _unexpected(text, at + 1, "after decimal point in numeric literal")
+    if number and text[at] in "eE" and not _RAISED.search(number):
+        sign = text[at + 1 : at + 2] in ("+", "-")
+        return _unexpected(text, at + 1 + sign, "in exponent of numeric literal")
+    return _unexpected(text, at, "after top-level value" if top else _container(text, at))
+
+
+def _number_before(text: str, at: int) -> str:
+    """The number that ends right here, or nothing."""
     start = at
-    while text[at : at + 1].isascii() and text[at : at + 1].isdigit():
-        at += 1
-    if at == start:
-        _fail(text, at, context)
-    return at
+    while start and text[start - 1] in "0123456789.eE+-":
+        start -= 1
+    return text[start:at] if text[start:at][-1:].isdigit() else ""
 
 
-def _string(text: str, at: int) -> int:
-    while at < len(text):
-        character = text[at]
-        if character == '"':
-            return at + 1
-        if character == "\\":
-            at += 1
-            if at < len(text) and text[at] not in _ESCAPES:
-                _fail(text, at, "in string escape code")
-            if text[at : at + 1] == "u":
-                at = _hexadecimal(text, at)
-        elif character < " ":
-            _fail(text, at, "in string literal")
-        at += 1
-    raise _Wrong("unexpected end of JSON input")
-
-
-def _hexadecimal(text: str, at: int) -> int:
-    """To the last of the four digits behind a `u`."""
-    for place in range(at + 1, at + 5):
-        if text[place : place + 1] not in _HEX or place >= len(text):
-            _fail(text, place, "in \\u hexadecimal character escape")
-    return at + 4
-
-
-def _object(text: str, at: int, depth: int) -> int:
-    at = _skip(text, at)
-    if text[at : at + 1] == "}":
-        return at + 1
-    while True:
-        if text[at : at + 1] != '"':
-            _fail(text, at, "looking for beginning of object key string")
-        at = _skip(text, _string(text, at + 1))
-        if text[at : at + 1] != ":":
-            _fail(text, at, "after object key")
-        at = _skip(text, _value(text, _skip(text, at + 1), depth + 1))
-        if text[at : at + 1] == "}":
-            return at + 1
-        if text[at : at + 1] != ",":
-            _fail(text, at, "after object key:value pair")
-        at = _skip(text, at + 1)
-
-
-def _array(text: str, at: int, depth: int) -> int:
-    at = _skip(text, at)
-    if text[at : at + 1] == "]":
-        return at + 1
-    while True:
-        at = _skip(text, _value(text, at, depth + 1))
-        if text[at : at + 1] == "]":
-            return at + 1
-        if text[at : at + 1] != ",":
-            _fail(text, at, "after array element")
-        at = _skip(text, at + 1)
+def _container(text: str, at: int) -> str:
+    """Whether the value that ended stands in a list or an object: only a list can end
+    with a `]`."""
+    probe = _failure(text[:at] + "]")
+    in_list = probe == "" or (isinstance(probe, json.JSONDecodeError) and probe.pos > at)
+    return "after array element" if in_list else "after object key:value pair"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
+from fairlead.bounded import remembered
 from fairlead.schema.names import label_value, qualified_name
 from fairlead.storage.entry import Entry
 
@@ -160,12 +160,12 @@ def check_label_value(key: str, value: str) -> str:
     return value
 
 
-@lru_cache(maxsize=1024)
+@remembered(longest=512, per_byte=200)
 def parse_labels(text: str) -> tuple[Requirement, ...]:
     return tuple(_LabelParser(text).parse())
 
 
-@lru_cache(maxsize=1024)
+@remembered(longest=512, per_byte=200)
 def parse_fields(text: str) -> tuple[Requirement, ...]:
     """Field selectors know only equality: `a=b`, `a==b`, `a!=b`, joined by commas."""
     found: list[Requirement] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 import orjson
 
@@ -32,7 +32,7 @@ class Keys:
     app_armor: str
 
 
-@lru_cache(maxsize=4)
+@cache
 def keys(dialect: Dialect) -> Keys:
     return Keys(
         mirror=dialect.label("@/config.mirror"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from fairlead.bounded import remembered
 
 _LABEL = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _DOMAIN = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
@@ -17,7 +18,7 @@ _IMAGE = re.compile(
 _IDENTIFIER = re.compile(r"\A[0-9a-f]{64}\Z")
 
 
-@lru_cache(maxsize=1024)
+@remembered(longest=512)
 def default_pull_policy(image: str) -> str:
     """`Always` for an image that may be another tomorrow: one tagged, or left to be, `latest`."""
     match = _IMAGE.match(image)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from decimal import ROUND_UP, Decimal
-from functools import lru_cache
 
+from fairlead.bounded import Bounded, remembered
 from fairlead.dialect import Dialect
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
@@ -60,16 +60,27 @@ def resource_name_errors(name: str) -> list[str]:
     return [] if name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}")) else [NOT_STANDARD]
 
 
-@lru_cache(maxsize=1024)
+_known_names: Bounded[tuple[str, str], tuple[str, ...]] = Bounded()
+
+
 def container_resource_errors(name: str, dialect: Dialect) -> tuple[str, ...]:
     """What is wrong with a resource name in a container (or a limit range of one)."""
+    key = (name, dialect.name)
+    known = _known_names.get(key)
+    if known is None:
+        known = tuple(_container_resource_errors(name, dialect))
+        _known_names.keep(key, known, len(name))
+    return known
+
+
+def _container_resource_errors(name: str, dialect: Dialect) -> list[str]:
     wrong = resource_name_errors(name)
     if "/" not in name:
         if name not in CONTAINER_RESOURCES and not name.startswith(HUGE_PAGES):
             wrong.append(NOT_FOR_CONTAINERS)
     elif not is_native(name, dialect) and not is_extended(name, dialect):
         wrong.append(NOT_EXTENDED)
-    return tuple(wrong)
+    return wrong
 
 
 def check_quantity(name: str, amount: str, path: str, causes: Causes, dialect: Dialect) -> None:
@@ -161,7 +172,7 @@ def round_up_amounts(amounts: Object | None) -> None:
             amounts[name] = _rounded(amount)
 
 
-@lru_cache(maxsize=256)
+@remembered(256, longest=64)
 def _rounded(amount: str) -> str:
     value = quantity(amount)
     rounded = value.quantize(_MILLI, rounding=ROUND_UP)

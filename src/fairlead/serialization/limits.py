@@ -1,0 +1,48 @@
+"""How large and how deep a document may be, whatever format it comes in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+# The encoder bears 254 levels. What is put around an object (lists, tables, events, reviews) and
+# into it (owned fields) needs some of them.
+MOST_DEPTH = 240
+_ENCODER_DEPTH = 254
+
+MOST_STORED_BYTES = 3 * 512 * 1024  # 1.5 MiB, as much as the reference's store takes
+
+
+class TooDeep(ValueError):
+    """A document nested deeper than it could ever be written."""
+
+    def __init__(self) -> None:
+        super().__init__("exceeded max depth")
+
+
+class TooLarge(ValueError):
+    """An object of more bytes than the store takes."""
+
+    def __init__(self) -> None:
+        super().__init__("etcdserver: request is too large")
+
+
+def bounded_json(value: Any) -> bytes:
+    """A value as JSON, inside of some brackets; raises TooDeep for more than MOST_DEPTH levels.
+    The encoder counts the levels, so that this costs nothing beside the encoding."""
+    for _ in range(_ENCODER_DEPTH - MOST_DEPTH):
+        value = (value,)
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError as error:
+        if "Recursion" in str(error):
+            raise TooDeep from None
+        raise
+
+
+def check_stored(value: Any) -> None:
+    """Raise TooDeep or TooLarge for an object that must not be stored. Patches can make such
+    objects of parts that are allowed each."""
+    if len(bounded_json(value)) > MOST_STORED_BYTES:
+        raise TooLarge
