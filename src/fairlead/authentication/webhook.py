@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from fairlead.authentication.bearer import Audiences, Grant, common
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.user import User, with_authenticated_group
-from fairlead.webhooks.client import PostError
+from fairlead.outgoing.client import CallError
 
 _TIMEOUT = 10.0  # seconds of one call
 _LONGEST = 30.0  # seconds of a call with all its repetitions
@@ -18,7 +18,7 @@ _MOST_KEPT = 10_000
 
 
 class Poster(Protocol):
-    """Posts JSON to the service, trying again where that may help; raises PostError."""
+    """Posts JSON to the service, trying again where that may help; raises CallError."""
 
     async def post_patiently(self, body: dict[str, Any], timeout: float) -> dict[str, Any]: ...
 
@@ -88,7 +88,7 @@ class TokenWebhook:
                 answer = await self._poster.post_patiently(review, _TIMEOUT)
         except TimeoutError:
             raise Rejected("the token webhook does not answer") from None
-        except PostError as error:
+        except CallError as error:
             raise Rejected(f"the token webhook failed: {_without(token, str(error))}") from None
         if answer.get("apiVersion") != self._api_version or answer.get("kind") != "TokenReview":
             raise Rejected(f"the token webhook did not answer with a {self._api_version} review")
