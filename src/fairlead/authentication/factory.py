@@ -59,6 +59,7 @@ class Authentication:
     documents: IssuerDocuments
     client_authorities: Authorities
     proxy_authorities: Authorities | None
+    identity_headers: tuple[bytes, ...]  # how headers begin in which a proxy names users
     _background: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     _closables: list[Closable] = field(default_factory=list)
 
@@ -147,6 +148,7 @@ def build_authenticator(
         _documents(options, issuers[0], keys),
         clients,
         proxy[0] if proxy is not None else None,
+        proxy[1].headers if proxy is not None else (),
         background,
         closables,
     )

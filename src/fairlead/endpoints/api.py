@@ -20,6 +20,7 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.services.allocation import ServiceAllocators
 from fairlead.kinds.gates import Gates
 from fairlead.kinds.resources import Resource, Resources
+from fairlead.outgoing.reaching import Reach
 from fairlead.patching.prune import Versions
 from fairlead.storage.collection import Collection
 from fairlead.storage.entry import Entry
@@ -56,6 +57,7 @@ class Api:
         self.versions: dict[str, Versions] = {}
         self.allocators: ServiceAllocators | None = None
         self.known_applies = KnownApplies()
+        self.reach = Reach()
 
     def collection(self, resource: Resource) -> Collection:
         """Where the objects of a resource (or of a subresource's parent) are kept."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,18 +18,23 @@ if TYPE_CHECKING:  # imported at the first call: no start waits for it
 
 SECONDS_TO_CONNECT = 5.0
 MOST_ANSWER_BYTES = 16 * 1024 * 1024
+Headers = Mapping[str, str] | Sequence[tuple[str, str]]
+
 _OUR_NAME = "fairlead"
 _ADDED_BY_THE_LIBRARY = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
 class CallError(Exception):
     """The call failed. `code` is the HTTP status, 0 if there was no answer; `retryable` says
-    whether the same call may succeed later."""
+    whether the same call may succeed later, `unreached` that no connection came about."""
 
-    def __init__(self, text: str, code: int = 0, *, retryable: bool = False) -> None:
+    def __init__(
+        self, text: str, code: int = 0, *, retryable: bool = False, unreached: bool = False
+    ) -> None:
         super().__init__(text)
         self.code = code
         self.retryable = retryable
+        self.unreached = unreached
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,7 @@ class Caller:
         url: str,
         *,
         timeout: float,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers = (),
         body: bytes | None = None,
         tls: ssl.SSLContext | None = None,
         server_name: str = "",
@@ -111,7 +116,7 @@ class Caller:
         """The whole answer to one call; raises CallError."""
         try:
             async with asyncio.timeout(timeout):
-                stream = await self._open(method, url, headers or {}, body, tls, server_name)
+                stream = await self._open(method, url, headers, body, tls, server_name)
                 try:
                     return Reply(stream.status, await stream.whole(most))
                 finally:
@@ -125,7 +130,7 @@ class Caller:
         url: str,
         *,
         timeout: float,
-        headers: Mapping[str, str],
+        headers: Headers,
         body: bytes | None = None,
         tls: ssl.SSLContext | None = None,
         server_name: str = "",
@@ -141,7 +146,7 @@ class Caller:
         self,
         method: str,
         url: str,
-        headers: Mapping[str, str],
+        headers: Headers,
         body: bytes | None,
         tls: ssl.SSLContext | None,
         server_name: str,
@@ -165,7 +170,10 @@ class Caller:
         except (aiohttp.InvalidURL, ValueError) as error:
             raise CallError(f"the request cannot be sent: {error}") from None
         except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is one: to connect
-            raise CallError(reason(error), retryable=True) from None
+            unreached = isinstance(
+                error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+            )
+            raise CallError(reason(error), retryable=True, unreached=unreached) from None
         return Stream(response)
 
     def _opened(self) -> ClientSession:
