@@ -15,8 +15,8 @@ from fairlead.authentication.bearer import Grant
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.user import User
 from fairlead.authentication.webhook import TokenWebhook
-from fairlead.webhooks.client import JsonPoster
-from fairlead.webhooks.client_config import load_client_config
+from fairlead.outgoing.client_config import load_client_config
+from fairlead.outgoing.json_calls import JsonPoster
 
 V1, BETA = "authentication.k8s.io/v1", "authentication.k8s.io/v1beta1"
 JANE = {

@@ -21,7 +21,7 @@ from fairlead.authorization.refusal import creation_refusal, refusal
 from fairlead.authorization.setup import AuthorizationOptions, build_authorization
 from fairlead.authorization.webhook import Webhook
 from fairlead.dialect import CLUSTER, KUBERNETES
-from fairlead.webhooks.client import PostError
+from fairlead.outgoing.client import CallError
 
 Object = dict[str, Any]
 
@@ -255,7 +255,7 @@ def test_bad_policies_name_their_line(tmp_path: Path, line: str, error: str) -> 
 class Judge:
     """Stands for the server that a webhook asks."""
 
-    def __init__(self, status: Any, error: PostError | None = None) -> None:
+    def __init__(self, status: Any, error: CallError | None = None) -> None:
         self.status = status
         self.error = error
         self.asked: list[Object] = []
@@ -291,7 +291,7 @@ def test_webhook_answers(status: Object, allowed: bool, denied: bool, reason: st
     assert (decision.allowed, decision.denied, decision.reason) == (allowed, denied, reason)
 
 
-@pytest.mark.parametrize("judge", [Judge(None), Judge({}, PostError("no route"))])
+@pytest.mark.parametrize("judge", [Judge(None), Judge({}, CallError("no route"))])
 def test_a_webhook_that_fails_has_no_opinion(judge: Judge) -> None:
     (decision,) = asked_of(judge, ask(ALICE, "get", "pods"))
     assert not decision.final

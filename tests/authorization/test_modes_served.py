@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from answering import Answering
+from support.answering import Answering
 from support.process import ServerProcess, failed_start
 
 PODS = "/api/v1/namespaces/default/pods"

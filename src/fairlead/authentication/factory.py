@@ -59,6 +59,7 @@ class Authentication:
     documents: IssuerDocuments
     client_authorities: Authorities
     proxy_authorities: Authorities | None
+    identity_headers: tuple[bytes, ...]  # how headers begin in which a proxy names users
     _background: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     _closables: list[Closable] = field(default_factory=list)
 
@@ -132,7 +133,7 @@ def build_authenticator(
     )
     if options.enable_bootstrap_token_auth:
         methods.append(BootstrapTokens(dialect, audiences, lookup))
-    methods += _oidc(options, dialect, audiences, background)
+    methods += _oidc(options, dialect, audiences, background, closables)
     methods += _webhook(options, dialect, audiences, closables)
     tokens = BearerTokens(methods, audiences)
     _forget_with_objects(tokens, follow)
@@ -147,6 +148,7 @@ def build_authenticator(
         _documents(options, issuers[0], keys),
         clients,
         proxy[0] if proxy is not None else None,
+        proxy[1].headers if proxy is not None else (),
         background,
         closables,
     )
@@ -209,6 +211,7 @@ def _oidc(
     dialect: Dialect,
     audiences: Audiences,
     background: list[Callable[[], Coroutine[Any, Any, None]]],
+    closables: list[Closable],
 ) -> list[TokenMethod]:
     issuer, client = options.oidc_issuer_url, options.oidc_client_id
     if not issuer and not client:
@@ -242,6 +245,7 @@ def _oidc(
         groups_array_only=dialect.oidc_groups_array_only,
     )
     background.append(provider.keep_trying)
+    closables.append(provider)
     return [OidcTokens(provider, rules, audiences)]
 
 
@@ -255,8 +259,8 @@ def _webhook(
     if path is None:
         return []
     from fairlead.authentication.webhook import TokenWebhook
-    from fairlead.webhooks.client import JsonPoster
-    from fairlead.webhooks.client_config import ClientConfigError, load_client_config
+    from fairlead.outgoing.client_config import ClientConfigError, load_client_config
+    from fairlead.outgoing.json_calls import JsonPoster
 
     try:
         poster = JsonPoster(load_client_config(path))

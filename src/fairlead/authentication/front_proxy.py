@@ -29,6 +29,11 @@ class FrontProxy:
         self._group_headers = [name.lower().encode() for name in group_headers]
         self._extra_prefixes = [prefix.lower().encode() for prefix in extra_prefixes]
 
+    @property
+    def headers(self) -> tuple[bytes, ...]:
+        """How the names of its headers begin."""
+        return (*self._user_headers, *self._group_headers, *self._extra_prefixes)
+
     async def authenticate(self, request: Credentials) -> User | None:
         chain = certificate_chain(request.scope)
         if not chain:

@@ -1,5 +1,5 @@
 """What an OpenID Connect provider publishes: its configuration and its keys, fetched over HTTPS
-in a thread and kept, so that nothing waits for a provider that is slow or down."""
+and kept, so that nothing waits for a provider that is slow or down."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
-
 from fairlead.authentication.tokens import ALGORITHMS
-
-if TYPE_CHECKING:
-    from urllib.request import OpenerDirector
+from fairlead.outgoing.client import CallError
+from fairlead.outgoing.json_calls import Documents
 
 logger = logging.getLogger("fairlead.authentication")
 
@@ -30,7 +27,6 @@ _OLDEST_KEYS = 300.0  # seconds after which keys are fetched again, in the backg
 _LONGEST_WAIT = 5.0  # seconds that a request waits for the provider
 _DISCOVERY = "/.well-known/openid-configuration"
 _FAMILIES = {"RSA": ("RS", "PS"), "EC": ("ES",)}
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class ProviderError(Exception):
@@ -56,7 +52,7 @@ class Provider:
 
     def __init__(self, issuer: str, ca_file: Path | None, algorithms: Sequence[str] = ()) -> None:
         self.issuer = issuer
-        self._context = _tls(ca_file)
+        self._documents = Documents(_tls(ca_file), _TIMEOUT, _MOST_BYTES)
         self._wanted = tuple(algorithms)
         self._jwks_uri = ""
         self._keys: list[ProviderKey] = []
@@ -107,16 +103,16 @@ class Provider:
         try:
             if not self._jwks_uri:
                 await self._discover()
-            document = await asyncio.to_thread(_get, self._jwks_uri, self._context)
+            document = await self._documents.get_json(self._jwks_uri)
             self._keys = _usable_keys(document)
             self._fetched = monotonic()
-        except ProviderError as error:
+        except (ProviderError, CallError) as error:
             self._jwks_uri = ""  # it may have moved: discover it anew
             logger.warning("the OIDC provider cannot be used: %s", error)
 
     async def _discover(self) -> None:
         url = self.issuer.rstrip("/") + _DISCOVERY
-        document = await asyncio.to_thread(_get, url, self._context)
+        document = await self._documents.get_json(url)
         if document.get("issuer") != self.issuer:
             raise ProviderError(f"{url} is the document of another issuer")
         uri = document.get("jwks_uri")
@@ -138,55 +134,15 @@ class Provider:
             if not self.ready:
                 await asyncio.sleep(_RETRY)
 
+    async def close(self) -> None:
+        await self._documents.close()
+
 
 def _tls(ca_file: Path | None) -> ssl.SSLContext:
     """Trust in the CA file alone, or in the host's roots; raises OSError or SSLError."""
     context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
-
-
-def _opener(url: str, context: ssl.SSLContext) -> OpenerDirector:
-    """Knows https and nothing else, so that no redirect leads away from it."""
-    from urllib import request
-
-    opener = request.OpenerDirector()
-    if urlsplit(url).hostname not in _LOOPBACK:
-        opener.add_handler(request.ProxyHandler())
-    opener.add_handler(request.HTTPSHandler(context=context))
-    for kind in (
-        request.HTTPDefaultErrorHandler,
-        request.HTTPRedirectHandler,
-        request.HTTPErrorProcessor,
-    ):
-        opener.add_handler(kind())
-    return opener
-
-
-def _get(url: str, context: ssl.SSLContext) -> dict[str, Any]:
-    """A JSON document; only https, redirects included."""
-    from http.client import HTTPException
-    from urllib.error import URLError
-    from urllib.request import Request
-
-    try:
-        request = Request(url, headers={"accept": "application/json", "user-agent": "fairlead"})
-        answer = _opener(url, context).open(request, timeout=_TIMEOUT)
-        if answer is None:
-            raise ProviderError(f"{url} leads away from https")
-        with answer:
-            content = answer.read(_MOST_BYTES + 1)
-    except (URLError, OSError, ValueError, HTTPException) as error:
-        raise ProviderError(f"{url}: {getattr(error, 'reason', error)}") from None
-    if len(content) > _MOST_BYTES:
-        raise ProviderError(f"{url}: the answer is too long")
-    try:
-        value = orjson.loads(content)
-    except ValueError:
-        raise ProviderError(f"{url}: the answer is not JSON") from None
-    if not isinstance(value, dict):
-        raise ProviderError(f"{url}: the answer is not a JSON object")
-    return value
 
 
 def _usable_keys(document: dict[str, Any]) -> list[ProviderKey]:

@@ -11,7 +11,7 @@ from fairlead.authentication.bearer import Audiences, Grant, common
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.user import User, user_bytes, with_authenticated_group
 from fairlead.bounded import Bounded, hashed
-from fairlead.webhooks.client import PostError
+from fairlead.outgoing.client import CallError
 
 _TIMEOUT = 10.0  # seconds of one call
 _LONGEST = 30.0  # seconds of a call with all its repetitions
@@ -21,7 +21,7 @@ _LONGEST_VERDICT = 4096  # bytes of the audiences and of the user
 
 
 class Poster(Protocol):
-    """Posts JSON to the service, trying again where that may help; raises PostError."""
+    """Posts JSON to the service, trying again where that may help; raises CallError."""
 
     async def post_patiently(self, body: dict[str, Any], timeout: float) -> dict[str, Any]: ...
 
@@ -48,9 +48,7 @@ class TokenWebhook:
         self._api_version = api_version
         self._own_audiences = own_audiences
         self._keep = keep
-        self._verdicts: Bounded[_Key, _Verdict] = Bounded(
-            _MOST_KEPT, _MOST_BYTES, _LONGEST_VERDICT
-        )
+        self._verdicts: Bounded[_Key, _Verdict] = Bounded(_MOST_KEPT, _MOST_BYTES, _LONGEST_VERDICT)
         self._asking: dict[_Key, asyncio.Task[Grant | None]] = {}
 
     async def check(self, token: str, wanted: Audiences) -> Grant | None:
@@ -96,7 +94,7 @@ class TokenWebhook:
                 answer = await self._poster.post_patiently(review, _TIMEOUT)
         except TimeoutError:
             raise Rejected("the token webhook does not answer") from None
-        except PostError as error:
+        except CallError as error:
             raise Rejected(f"the token webhook failed: {_without(token, str(error))}") from None
         if answer.get("apiVersion") != self._api_version or answer.get("kind") != "TokenReview":
             raise Rejected(f"the token webhook did not answer with a {self._api_version} review")

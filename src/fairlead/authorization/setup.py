@@ -21,7 +21,7 @@ from fairlead.dialect import Dialect
 
 if TYPE_CHECKING:  # what only the mode Webhook needs is imported when it is asked for
     from fairlead.authorization.webhook import Webhook
-    from fairlead.webhooks.client import JsonPoster
+    from fairlead.outgoing.json_calls import JsonPoster
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ def _abac(dialect: Dialect, options: AuthorizationOptions) -> Abac:
 
 
 def _poster(options: AuthorizationOptions) -> JsonPoster:
-    from fairlead.webhooks.client import JsonPoster
-    from fairlead.webhooks.client_config import ClientConfigError, load_client_config
+    from fairlead.outgoing.client_config import ClientConfigError, load_client_config
+    from fairlead.outgoing.json_calls import JsonPoster
 
     assert options.webhook_config_file is not None
     try:

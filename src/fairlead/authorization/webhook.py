@@ -13,7 +13,7 @@ from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.decision import Decision, UserRules
 from fairlead.bounded import Bounded
 from fairlead.dialect import Dialect
-from fairlead.webhooks.client import PostError
+from fairlead.outgoing.client import CallError
 
 logger = logging.getLogger("fairlead")
 
@@ -27,7 +27,7 @@ _ERROR_BOTH = "webhook subject access review returned both allow and deny respon
 
 
 class Poster(Protocol):
-    """Posts a review and gives the answer; raises PostError."""
+    """Posts a review and gives the answer; raises CallError."""
 
     async def post_patiently(self, body: dict[str, Any], timeout: float) -> dict[str, Any]: ...
 
@@ -62,7 +62,7 @@ class Webhook:
             return kept[1]
         try:
             decision = await self._ask(spec)
-        except PostError as error:
+        except CallError as error:
             logger.warning("the authorization webhook failed: %s", error)
             return Decision(errors=(str(error),), lasting=False)
         if sum(map(len, attributes[1:9])) < _LONGEST_KEPT_QUESTION:
@@ -117,7 +117,7 @@ class Webhook:
 
 def _decision(status: Any) -> Decision:
     if not isinstance(status, dict):
-        raise PostError("the answer has no status")
+        raise CallError("the answer has no status")
     allowed, denied = status.get("allowed") is True, status.get("denied") is True
     reason = status.get("reason", "")
     errors = (_ERROR_BOTH,) if allowed and denied else ()

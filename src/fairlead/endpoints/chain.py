@@ -72,7 +72,8 @@ class Handler:
         if resource.deprecation and request.method == "GET":
             request.warn(resource.deprecation)
         check_method(request, resource)
-        self._negotiate(request)
+        if target.subresource != "proxy":  # others answer what they like
+            self._negotiate(request)
         if resource.deprecation:
             request.warn(resource.deprecation)
         operation = request.operation = Operation(
@@ -199,7 +200,8 @@ def check_method(request: Request, resource: Resource) -> None:
         raise errors.no_such_path()
     if resource.namespaced and not target.namespace and "list" not in resource.verbs:
         raise errors.no_such_path()  # nothing of it is served across namespaces
-    if request.method in ("HEAD", "OPTIONS") or (target.watch_prefix and verb != "watch"):
+    unread = ("OPTIONS",) if target.subresource == "proxy" else ("HEAD", "OPTIONS")
+    if request.method in unread or (target.watch_prefix and verb != "watch"):
         raise errors.method_not_allowed()
     if verb not in resource.verbs:
         if verb == "watch" and "list" in resource.verbs:

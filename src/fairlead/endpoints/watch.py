@@ -151,7 +151,7 @@ class WatchStream(Answer):
 
     async def send(self, request: Request, send: Send) -> None:
         await start_stream(self.framing, send)
-        gone = asyncio.ensure_future(_disconnected(request))
+        gone = asyncio.ensure_future(disconnected(request))
         gone.add_done_callback(lambda _: self.watcher.close())
         self.watcher.on_close = partial(self._cut_off_later, request)
         try:
@@ -236,7 +236,7 @@ async def start_stream(framing: Framing, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"", "more_body": True})
 
 
-async def _disconnected(request: Request) -> None:
+async def disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

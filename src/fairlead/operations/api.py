@@ -19,6 +19,7 @@ from fairlead.kinds.gates import Gates
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.known_applies import KnownApplies
 from fairlead.operations.operation import Operation
+from fairlead.outgoing.reaching import Reach
 from fairlead.patching.prune import Versions
 from fairlead.storage.collection import Collection
 from fairlead.storage.entry import Entry
@@ -50,6 +51,7 @@ class Api:
         self.versions: dict[str, Versions] = {}
         self.allocators: ServiceAllocators | None = None
         self.known_applies = KnownApplies()
+        self.reach = Reach()
         self.consultations = 0  # how often a write looked beyond itself
 
     def collection(self, resource: Resource) -> Collection:

@@ -42,6 +42,8 @@ from fairlead.kinds.resources import Resources
 from fairlead.kinds.runtime_config import RuntimeConfigError, apply_runtime_config
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client, system_user
+from fairlead.outgoing.flags import ReachError, build_reach
+from fairlead.outgoing.reaching import Reach
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.server.bootstrap import create_first_objects
 from fairlead.server.certificates import Pki
@@ -66,6 +68,7 @@ class Assembly:
         self.dialect = dialect
         self.api = self._api(store)
         self.api.allocators = self._allocators()
+        self.api.reach = self._reach()
         self.authorization = self._authorization()
         self.api.authorizer = self.authorization.authorizer
         self.api.authentication = self._authentication(pki)
@@ -110,6 +113,12 @@ class Assembly:
 
         self.follow(SERVICES, changed)
         return allocators
+
+    def _reach(self) -> Reach:
+        try:
+            return build_reach(self.options)
+        except ReachError as error:
+            raise StartError(str(error)) from None
 
     def _authorization(self) -> Authorization:
         options = self.options
@@ -212,3 +221,4 @@ class Assembly:
     async def close(self) -> None:
         await self.api.authentication.close()
         await self.authorization.close()
+        await self.api.reach.close()

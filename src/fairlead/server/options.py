@@ -10,6 +10,7 @@ from fairlead.authentication.flags import add_authentication_flags
 from fairlead.authorization.modes import DEFAULT_MODES, MODES
 from fairlead.dialect import DIALECTS
 from fairlead.kinds.core.services.allocation import DEFAULT_NETWORKS, DEFAULT_PORTS
+from fairlead.outgoing.flags import add_reaching_flags
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 1e-6, "ns": 1e-9}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|us|ns|m|s)")
@@ -117,6 +118,7 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
         )
     add_authentication_flags(parser, duration)
     _add_authorization_flags(parser)
+    add_reaching_flags(parser)
     for name in PLANNED:
         flag(name, action="append", nargs="?", const="true", help=argparse.SUPPRESS)
 

@@ -1,33 +1,41 @@
 """Reaching into what runs: logs, exec, attach, port forwarding and proxies.
 
-Everything is checked up to the point where a node, a pod or a service would be talked to. Whether
-that address answers is tried; the conversation itself is not held.
+Proxies and logs are passed on. Streams (exec, attach, port forwarding) are checked up to the point
+where the node would be talked to; whether it answers is tried.
 """
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
+import random
 import re
 from dataclasses import dataclass
+from urllib.parse import quote, urlencode
 
 from fairlead.admission.chain import CONNECT
 from fairlead.endpoints.answers import Answer, Verb
 from fairlead.endpoints.parameters import flag, integer
 from fairlead.endpoints.request import Request, Send
-from fairlead.errors import ResourceRef, StatusError, bad_request, invalid, not_found
+from fairlead.endpoints.subresources.relaying import Relayed, not_allowed, relay, unavailable
+from fairlead.errors import ResourceRef, StatusError, bad_request, internal, invalid, not_found
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.pods.visiting import all_containers
 from fairlead.kinds.rules import NON_NEGATIVE, POSITIVE
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
+from fairlead.outgoing.addresses import NotAllowed
+from fairlead.outgoing.client import CallError, Stream
+from fairlead.outgoing.reaching import Place
 from fairlead.schema.times import TimeError, parse_time
 
 NODE_PORT = 10250
 ADDRESS_KINDS = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
-SECONDS_TO_CONNECT = 3.0
 _PORT = re.compile(r"\A[0-9]{1,5}\Z", re.ASCII)
+_LOG_FLAGS = ("follow", "previous", "timestamps")
+_LOG_VALUES = ("sinceSeconds", "sinceTime", "tailLines", "limitBytes")
+_MOST_ERROR_BYTES = 50_000
+_AGENT_REASONS = {400: "BadRequest", 404: "NotFound", 503: "ServiceUnavailable"}
 _OPTIONS = {"exec": "PodExecOptions", "attach": "PodAttachOptions"}
 
 
@@ -68,17 +76,6 @@ def container_of(pod: Object, wanted: str) -> str:
     raise bad_request(f"{missing}, choose one of: [{' '.join(every)}]")
 
 
-@dataclass(slots=True)
-class Place:
-    """An address to talk to."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
 def node_place(api: Api, name: str) -> Place:
     """Where the agent of a node listens."""
     node = api.lookup("core/v1/nodes", "", name)
@@ -89,23 +86,10 @@ def node_place(api: Api, name: str) -> Place:
         for address in addresses:
             if address["type"] == kind:
                 endpoint = node["status"].get("daemonEndpoints", {}).get("kubeletEndpoint", {})
-                return Place(address["address"], endpoint.get("Port") or NODE_PORT)
+                port = endpoint.get("Port") or NODE_PORT
+                return Place(address["address"], port, "https", agent=True)
     known = " ".join(f"{{{address['type']} {address['address']}}}" for address in addresses)
     raise StatusError(500, "", f"no preferred addresses found; known addresses: [{known}]")
-
-
-async def _why_unreachable(place: Place) -> str:
-    """What keeps an address from answering, or nothing if it does."""
-    try:
-        opened = asyncio.open_connection(place.host, place.port)
-        _, writer = await asyncio.wait_for(opened, SECONDS_TO_CONNECT)
-    except TimeoutError:
-        return f"dial tcp {place}: i/o timeout"
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        return f"dial tcp {place}: connect: {reason}"
-    writer.close()
-    return ""
 
 
 def _no_conversation(what: str) -> StatusError:
@@ -120,12 +104,43 @@ async def read_log(api: Api, request: Request, operation: Operation) -> Answer:
     if not node:
         return NoContent()
     place = node_place(api, node)
-    wrong = await _why_unreachable(place)
-    if wrong:
-        metadata = pod["metadata"]
-        path = f"/containerLogs/{metadata['namespace']}/{metadata['name']}/{container}"
-        raise StatusError(500, "", f'Get "https://{place}{path}": {wrong}')
-    raise _no_conversation("reading logs from nodes")
+    names = (request.target.namespace, request.target.name, container)
+    path = f"/containerLogs/{'/'.join(quote(name, safe='') for name in names)}"
+    query = _log_query(request)
+    try:
+        stream = await api.reach.open(place, "GET", path + (f"?{query}" if query else ""), ())
+    except NotAllowed:
+        raise not_allowed() from None
+    except CallError as error:
+        raise StatusError(500, "", f'Get "{place.url}{path}": {error}') from None
+    if not 200 <= stream.status <= 206:
+        raise await _agent_error(stream)
+    return Relayed(stream, _LOG_HEADERS)
+
+
+_LOG_HEADERS = (
+    (b"cache-control", b"no-cache, private"),
+    (b"content-type", b"text/plain"),
+)
+
+
+def _log_query(request: Request) -> str:
+    chosen = {name: "true" for name in _LOG_FLAGS if flag(request, name)}
+    given = {name: request.parameter(name) for name in _LOG_VALUES if request.parameter(name)}
+    return urlencode(chosen | given)
+
+
+async def _agent_error(stream: Stream) -> StatusError:
+    """What the agent of a node says is wrong, with the code it gives."""
+    try:
+        said = (await stream.whole(_MOST_ERROR_BYTES)).decode(errors="replace")
+    except CallError as error:
+        return internal(str(error))
+    finally:
+        stream.release()
+    if stream.status in _AGENT_REASONS:
+        return StatusError(stream.status, _AGENT_REASONS[stream.status], said)
+    return internal(said if stream.status == 500 else f"answered {stream.status}: {said}")
 
 
 def _check_log_options(request: Request) -> None:
@@ -201,10 +216,12 @@ async def _to_node(api: Api, request: Request, pod: Object) -> Answer:
     place = node_place(api, node)
     if not request.header(b"upgrade"):
         raise bad_request("Upgrade request required")
-    wrong = await _why_unreachable(place)
-    if wrong:
-        message = f"error dialing backend: {wrong}"
-        raise StatusError(500, "", message)
+    try:
+        await api.reach.check(place)
+    except NotAllowed:
+        raise not_allowed() from None
+    except CallError as error:
+        raise StatusError(500, "", f"error dialing backend: {error}") from None
     raise _no_conversation("streaming to nodes")
 
 
@@ -233,24 +250,16 @@ def proxy_name(text: str, what: str) -> ProxyName:
     return found
 
 
-def _check_address(address: str) -> None:
-    """Proxies reach ordinary addresses only, not the server's own surroundings."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        raise bad_request("address not allowed") from None
-    special = found.is_loopback or found.is_link_local or found.is_multicast
-    if special or found.is_unspecified:
-        raise bad_request("address not allowed")
-
-
 async def proxy_to_pod(api: Api, request: Request, operation: Operation) -> Answer:
     await _admit_proxy(api, request, operation, "PodProxyOptions")
     named = proxy_name(request.target.name, "pod")
     pod = _pod(api, request, named.name)
     address = pod["status"].get("podIP", "")
-    _check_address(address)
-    return await _to_address(address, named.port or _first_port(pod), named.scheme)
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        raise not_allowed() from None
+    return await _relay(api, request, address, named.port or _first_port(pod), named.scheme)
 
 
 def _first_port(pod: Object) -> str:
@@ -263,10 +272,10 @@ def _first_port(pod: Object) -> str:
 async def proxy_to_node(api: Api, request: Request, operation: Operation) -> Answer:
     await _admit_proxy(api, request, operation, "NodeProxyOptions")
     named = proxy_name(request.target.name, "node")
-    place = node_place(api, named.name)
-    if place.host.replace(".", "").isdigit() or ":" in place.host:
-        _check_address(place.host)
-    return await _to_address(place.host, named.port or str(place.port), "https")
+    agent = node_place(api, named.name)
+    if named.port in ("", str(agent.port)):
+        return await _relay_to(api, request, agent)
+    return await _relay(api, request, agent.host, named.port, named.scheme)
 
 
 async def proxy_to_service(api: Api, request: Request, operation: Operation) -> Answer:
@@ -281,13 +290,18 @@ async def proxy_to_service(api: Api, request: Request, operation: Operation) -> 
         raise not_found(ResourceRef("", "endpoints", named.name))
     subsets = endpoints.get("subsets") or []
     if not subsets:
-        raise _unavailable(f'no endpoints available for service "{named.name}"')
-    for subset in subsets:
-        ports = [p["port"] for p in subset.get("ports") or () if p.get("name", "") == port_name]
-        for address in subset.get("addresses") or ():
-            if ports and _is_pod_address(api, request.target.namespace, address):
-                return await _to_address(address["ip"], str(ports[0]), named.scheme)
-    raise _unavailable(f'no endpoints available for service "{request.target.name}"')
+        raise unavailable(f'no endpoints available for service "{named.name}"')
+    candidates = [
+        (address["ip"], str(port["port"]))
+        for subset in subsets
+        for port in subset.get("ports") or ()
+        if port.get("name", "") == port_name
+        for address in subset.get("addresses") or ()
+        if _is_pod_address(api, request.target.namespace, address)
+    ]
+    if not candidates:
+        raise unavailable(f'no endpoints available for service "{request.target.name}"')
+    return await _relay(api, request, *random.choice(candidates), named.scheme)
 
 
 def _service_port_name(service: Object, named: ProxyName) -> str:
@@ -298,7 +312,7 @@ def _service_port_name(service: Object, named: ProxyName) -> str:
         if port["port"] == int(named.port):
             name: str = port.get("name", "")
             return name
-    raise _unavailable(f'no service port {named.port} found for service "{named.name}"')
+    raise unavailable(f'no service port {named.port} found for service "{named.name}"')
 
 
 def _is_pod_address(api: Api, namespace: str, address: Object) -> bool:
@@ -313,25 +327,32 @@ def _is_pod_address(api: Api, namespace: str, address: Object) -> bool:
     return address["ip"] in addresses
 
 
-def _unavailable(message: str) -> StatusError:
-    return StatusError(503, "ServiceUnavailable", message)
-
-
 async def _admit_proxy(api: Api, request: Request, operation: Operation, kind: str) -> None:
-    path = request.target.rest or request.parameter("path")
-    await _admit(api, operation, kind, {"path": f"/{path}"} if path else {})
+    path = _proxied_path(request)
+    await _admit(api, operation, kind, {"path": path} if path else {})
 
 
-async def _to_address(host: str, port: str, scheme: str) -> Answer:
-    default = "443" if scheme == "https" else "80"
-    number = port or default
-    if not _PORT.match(number):
+def _proxied_path(request: Request) -> str:
+    """What follows the proxy's own part of the path, its slashes included."""
+    target = request.target
+    last = "/" if target.path.endswith("/") else ""
+    if target.rest:
+        return f"/{target.rest}{last}"
+    given = request.parameter("path")
+    return f"/{given.lstrip('/')}" if given else last
+
+
+async def _relay(api: Api, request: Request, host: str, port: str, scheme: str) -> Answer:
+    number = port or ("443" if scheme == "https" else "80")
+    if not _PORT.match(number) or not 0 < int(number) < 65536:
         text = f"dial tcp: lookup tcp/{number}: Servname not supported for ai_socktype"
-        raise _unavailable(f"error trying to reach service: {text}")
-    wrong = await _why_unreachable(Place(host, int(number)))
-    if wrong:
-        raise _unavailable(f"error trying to reach service: {wrong}")
-    raise _no_conversation("proxying")
+        raise unavailable(f"error trying to reach service: {text}")
+    return await _relay_to(api, request, Place(host, int(number), scheme or "http"))
+
+
+async def _relay_to(api: Api, request: Request, place: Place) -> Answer:
+    path = _proxied_path(request)
+    return await relay(api.reach, request, place, path, api.authentication.identity_headers)
 
 
 _PROXIES: dict[str, Verb] = {

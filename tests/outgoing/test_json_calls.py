@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 import yaml
-from answering import Answering
+from support.answering import Answering
 
-from fairlead.server.certificates import Pki, ensure_pki
-from fairlead.webhooks import client as client_module
-from fairlead.webhooks.client import JsonPoster, PostError
-from fairlead.webhooks.client_config import (
+from fairlead.outgoing import json_calls as client_module
+from fairlead.outgoing.client import CallError
+from fairlead.outgoing.client_config import (
     ClientConfig,
     ClientConfigError,
     load_client_config,
 )
+from fairlead.outgoing.json_calls import JsonPoster
+from fairlead.server.certificates import Pki, ensure_pki
 
 Object = dict[str, Any]
 
@@ -159,13 +160,13 @@ def test_answers_that_are_errors(
 ) -> None:
     server = answering()
     server.answers = [(code, content)]
-    with pytest.raises(PostError, match=error) as raised:
+    with pytest.raises(CallError, match=error) as raised:
         post(ClientConfig(f"http://127.0.0.1:{server.port}"))
     assert raised.value.retryable is retryable
 
 
 def test_no_server() -> None:
-    with pytest.raises(PostError) as raised:
+    with pytest.raises(CallError) as raised:
         post(ClientConfig("http://127.0.0.1:9"))
     assert raised.value.retryable
 
@@ -177,10 +178,10 @@ def test_patience(answering: Callable[..., Answering], monkeypatch: pytest.Monke
     address = ClientConfig(f"http://127.0.0.1:{server.port}")
     assert post(address, patient=True) == {}
     server.answers = [(403, b""), (200, b"{}")]
-    with pytest.raises(PostError):
+    with pytest.raises(CallError):
         post(address, patient=True)
     server.answers = [(500, b"")] * 6
-    with pytest.raises(PostError):
+    with pytest.raises(CallError):
         post(address, patient=True)
     assert len(server.answers) == 1
 
@@ -205,10 +206,10 @@ def test_tls(answering: Callable[..., Answering], pki: Pki) -> None:
     assert post(ClientConfig(address, ca, **pair)) == {}
     assert post(ClientConfig(address, insecure=True, **pair)) == {}
     assert post(ClientConfig(address, ca, server_name="localhost", **pair)) == {}
-    with pytest.raises(PostError):
+    with pytest.raises(CallError):
         post(ClientConfig(address, ca))
-    with pytest.raises(PostError, match="certificate verify failed") as raised:
+    with pytest.raises(CallError, match="certificate verify failed") as raised:
         post(ClientConfig(address, **pair))
     assert not raised.value.retryable
-    with pytest.raises(PostError):
+    with pytest.raises(CallError):
         post(ClientConfig(address, ca, server_name="elsewhere", **pair))

@@ -1,0 +1,1 @@
+"""Calls out to servers of others, all under one policy."""

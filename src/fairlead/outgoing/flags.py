@@ -1,0 +1,79 @@
+"""The command line of what is reached in the cluster."""
+
+from __future__ import annotations
+
+import argparse
+import ssl
+from pathlib import Path
+
+from fairlead.outgoing.addresses import AddressPolicy, parse_allowed
+from fairlead.outgoing.reaching import Reach
+
+
+class ReachError(ValueError):
+    """The settings cannot be used; the text names the flag."""
+
+
+def add_reaching_flags(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
+    flag(
+        "--proxy-allowed-networks",
+        default="",
+        metavar="CIDRS",
+        help="networks that proxies to nodes, pods and services may reach although they are of"
+        " this machine or its link, such as 127.0.0.0/8",
+    )
+    flag(
+        "--kubelet-certificate-authority",
+        type=Path,
+        metavar="FILE",
+        help="CA of the nodes' agents; without it their certificates are not checked",
+    )
+    flag(
+        "--kubelet-client-certificate",
+        type=Path,
+        metavar="FILE",
+        help="certificate that is shown to the nodes' agents",
+    )
+    flag("--kubelet-client-key", type=Path, metavar="FILE", help="its key")
+
+
+def build_reach(options: argparse.Namespace) -> Reach:
+    """Raises ReachError."""
+    try:
+        allowed = parse_allowed(options.proxy_allowed_networks)
+    except ValueError as error:
+        raise ReachError(f"--proxy-allowed-networks: {error}") from None
+    return Reach(AddressPolicy(allowed), _agent_tls(options))
+
+
+def _agent_tls(options: argparse.Namespace) -> ssl.SSLContext | None:
+    authority: Path | None = options.kubelet_certificate_authority
+    certificate: Path | None = options.kubelet_client_certificate
+    key: Path | None = options.kubelet_client_key
+    if (certificate is None) != (key is None):
+        raise ReachError("--kubelet-client-certificate and --kubelet-client-key go together")
+    if authority is None and certificate is None:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=str(authority) if authority else None)
+        if authority is None:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+    except OSError as error:  # an SSLError is one
+        why = _without_place(error)
+        raise ReachError(f"--kubelet-certificate-authority {authority}: {why}") from None
+    if certificate is not None and key is not None:
+        try:
+            context.load_cert_chain(certificate, key)
+        except OSError as error:
+            why = _without_place(error)
+            raise ReachError(f"--kubelet-client-certificate {certificate}: {why}") from None
+    return context
+
+
+def _without_place(error: OSError) -> str:
+    """What is wrong, without where in the library it was found."""
+    if isinstance(error, ssl.SSLError):
+        return (error.reason or "holds nothing usable").replace("_", " ").lower()
+    return error.strerror or str(error)

@@ -1,0 +1,130 @@
+"""Asking servers of others in JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from typing import Any
+
+import orjson
+
+from fairlead.outgoing.client import MOST_ANSWER_BYTES, Caller, CallError, Reply
+from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
+from fairlead.outgoing.proxies import proxy_of_environment
+
+_ATTEMPTS = 5
+_FIRST_PAUSE = 0.5
+_PAUSE_GROWTH = 1.5
+_MOST_SHOWN_BYTES = 200
+
+
+class JsonPoster:
+    """Posts to the server of a client configuration, or to another URL with its credentials."""
+
+    def __init__(self, config: ClientConfig, url: str = "") -> None:
+        self._config = config
+        self._url = url or config.server
+        self._tls = config.ssl_context()
+        self._caller = Caller(proxy_for=lambda _: config.proxy)
+
+    async def post(self, body: dict[str, Any], timeout: float) -> dict[str, Any]:
+        """The answer to one call; raises CallError."""
+        try:
+            reply = await self._caller.call(
+                "POST",
+                self._url,
+                timeout=timeout,
+                headers=self._headers(),
+                body=orjson.dumps(body),
+                tls=self._tls,
+                server_name=self._config.server_name,
+            )
+            return _object(reply)
+        except ClientConfigError as error:
+            raise CallError(f"Post {self._url!r}: {error}") from None
+        except CallError as error:
+            text = f"Post {self._url!r}: {error}"
+            raise CallError(text, error.code, retryable=error.retryable) from None
+
+    async def post_patiently(self, body: dict[str, Any], timeout: float) -> dict[str, Any]:
+        """The same, trying again after a pause where that may help."""
+        pause = _FIRST_PAUSE
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return await self.post(body, timeout)
+            except CallError as error:
+                if not error.retryable:
+                    raise
+            await asyncio.sleep(pause)
+            pause *= _PAUSE_GROWTH
+        return await self.post(body, timeout)
+
+    def _headers(self) -> dict[str, str]:
+        config = self._config
+        headers = {"content-type": "application/json", "accept": "application/json"}
+        token = config.bearer_token()
+        if token:
+            headers["authorization"] = f"Bearer {token}"
+        elif config.username:
+            pair = f"{config.username}:{config.password}".encode()
+            headers["authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        return headers
+
+    async def close(self) -> None:
+        await self._caller.close()
+
+
+class Documents:
+    """Reads what others publish over HTTPS, through the proxy that the environment names."""
+
+    def __init__(self, tls: ssl.SSLContext, timeout: float, most: int = MOST_ANSWER_BYTES) -> None:
+        self._tls = tls
+        self._timeout = timeout
+        self._most = most
+        self._caller = Caller(proxy_for=proxy_of_environment)
+
+    async def get(self, url: str, accept: str = "application/json", token: str = "") -> bytes:
+        """The content of a successful answer; raises CallError."""
+        if not url.startswith("https://"):
+            raise CallError(f"{url} is not an https URL")
+        headers = {"accept": accept}
+        if token:
+            headers["authorization"] = f"Bearer {token}"
+        try:
+            reply = await self._caller.call(
+                "GET", url, timeout=self._timeout, headers=headers, tls=self._tls, most=self._most
+            )
+            return _successful(reply)
+        except CallError as error:
+            text = f"{url}: {error}"
+            raise CallError(text, error.code, retryable=error.retryable) from None
+
+    async def get_json(self, url: str) -> dict[str, Any]:
+        return _parsed(await self.get(url), url)
+
+    async def close(self) -> None:
+        await self._caller.close()
+
+
+def _successful(reply: Reply) -> bytes:
+    if not 200 <= reply.status < 300:
+        shown = reply.content[:_MOST_SHOWN_BYTES].decode(errors="replace").strip()
+        retryable = reply.status == 429 or reply.status >= 500
+        raise CallError(f"answered {reply.status}: {shown}", reply.status, retryable=retryable)
+    return reply.content
+
+
+def _object(reply: Reply) -> dict[str, Any]:
+    return _parsed(_successful(reply))
+
+
+def _parsed(content: bytes, where: str = "") -> dict[str, Any]:
+    prefix = f"{where}: " if where else ""
+    try:
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise CallError(f"{prefix}the answer is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise CallError(f"{prefix}the answer is not a JSON object")
+    return value

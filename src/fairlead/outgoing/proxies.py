@@ -1,0 +1,18 @@
+"""The web proxy that the environment asks for."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def proxy_of_environment(url: str) -> str:
+    """The proxy for a URL, or nothing; this machine is never reached through one."""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in _LOOPBACK or proxy_bypass(host):
+        return ""
+    return getproxies().get(parts.scheme, "")

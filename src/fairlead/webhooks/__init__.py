@@ -1,1 +1,0 @@
-"""Calls out to servers of others: the client configuration file and posting JSON."""

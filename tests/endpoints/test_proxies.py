@@ -1,0 +1,226 @@
+"""Proxies to pods and services."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections.abc import Iterator
+
+import pytest
+from support.neighbour import Asked, Neighbour, Says, own_address
+from support.process import ServerProcess
+from support.running import run_pod
+from support.things import Space
+
+
+@pytest.fixture(scope="module")
+def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that may reach this machine."""
+    directory = tmp_path_factory.mktemp("near")
+    flags = ("--proxy-allowed-networks", "127.0.0.0/8")
+    running = ServerProcess(directory, flags=flags).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def space(near: ServerProcess) -> Iterator[Space]:
+    client = near.client()
+    found = Space(near, client)
+    found.ready_for_pods()
+    yield found
+    client.close()
+
+
+@pytest.fixture
+def neighbour() -> Iterator[Neighbour]:
+    running = Neighbour()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def pod(space: Space, neighbour: Neighbour) -> str:
+    """The path of a proxy to a pod."""
+    run_pod(space, "p")
+    return space.things("pods").item(f"p:{neighbour.port}", "proxy")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+def test_a_request_is_passed_on_and_answered(
+    space: Space, neighbour: Neighbour, pod: str, method: str
+) -> None:
+    neighbour.answer = lambda asked: Says(
+        418, {"Content-Type": "text/x-tea", "X-Own": "1"}, b"short and stout"
+    )
+    body = None if method == "GET" else b"\x00\xffraw"
+    answer = space.client.request(
+        method, f"{pod}/a%20b/c?x=1&x=%2F&bare", body, headers={"Accept": "text/html"}
+    )
+    assert (answer.status, answer.raw) == (418, b"short and stout")
+    assert (answer.headers["Content-Type"], answer.headers["X-Own"]) == ("text/x-tea", "1")
+    [asked] = neighbour.asked
+    assert (asked.method, asked.path) == (method, "/a%20b/c?x=1&x=%2F&bare")
+    assert asked.body == (body or b"")
+
+
+def test_credentials_and_headers_of_the_connection_stay_here(
+    space: Space, neighbour: Neighbour, pod: str
+) -> None:
+    headers = {
+        "Connection": "keep-alive, X-Hop",
+        "X-Hop": "1",
+        "Impersonate-User": "admin",
+        "Impersonate-Group": "system:masters",
+        "X-Remote-User": "admin",
+        "X-Own": "stays",
+        "Cookie": "stays=too",
+    }
+    assert space.client.get(f"{pod}/x", headers=headers).status == 200
+    [asked] = neighbour.asked
+    sent = {name.lower() for name in asked.headers}
+    assert not sent & {
+        "authorization",
+        "x-hop",
+        "impersonate-user",
+        "impersonate-group",
+        "x-remote-user",
+    }
+    assert asked.headers["X-Own"] == "stays"
+    assert asked.headers["Cookie"] == "stays=too"
+    assert asked.headers["X-Forwarded-For"] == "127.0.0.1"
+    assert asked.headers["X-Forwarded-Uri"].endswith("/proxy/x")
+
+
+def test_cookies_of_one_user_are_not_sent_for_another(
+    space: Space, neighbour: Neighbour, pod: str
+) -> None:
+    neighbour.answer = lambda asked: Says(headers={"Set-Cookie": "session=1; Path=/"})
+    assert space.client.get(f"{pod}/x").headers["Set-Cookie"] == "session=1; Path=/"
+    space.client.get(f"{pod}/x")
+    assert neighbour.asked[1].headers["Cookie"] is None
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("/login?to=1", "{proxy}/login?to=1"),
+        ("next/", "{proxy}/a/next/"),
+        ("../up", "{proxy}/up"),
+        ("http://127.0.0.1:{port}/x", "{proxy}/x"),
+        ("http://elsewhere.example/x", "http://elsewhere.example/x"),
+    ],
+)
+def test_redirects_lead_through_the_proxy_and_are_not_followed(
+    space: Space, neighbour: Neighbour, pod: str, location: str, shown: str
+) -> None:
+    said = location.format(port=neighbour.port)
+    neighbour.answer = lambda asked: Says(302, {"Location": said})
+    answer = space.client.get(f"{pod}/a/b")
+    assert (answer.status, answer.headers["Location"]) == (302, shown.format(proxy=pod))
+    assert len(neighbour.asked) == 1
+
+
+def test_the_root_is_asked_for_with_a_slash(space: Space, neighbour: Neighbour, pod: str) -> None:
+    answer = space.client.get(pod, x="1")
+    assert (answer.status, answer.headers["Location"]) == (301, f"{pod}/?x=1")
+    assert space.client.get(f"{pod}/").raw == b"hello"
+    assert [asked.path for asked in neighbour.asked] == ["/"]
+
+
+def test_steps_up_do_not_leave_the_root(space: Space, neighbour: Neighbour, pod: str) -> None:
+    space.client.get(f"{pod}/a/../../../etc/passwd")
+    assert neighbour.asked[0].path == "/etc/passwd"
+
+
+def test_an_answer_comes_while_it_is_made(space: Space, neighbour: Neighbour, pod: str) -> None:
+    more = threading.Event()
+    neighbour.answer = lambda asked: Says(pieces=[(None, b"one"), (more, b"two")])
+    connection = space.client.connect()
+    connection.request("GET", f"{pod}/x", headers=space.client.head_of())
+    response = connection.getresponse()
+    assert response.read(3) == b"one"
+    more.set()
+    assert response.read() == b"two"
+    connection.close()
+
+
+def test_a_large_answer_is_passed_on_whole(space: Space, neighbour: Neighbour, pod: str) -> None:
+    large = bytes(range(256)) * 40_000
+    neighbour.answer = lambda asked: Says(body=large)
+    assert space.client.get(f"{pod}/x").raw == large
+
+
+def test_an_answer_that_is_cut_off_does_not_look_whole(
+    space: Space, neighbour: Neighbour, pod: str
+) -> None:
+    neighbour.answer = lambda asked: Says(pieces=[(None, b"half")], cut_off=True)
+    with pytest.raises((http.client.IncompleteRead, OSError, http.client.HTTPException)):
+        space.client.get(f"{pod}/x")
+
+
+def test_a_client_that_leaves_ends_the_conversation(
+    space: Space, neighbour: Neighbour, pod: str
+) -> None:
+    def endless(asked: Asked) -> Says:
+        return Says(pieces=[(None, b"x" * 1000)] * 1_000_000)
+
+    neighbour.answer = endless
+    connection = space.client.connect()
+    connection.request("GET", f"{pod}/x", headers=space.client.head_of())
+    assert connection.getresponse().read(1000)
+    connection.close()
+    assert neighbour.left.wait(20)
+
+
+def test_nobody_there(space: Space, neighbour: Neighbour, pod: str) -> None:
+    neighbour.close()
+    answer = space.client.get(f"{pod}/x")
+    assert (answer.status, answer.body["reason"]) == (503, "ServiceUnavailable")
+    assert answer.message == (
+        f"error trying to reach service: dial tcp 127.0.0.1:{neighbour.port}: connect:"
+        " connection refused"
+    )
+
+
+def test_a_body_over_the_limit_is_not_passed_on(
+    space: Space, neighbour: Neighbour, pod: str
+) -> None:
+    answer = space.client.post(f"{pod}/x", b"x" * (3 * 1024 * 1024 + 1))
+    assert answer.status == 413
+    assert neighbour.asked == []
+
+
+@pytest.fixture
+def service(space: Space) -> Iterator[Neighbour]:
+    """What answers behind the service `s`, whose port 80 is named `web`."""
+    address = own_address()  # endpoints may not hold loopback addresses
+    if not address:
+        pytest.skip("this machine has no address but loopback")
+    running = Neighbour(address=address)
+    run_pod(space, "p", ip=address)
+    space.things("services").create("s", spec={"ports": [{"name": "web", "port": 80}]})
+    target = {"kind": "Pod", "namespace": space.name, "name": "p"}
+    subset = {
+        "addresses": [{"ip": address, "targetRef": target}],
+        "ports": [{"name": "web", "port": running.port}],
+    }
+    space.things("endpoints").create("s", subsets=[subset])
+    yield running
+    running.close()
+
+
+@pytest.mark.parametrize("name", ["s:web", "s:80", "http:s:web"])
+def test_a_service_leads_to_a_pod_behind_it(space: Space, service: Neighbour, name: str) -> None:
+    services = space.things("services")
+    assert services.client.get(f"{services.item(name, 'proxy')}/x").raw == b"hello"
+    assert service.asked[0].path == "/x"
+
+
+def test_endpoints_that_are_not_a_pods_address_are_not_reached(
+    space: Space, service: Neighbour
+) -> None:
+    space.client.delete(space.things("pods").item("p"), {"gracePeriodSeconds": 0})
+    services = space.things("services")
+    answer = services.client.get(f"{services.item('s:web', 'proxy')}/x")
+    assert (answer.status, service.asked) == (503, [])

@@ -1,0 +1,104 @@
+"""Something that runs in the cluster and speaks HTTP: a pod, or the agent of a node."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(slots=True)
+class Asked:
+    method: str
+    path: str
+    headers: Message
+    body: bytes
+
+
+@dataclass(slots=True)
+class Says:
+    """An answer. `pieces` are sent one by one, in chunks, each after its event if it has one."""
+
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    pieces: list[tuple[threading.Event | None, bytes]] | None = None
+    cut_off: bool = False  # close in the middle of the chunks
+
+
+def own_address() -> str:
+    """An address of this machine that is not loopback, or nothing. No packet is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("203.0.113.1", 9))
+        except OSError:
+            return ""
+        found: str = probe.getsockname()[0]
+    return "" if found.startswith("127.") else found
+
+
+class Neighbour:
+    """Answers every request with what `answer` gives, and keeps what it was `asked`."""
+
+    def __init__(self, context: ssl.SSLContext | None = None, address: str = "127.0.0.1") -> None:
+        outer = self
+        self.asked: list[Asked] = []
+        self.answer: Callable[[Asked], Says] = lambda asked: Says(body=b"hello")
+        self.left = threading.Event()  # a client went away in the middle of an answer
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _serve(self) -> None:
+                size = int(self.headers.get("Content-Length") or 0)
+                asked = Asked(self.command, self.path, self.headers, self.rfile.read(size))
+                outer.asked.append(asked)
+                said = outer.answer(asked)
+                self.send_response(said.status)
+                for name, value in said.headers.items():
+                    self.send_header(name, value)
+                if said.pieces is None:
+                    self.send_header("Content-Length", str(len(said.body)))
+                    self.end_headers()
+                    if self.command != "HEAD":
+                        self.wfile.write(said.body)
+                    return
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                try:
+                    self._send_pieces(said)
+                except OSError:
+                    outer.left.set()
+                    self.close_connection = True
+
+            def _send_pieces(self, said: Says) -> None:
+                for event, piece in said.pieces or ():
+                    if event is not None:
+                        event.wait(20)
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+                    self.wfile.flush()
+                if said.cut_off:
+                    self.close_connection = True
+                else:
+                    self.wfile.write(b"0\r\n\r\n")
+
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = _serve
+
+            def log_message(self, *arguments: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer((address, 0), Handler)
+        if context is not None:
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.port: int = self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()

@@ -1,0 +1,34 @@
+"""Pods and nodes that run, as whoever runs them would report it."""
+
+from __future__ import annotations
+
+from support.client import Object
+from support.things import Space
+
+
+def run_pod(space: Space, name: str, ip: str = "127.0.0.1", node: str = "") -> Object:
+    spec: Object = {
+        "automountServiceAccountToken": False,
+        "containers": [{"name": "c", "image": "i"}],
+    }
+    if node:
+        spec["nodeName"] = node
+    pods = space.things("pods")
+    made = pods.create(name, spec=spec)
+    made["status"] |= {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}]}
+    answer = pods.client.put(pods.item(name, "status"), made)
+    assert answer.status == 200, answer.text
+    running: Object = answer.body
+    return running
+
+
+def run_node(space: Space, port: int, address: str = "127.0.0.1") -> str:
+    nodes = space.everywhere("nodes")
+    made = nodes.create(f"node-{space.name}")
+    made["status"] |= {
+        "addresses": [{"type": "InternalIP", "address": address}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+    }
+    answer = nodes.client.put(nodes.item(made["metadata"]["name"], "status"), made)
+    assert answer.status == 200, answer.text
+    return str(made["metadata"]["name"])
