@@ -17,6 +17,7 @@ from fairlead.endpoints.delete import delete, delete_collection
 from fairlead.endpoints.get import get
 from fairlead.endpoints.list import list_objects
 from fairlead.endpoints.negotiation import ITEM, LIST, NOTHING, negotiate
+from fairlead.endpoints.other_dialect import unknown_group
 from fairlead.endpoints.parameters import flag
 from fairlead.endpoints.patch import patch
 from fairlead.endpoints.request import Request
@@ -128,8 +129,13 @@ class Handler:
 
     def _unknown(self, target: Target) -> Answer:
         if target.group not in self.api.resources.groups:
-            return text_answer(404, "404 page not found\n")
+            return self._no_group(target.group)
         raise errors.no_such_path()
+
+    def _no_group(self, group: str) -> Answer:
+        if refused := unknown_group(self.api.dialect, group):
+            raise refused
+        return text_answer(404, "404 page not found\n")
 
     async def _page(self, request: Request) -> Answer:
         path = request.target.path
@@ -160,6 +166,8 @@ class Handler:
                 if found is None:
                     raise errors.no_such_path()
                 value = discovery.resource_list(self.api.dialect, resources, found)
+            case ["apis", group, *_]:
+                return self._no_group(group)
             case _:
                 return text_answer(404, "404 page not found\n")
         return self.document(request, value)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fairlead import __version__
-from fairlead.endpoints import discovery
 from fairlead.endpoints.openapi import overview
 from fairlead.endpoints.openapi.knowledge import FindCustom
 from fairlead.endpoints.openapi.names import Names
@@ -23,9 +21,14 @@ class Builder:
     """Makes documents of what is served at the time of the call."""
 
     def __init__(
-        self, resources: Resources, builtin: tuple[tuple[str, str], ...], find_custom: FindCustom
+        self,
+        resources: Resources,
+        builtin: tuple[tuple[str, str], ...],
+        find_custom: FindCustom,
+        release: str,
     ) -> None:
         """`builtin` has the group and version of all that is served from the start."""
+        self._release = release
         self._resources = resources
         self._builtin = builtin
         self._find_custom = find_custom
@@ -38,8 +41,7 @@ class Builder:
         return schemas, Operations(self._names, schemas, served, self._find_custom)
 
     def head(self) -> dict[str, Any]:
-        release = discovery.version(__version__)["gitVersion"]
-        return {"info": {"title": self._names.title, "version": release}}
+        return {"info": {"title": self._names.title, "version": self._release}}
 
     def version(self, found: GroupVersion) -> dict[str, Any]:
         """The OpenAPI 3 document of a group-version."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from fairlead.endpoints.answers import Answer, value_answer
+from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.api import Api
+from fairlead.endpoints.list import objects_answer
 from fairlead.endpoints.representing import object_answer, typed
 from fairlead.endpoints.request import Request
 from fairlead.kinds.core.component_statuses import Probe, component_statuses, find_component
@@ -33,13 +34,8 @@ async def get_component(api: Api, request: Request) -> Answer:
 async def list_components(api: Api, request: Request) -> Answer:
     resource = request.target.resource
     assert resource is not None
-    value = {
-        "kind": f"{resource.kind}List",
-        "apiVersion": resource.api_version,
-        "metadata": {},
-        "items": component_statuses(_probes(api)),
-    }
-    return value_answer(request, 200, value, api.resources)
+    values = [typed(resource, value) for value in component_statuses(_probes(api))]
+    return objects_answer(api, request, resource, values, {})
 
 
 HANDLERS: dict[tuple[str, str], Callable[[Api, Request], Awaitable[Answer]]] = {
