@@ -252,3 +252,12 @@ def test_describe(kubectl: Kubectl) -> None:
     text = kubectl("describe", "cm", "a")
     assert "Name:         a" in text
     assert "app=web" in text
+
+
+def test_explain_has_texts(kubectl: Kubectl) -> None:
+    shown = kubectl("explain", "pod.spec.containers")
+    assert "A process with its own file system, run in a pod." in shown
+    assert "Image that it is made from." in shown
+    assert "How the service is reached." in kubectl(
+        "explain", "validatingwebhookconfigurations.webhooks"
+    )
