@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import argparse
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from fairlead import __version__
+from fairlead.cli.parsing import Parser
+from fairlead.server.options import add_serve_flags, planned_flags
+
+SPECIFIED = """
+    --livez-grace-period --runtime-config --shutdown-delay-duration --anonymous-auth
+    --authentication-token-webhook-cache-ttl --authentication-token-webhook-config-file
+    --authentication-token-webhook-version --client-ca-file --cluster-signing-duration
+    --controllers --enable-bootstrap-token-auth --oidc-ca-file --oidc-client-id
+    --oidc-groups-claim --oidc-groups-prefix --oidc-issuer-url --oidc-required-claim
+    --oidc-username-claim --oidc-username-prefix --requestheader-allowed-names
+    --requestheader-client-ca-file --requestheader-extra-headers-prefix
+    --requestheader-group-headers --requestheader-username-headers --service-account-key-file
+    --service-account-lookup --tls-private-key-file --token-auth-file
+    --admission-control-config-file --enable-admission-plugins
+"""
 
 
-def fairlead(*arguments: str) -> subprocess.CompletedProcess[str]:
+def fairlead(*arguments: str, at: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "fairlead", *arguments],
         capture_output=True,
         text=True,
         timeout=30,
+        cwd=at,
         check=False,
     )
 
@@ -44,14 +63,155 @@ def test_help_lists_the_flags() -> None:
         assert flag in done.stdout
 
 
-def test_no_command_is_an_error_with_a_hint() -> None:
-    done = fairlead()
-    assert done.returncode == 2
-    assert "usage: fairlead" in done.stderr
+def test_help_comes_in_groups_and_with_defaults() -> None:
+    shown = fairlead("serve", "--help").stdout
+    for group in ("Serving:", "Storage:", "API:", "Admission:", "Authentication:"):
+        assert f"\n{group}\n" in shown
+    assert "(default 6443)" in shown
+    assert "(default 300s)" in shown
 
 
-@pytest.mark.parametrize("arguments", [("no-such-command",), ("serve", "--secure"), ("serve", "x")])
-def test_what_it_does_not_know_is_an_error(arguments: tuple[str, ...]) -> None:
+def test_help_does_not_list_what_has_no_effect() -> None:
+    shown = fairlead("serve", "--help").stdout
+    for flag in ("--cluster-signing", "--workers", "--etcd-servers", "--admission-control-config"):
+        assert flag not in shown
+
+
+@pytest.mark.parametrize("arguments", [(), ("help",), ("--help",), ("-h",)])
+def test_alone_or_asked_for_help_it_shows_its_commands(arguments: tuple[str, ...]) -> None:
     done = fairlead(*arguments)
+    assert done.returncode == 0
+    assert "run a server" in done.stdout
+
+
+def test_version_is_a_command() -> None:
+    assert fairlead("version").stdout == f"fairlead {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("no-such-command",), "no-such-command"),
+        (("serve", "--secure"), "unknown flag --secure, did you mean --secure-port?"),
+        (("serve", "x"), "unexpected argument 'x'"),
+        (("serve", "--secure-port", "70000"), "--secure-port: 70000 is not a port"),
+        (("serve", "--secure-port", "9" * 5000), "--secure-port"),
+        (("serve", "--bind-address", "999.1.1.1"), "--bind-address: '999.1.1.1' is not an IP"),
+        (("serve", "--dialect", "other"), "--dialect: invalid choice: 'other'"),
+        (("serve", "--enable-admission-plugins", "Foo"), 'unknown plugin "Foo"'),
+        (("serve", "--feature-gates", "Foo=true"), "--feature-gates: unrecognized"),
+        (("serve", "--runtime-config", "foo/v1=true"), "--runtime-config: unknown"),
+        (("serve", "--controllers=foo"), 'unknown controller "foo"'),
+        (("serve", "--service-node-port-range", "a-b"), "--service-node-port-range: 'a-b'"),
+        (("serve", "--service-cluster-ip-range", "x"), "--service-cluster-ip-range"),
+        (("serve", "--anonymous-auth=maybe"), "--anonymous-auth: 'maybe'"),
+        (("serve", "--authorization-mode=Foo"), '"Foo" is not a valid mode'),
+        (("serve", "--authorization-mode=ABAC"), "policy file not passed"),
+        (("serve", "--etcd-compaction-interval=x"), "--etcd-compaction-interval: 'x'"),
+        (("serve", "--advertised-version=latest"), "--advertised-version: 'latest'"),
+        (("serve", "--tls-cert-file", "x"), "--tls-private-key-file go together"),
+        (("serve", "--storage", "etcd"), "--storage: etcd is not available"),
+        (("serve", "-v=x"), "-v/--v: 'x' is not a whole number"),
+    ],
+)
+def test_what_it_does_not_understand_is_told_in_one_line(
+    arguments: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    done = fairlead(*arguments, at=tmp_path)
     assert done.returncode == 2
-    assert "Traceback" not in done.stderr
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())  # nothing was made before the flags were read
+
+
+def file(directory: Path, content: bytes) -> str:
+    path = directory / "file"
+    path.write_bytes(content)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--token-auth-file",
+        "--client-ca-file",
+        "--service-account-key-file",
+        "--service-account-signing-key-file",
+        "--authentication-token-webhook-config-file",
+    ],
+)
+@pytest.mark.parametrize("content", [None, b"", b"\xff\x00 nothing"], ids=["none", "empty", "odd"])
+def test_files_that_are_not_what_a_flag_needs_are_told_in_one_line(
+    flag: str, content: bytes | None, tmp_path: Path
+) -> None:
+    path = "/no/such/file" if content is None else file(tmp_path, content)
+    if flag == "--token-auth-file" and content == b"":
+        pytest.skip("no tokens are as good as any")
+    done = fairlead("serve", "--secure-port=0", f"--data-dir={tmp_path / 'd'}", flag, path)
+    assert done.returncode == 1
+    assert path in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_data_directory_that_is_a_file_is_told_in_one_line(tmp_path: Path) -> None:
+    path = file(tmp_path, b"")
+    done = fairlead("serve", "--secure-port=0", "--data-dir", path)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert path in done.stderr
+
+
+def test_an_address_in_use_is_told_in_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = fairlead("serve", f"--secure-port={port}", f"--data-dir={tmp_path / 'd'}")
+    assert done.returncode == 1
+    assert done.stderr == f"fairlead: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+def test_what_nobody_foresaw_is_told_in_one_line_too(tmp_path: Path) -> None:
+    (tmp_path / "d" / "admin.kubeconfig").mkdir(parents=True)
+    done = fairlead("serve", "--secure-port=0", f"--data-dir={tmp_path / 'd'}")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "admin.kubeconfig" in done.stderr
+
+
+def test_the_traceback_is_there_for_those_who_ask(tmp_path: Path) -> None:
+    (tmp_path / "d" / "admin.kubeconfig").mkdir(parents=True)
+    done = fairlead("serve", "-v", "--secure-port=0", f"--data-dir={tmp_path / 'd'}")
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+
+
+def options(*flags: str) -> argparse.Namespace:
+    parser = Parser(prog="serve")
+    add_serve_flags(parser)
+    return parser.parse_args(flags)
+
+
+@pytest.mark.parametrize(
+    ("flags", "level"), [((), 0), (("-v",), 1), (("-v=3",), 3), (("--v=2",), 2), (("-v", "4"), 4)]
+)
+def test_verbosity_is_given_as_clients_are_used_to(flags: tuple[str, ...], level: int) -> None:
+    assert options(*flags).verbosity == level
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--admission-control-config-file=x",
+        "--cluster-signing-duration=1h",
+        "--cluster-signing-cert-file=x",
+        "--cluster-signing-key-file=x",
+        "--controllers=*,csrsigning",
+    ],
+)
+def test_flags_of_the_specification_without_effect_are_taken_and_named(flag: str) -> None:
+    assert len(planned_flags(options(flag))) == 1
+    assert planned_flags(options()) == []
+
+
+def test_every_flag_of_the_specification_is_taken() -> None:
+    parser = Parser(prog="serve")
+    add_serve_flags(parser)
+    for flag in SPECIFIED.split():
+        assert flag in parser._option_string_actions

@@ -11,6 +11,8 @@ import pytest
 from support.process import ServerProcess
 from support.things import Space
 
+from fairlead import __version__
+
 KUBECTL = shutil.which("kubectl")
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed: not tried out")
 
@@ -216,7 +218,13 @@ def test_raw_reads(kubectl: Kubectl) -> None:
 
 
 def test_the_version_of_both_sides(kubectl: Kubectl) -> None:
-    assert "Server Version: v1.25" in kubectl("version")
+    assert f"Server Version: v1.25.9+fairlead.{__version__}" in kubectl("version")
+
+
+def test_component_statuses_as_a_table(kubectl: Kubectl) -> None:
+    head, *rows = kubectl("get", "componentstatuses").splitlines()
+    assert head.split() == ["NAME", "STATUS", "MESSAGE", "ERROR"]
+    assert ["etcd-0", "Healthy", "ok"] in [row.split() for row in rows]
 
 
 def test_categories(kubectl: Kubectl) -> None:
@@ -244,3 +252,12 @@ def test_describe(kubectl: Kubectl) -> None:
     text = kubectl("describe", "cm", "a")
     assert "Name:         a" in text
     assert "app=web" in text
+
+
+def test_explain_has_texts(kubectl: Kubectl) -> None:
+    shown = kubectl("explain", "pod.spec.containers")
+    assert "A process with its own file system, run in a pod." in shown
+    assert "Image that it is made from." in shown
+    assert "How the service is reached." in kubectl(
+        "explain", "validatingwebhookconfigurations.webhooks"
+    )

@@ -56,6 +56,22 @@ def references(value: Any) -> set[str]:
     return found | {target} if isinstance(target, str) else found
 
 
+def without_texts(value: Any) -> Any:
+    """A schema without descriptions, and without the `allOf` that a description beside a `$ref`
+    needs."""
+    if isinstance(value, list):
+        return [without_texts(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {
+        key: without_texts(item)
+        for key, item in value.items()
+        if key != "description" or not isinstance(item, str)
+    }
+    whole: Any = kept["allOf"][0] if list(kept) == ["allOf"] else kept
+    return whole
+
+
 class Reply:
     """An answer as it went over the wire."""
 

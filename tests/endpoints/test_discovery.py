@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import FreshServer
 from support.client import Client
 from support.process import ServerProcess
+
+from fairlead import __version__
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "resources.json"
 ALL = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -156,7 +159,8 @@ def test_every_listable_resource_can_be_listed(client: Client) -> None:
 def test_the_version_is_that_of_the_interface(client: Client) -> None:
     body = client.get("/version").body
     assert (body["major"], body["minor"]) == ("1", "25")
-    assert body["gitVersion"].startswith("v1.25.")
+    assert body["gitVersion"] == f"v1.25.9+fairlead.{__version__}"
+    assert body["platform"] in ("linux/amd64", "linux/arm64")
     assert set(body) == {
         "major",
         "minor",
@@ -169,6 +173,13 @@ def test_the_version_is_that_of_the_interface(client: Client) -> None:
         "platform",
     }
     assert client.get("/version/").body == body
+
+
+def test_another_release_can_be_told(fresh_server: FreshServer) -> None:
+    client = fresh_server("--advertised-version=v1.30.2").client()
+    body = client.get("/version").body
+    assert (body["major"], body["minor"], body["gitVersion"]) == ("1", "30", "v1.30.2")
+    assert client.get("/openapi/v3/version").body["info"]["version"] == "v1.30.2"
 
 
 def test_the_root_lists_the_paths(client: Client) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from openapi_support import references, resources, swagger, version
+from openapi_support import references, resources, swagger, version, without_texts
 
 from fairlead.endpoints.openapi.tables import blocks
 from fairlead.schema.model import Presence
@@ -18,12 +18,13 @@ OLD, NEW = "#/definitions/", "#/components/schemas/"
 
 
 def old(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = swagger()["definitions"][name]
+    found: dict[str, Any] = without_texts(swagger()["definitions"][name])
     return found
 
 
 def new(name: str, group: str = "", release: str = "v1") -> dict[str, Any]:
-    found: dict[str, Any] = version(group, release)["components"]["schemas"][name]
+    schemas = version(group, release)["components"]["schemas"]
+    found: dict[str, Any] = without_texts(schemas[name])
     return found
 
 
@@ -172,3 +173,19 @@ def test_names_of_the_cluster_dialect() -> None:
     assert "io.cluster.api.core.v1.Pod" in names
     assert "io.cluster.cluster-aggregator.pkg.apis.apiregistration.v1.APIService" in names
     assert "x-cluster-group-version-kind" in names["io.cluster.api.core.v1.Pod"]
+
+
+def test_types_and_fields_have_descriptions_in_both_versions() -> None:
+    for schemas in (swagger()["definitions"], version("", "v1")["components"]["schemas"]):
+        container = schemas[f"{CORE}Container"]
+        assert container["description"].startswith("A process")
+        for name, field in container["properties"].items():
+            assert field["description"], name
+        assert schemas[f"{CORE}PodList"]["description"] == "A list of Pod objects."
+
+
+def test_a_description_stands_beside_a_reference_only_in_the_old_version() -> None:
+    old_field = swagger()["definitions"][f"{CORE}Pod"]["properties"]["spec"]
+    assert set(old_field) == {"$ref", "description"}
+    new_field = version("", "v1")["components"]["schemas"][f"{CORE}Pod"]["properties"]["spec"]
+    assert set(new_field) == {"allOf", "description"}

@@ -36,25 +36,26 @@ def add_authentication_flags(
     parser: argparse.ArgumentParser, duration: Callable[[str], float]
 ) -> None:
     """Add every flag of authentication; `duration` reads texts such as `2m`."""
-    _add_common(parser)
-    _add_service_accounts(parser, duration)
-    _add_oidc(parser)
-    _add_webhook(parser, duration)
-    _add_proxy(parser)
+    group = parser.add_argument_group
+    _add_common(group("Authentication"))
+    _add_service_accounts(group("Service accounts"), duration)
+    _add_oidc(group("OpenID Connect"))
+    _add_webhook(group("Token webhook"), duration)
+    _add_proxy(group("Authenticating proxy"))
 
 
-def _switch(parser: argparse.ArgumentParser, name: str, default: bool | None, text: str) -> None:
+def _switch(parser: argparse._ActionsContainer, name: str, default: bool | None, text: str) -> None:
     parser.add_argument(
         name, type=boolean, nargs="?", const=True, default=default, metavar="BOOL", help=text
     )
 
 
-def _list(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
+def _list(parser: argparse._ActionsContainer, name: str, metavar: str, text: str) -> None:
     """A comma-separated flag that may be repeated; the default is an empty list."""
     parser.add_argument(name, type=listed, action="extend", default=[], metavar=metavar, help=text)
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
+def _add_common(parser: argparse._ActionsContainer) -> None:
     flag = parser.add_argument
     flag("--client-ca-file", type=Path, help="CAs whose client certificates are accepted too")
     flag("--token-auth-file", type=Path, help="CSV file of static bearer tokens")
@@ -69,7 +70,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_service_accounts(
-    parser: argparse.ArgumentParser, duration: Callable[[str], float]
+    parser: argparse._ActionsContainer, duration: Callable[[str], float]
 ) -> None:
     flag = parser.add_argument
     flag(
@@ -112,7 +113,7 @@ def _add_service_accounts(
     )
 
 
-def _add_oidc(parser: argparse.ArgumentParser) -> None:
+def _add_oidc(parser: argparse._ActionsContainer) -> None:
     flag = parser.add_argument
     flag("--oidc-issuer-url", default="", metavar="URL", help="issuer of ID tokens, https")
     flag("--oidc-client-id", default="", metavar="ID", help="client that ID tokens are issued for")
@@ -142,7 +143,7 @@ def _add_oidc(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_webhook(parser: argparse.ArgumentParser, duration: Callable[[str], float]) -> None:
+def _add_webhook(parser: argparse._ActionsContainer, duration: Callable[[str], float]) -> None:
     flag = parser.add_argument
     flag(
         "--authentication-token-webhook-config-file",
@@ -165,7 +166,7 @@ def _add_webhook(parser: argparse.ArgumentParser, duration: Callable[[str], floa
     )
 
 
-def _add_proxy(parser: argparse.ArgumentParser) -> None:
+def _add_proxy(parser: argparse._ActionsContainer) -> None:
     _list(parser, "--requestheader-username-headers", "NAMES", "headers that may name the user")
     _list(parser, "--requestheader-group-headers", "NAMES", "headers that name groups")
     _list(parser, "--requestheader-extra-headers-prefix", "PREFIXES", "prefixes of extra headers")

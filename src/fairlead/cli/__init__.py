@@ -10,29 +10,67 @@ from collections.abc import Sequence
 
 from fairlead import __version__
 
+PROGRAM = "fairlead"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    from fairlead.server.options import add_serve_flags
+    """Run a command; gives the exit code: 1 if it failed, 2 if it was not understood."""
+    from fairlead.cli.parsing import Parser
 
-    parser = argparse.ArgumentParser(
-        prog="fairlead", description="A Kubernetes-style cluster API server.", allow_abbrev=False
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    parser = Parser(prog=PROGRAM, description="A Kubernetes-style cluster API server.")
+    parser.add_argument("--version", action="version", version=_version(), help="what version does")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="Commands")
+    serve = commands.add_parser(
+        "serve",
+        help="run a server",
+        usage=f"{PROGRAM} serve [FLAGS]",
+        description="Run a server until SIGTERM or Ctrl-C.",
     )
-    parser.add_argument("--version", action="version", version=f"fairlead {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", help="run a server", allow_abbrev=False)
-    add_serve_flags(serve)
-    options = parser.parse_args(arguments)
+    commands.add_parser("version", help="tell the version and end")
+    commands.add_parser("help", help="show this and end")
+    if words[:1] == ["serve"]:
+        from fairlead.server.options import add_serve_flags
+
+        add_serve_flags(serve)
+    options = parser.parse_args(words)
+    if options.command == "serve":
+        return _serve(serve, options)
+    if options.command == "version":
+        print(_version())
+    else:
+        parser.print_help()
+    return 0
+
+
+def _version() -> str:
+    return f"{PROGRAM} {__version__}"
+
+
+def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    gc.disable()  # until the server is ready: nothing of what is imported and loaded goes away
+
+    from fairlead.server.options import FlagError, check_flags
+
+    try:
+        check_flags(options)
+    except FlagError as error:
+        parser.error(str(error))
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
     )
-    return _serve(options)
-
-
-def _serve(options: argparse.Namespace) -> int:
-    gc.disable()  # until the server is ready: nothing of what is imported and loaded goes away
 
     import uvloop
 
     from fairlead.server.serving import serve
 
-    return serve(options, uvloop.run)
+    try:
+        return serve(options, uvloop.run)
+    except Exception as error:
+        from fairlead.cli.failures import explain
+        from fairlead.cli.parsing import complain
+
+        if options.verbosity:
+            logging.getLogger(PROGRAM).exception("the server ended")
+        complain(PROGRAM, explain(error))
+        return 1

@@ -16,6 +16,7 @@ from fairlead.endpoints.delete import answer_delete, answer_delete_collection
 from fairlead.endpoints.get import answer_get
 from fairlead.endpoints.list import answer_list
 from fairlead.endpoints.negotiation import ITEM, LIST, NOTHING, negotiate
+from fairlead.endpoints.other_dialect import unknown_group
 from fairlead.endpoints.parameters import flag
 from fairlead.endpoints.patch import answer_patch
 from fairlead.endpoints.request import Request
@@ -138,8 +139,13 @@ class Handler:
 
     def _unknown(self, target: Target) -> Answer:
         if target.group not in self.api.resources.groups:
-            return text_answer(404, "404 page not found\n")
+            return self._no_group(target.group)
         raise errors.no_such_path()
+
+    def _no_group(self, group: str) -> Answer:
+        if refused := unknown_group(self.api.dialect, group):
+            raise refused
+        return text_answer(404, "404 page not found\n")
 
     async def _page(self, request: Request) -> Answer:
         path = request.target.path
@@ -170,6 +176,8 @@ class Handler:
                 if found is None:
                     raise errors.no_such_path()
                 value = discovery.resource_list(self.api.dialect, resources, found)
+            case ["apis", group, *_]:
+                return self._no_group(group)
             case _:
                 return text_answer(404, "404 page not found\n")
         return self.document(request, value)

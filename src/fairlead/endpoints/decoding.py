@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from fairlead.endpoints.negotiation import JSON, YAML, media_types
+from fairlead.endpoints.other_dialect import with_hint
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.kinds.resources import Resource, Resources
@@ -44,7 +45,8 @@ def body_format(request: Request, resources: Resources) -> str:
         return JSON
     if declared in (YAML, resources.dialect.protobuf_media_type):
         return declared
-    raise unsupported_media_type(media_types(resources.dialect))
+    dialect = resources.dialect
+    raise with_hint(dialect, declared, unsupported_media_type(media_types(dialect)))
 
 
 def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object, list[str]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from fairlead import __version__
 from fairlead.dialect import Dialect
 from fairlead.kinds.resources import GroupVersion, Resource, Resources
 
-RELEASE = {"major": "1", "minor": "25"}
+ADVERTISED = f"v1.25.9+fairlead.{__version__}"
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 
 
 def resource_list(dialect: Dialect, resources: Resources, found: GroupVersion) -> dict[str, Any]:
@@ -78,19 +81,23 @@ def api_versions(resources: Resources, address: str) -> dict[str, Any]:
     }
 
 
-def version(fairlead_version: str) -> dict[str, str]:
+def version(advertised: str = ADVERTISED) -> dict[str, str]:
+    """The release that clients are told: the API's, and ours as the build of it."""
     import platform
     import sys
 
+    major, minor, *_ = advertised.removeprefix("v").split(".")
+    machine = platform.machine().lower()
     return {
-        **RELEASE,
-        "gitVersion": f"v1.25.0-fairlead.{fairlead_version}",
+        "major": major,
+        "minor": re.match(r"\d+", minor)[0],  # type: ignore[index]
+        "gitVersion": advertised,
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "",
         "goVersion": f"python{sys.version_info.major}.{sys.version_info.minor}",
         "compiler": platform.python_implementation().lower(),
-        "platform": f"{sys.platform}/{platform.machine()}",
+        "platform": f"{sys.platform}/{_ARCHITECTURES.get(machine, machine)}",
     }
 
 

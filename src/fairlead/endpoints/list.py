@@ -36,7 +36,16 @@ def _answer(
     representation = request.representation
     if representation.is_plain and resource.is_stored_here:
         return Answer(200, joined(list_head(resource, metadata), entries))
-    values = [read(resource, entry) for entry in entries]
+    return objects_answer(
+        api, request, resource, [read(resource, entry) for entry in entries], metadata
+    )
+
+
+def objects_answer(
+    api: Api, request: Request, resource: Resource, values: list[Object], metadata: Object
+) -> Answer:
+    """A list of objects at hand, with kind and apiVersion, in the form that was negotiated."""
+    representation = request.representation
     if representation.transform == "Table":
         include = include_object(request)
         value = table(api.dialect, resource, values, representation, include, metadata)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from fairlead.bounded import Bounded
 from fairlead.dialect import Dialect
+from fairlead.endpoints.other_dialect import with_hint
 from fairlead.errors import StatusError, not_acceptable
 
 JSON, YAML = "application/json", "application/yaml"
@@ -86,7 +87,7 @@ def _choose(dialect: Dialect, accept: str, partial: str, streams: bool) -> Repre
     found = clauses(accept)
     transforms = bool(partial)
     if transforms and not any(c.media_type in ("*/*", *media_types(dialect)) for c in found):
-        raise _no_representation(dialect, streams)
+        raise with_hint(dialect, accept, _no_representation(dialect, streams))
     for clause in found:
         media_type = JSON if clause.media_type in ("*/*", "") else clause.media_type
         if media_type not in media_types(dialect):
@@ -105,7 +106,7 @@ def _choose(dialect: Dialect, accept: str, partial: str, streams: bool) -> Repre
             return replace(plain, transform=wanted, version=version)
         if wanted == partial and partial and version in _TABLE_VERSIONS:
             return replace(plain, transform=wanted, version=version)
-    raise not_acceptable(media_types(dialect))
+    raise with_hint(dialect, accept, not_acceptable(media_types(dialect)))
 
 
 def negotiate(

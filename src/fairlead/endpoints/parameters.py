@@ -7,6 +7,7 @@ from typing import Any
 from fairlead.bounded import remembered
 from fairlead.dialect import Dialect
 from fairlead.endpoints.negotiation import YAML, media_types
+from fairlead.endpoints.other_dialect import with_hint
 from fairlead.endpoints.request import Query, Request
 from fairlead.errors import (
     Cause,
@@ -181,7 +182,7 @@ def _delete_body(
     struct = types.struct("meta/v1.DeleteOptions")
     media_type = request.header(b"content-type").partition(";")[0].strip()
     if media_type and media_type not in media_types(dialect):
-        raise unsupported_media_type(media_types(dialect))
+        raise with_hint(dialect, media_type, unsupported_media_type(media_types(dialect)))
     try:
         if media_type == dialect.protobuf_media_type:
             version, kind, content = envelope(raw)

@@ -27,7 +27,13 @@ from fairlead.authorization.setup import (
     AuthorizationOptions,
     build_authorization,
 )
-from fairlead.controllers.framework import Controllers, controller_user, manager_user
+from fairlead.controllers.enabling import chosen_controllers
+from fairlead.controllers.framework import (
+    Controller,
+    Controllers,
+    controller_user,
+    manager_user,
+)
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
@@ -186,18 +192,17 @@ class Assembly:
 
         manager = Client(api, manager_user(dialect, privileged=privileged))
         issuer = api.authentication.issuer
-        return Controllers(
-            api,
-            [
-                NamespaceDeletion(api, client(NamespaceDeletion.name)),
-                DefaultServiceAccounts(client(DefaultServiceAccounts.name)),
-                RootCaPublisher(client(RootCaPublisher.name), dialect, ca),
-                TokenSecrets(manager, dialect, issuer, ca),
-                TokenCleaner(client(TokenCleaner.name), dialect),
-                ClaimProtection(client(ClaimProtection.name), dialect),
-                VolumeProtection(client(VolumeProtection.name), dialect),
-            ],
-        )
+        built: list[Controller] = [
+            NamespaceDeletion(api, client(NamespaceDeletion.name)),
+            DefaultServiceAccounts(client(DefaultServiceAccounts.name)),
+            RootCaPublisher(client(RootCaPublisher.name), dialect, ca),
+            TokenSecrets(manager, dialect, issuer, ca),
+            TokenCleaner(client(TokenCleaner.name), dialect),
+            ClaimProtection(client(ClaimProtection.name), dialect),
+            VolumeProtection(client(VolumeProtection.name), dialect),
+        ]
+        chosen = chosen_controllers(",".join(self.options.controllers))
+        return Controllers(api, [one for one in built if one.name in chosen.running])
 
     async def _write_rules(self, name: str, rules: list[Rule]) -> None:
         with suppress(StatusError):

@@ -3,71 +3,73 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
+from fairlead.admission.enabling import PluginNameError, switched_on
 from fairlead.authentication.flags import add_authentication_flags
-from fairlead.authorization.modes import DEFAULT_MODES, MODES
+from fairlead.authorization.modes import DEFAULT_MODES, MODES, ModeError, check_files, parse_modes
+from fairlead.controllers.enabling import DEFAULT_CONTROLLERS, chosen_controllers
 from fairlead.dialect import DIALECTS
-from fairlead.kinds.core.services.allocation import DEFAULT_NETWORKS, DEFAULT_PORTS
+from fairlead.endpoints.discovery import ADVERTISED
+from fairlead.kinds.core.services.allocation import (
+    DEFAULT_NETWORKS,
+    DEFAULT_PORTS,
+    parse_networks,
+    parse_ports,
+)
+from fairlead.kinds.gates import parse_gates
 from fairlead.outgoing.flags import add_reaching_flags
-
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 1e-6, "ns": 1e-9}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|us|ns|m|s)")
-
-
-def duration(text: str) -> float:
-    """Seconds of a duration such as `1m30s`; `0` needs no unit."""
-    if text == "0":
-        return 0.0
-    if not text or _DURATION.sub("", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 300s or 5m")
-    return sum(float(number) * _UNITS[unit] for number, unit in _DURATION.findall(text))
-
-
-def positive(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} must not be negative")
-    return value
+from fairlead.server.flag_values import (
+    address,
+    checked,
+    duration,
+    host,
+    port,
+    release,
+    whole_number,
+)
 
 
 def add_serve_flags(parser: argparse.ArgumentParser) -> None:
-    flag = parser.add_argument
-    flag("--dialect", choices=sorted(DIALECTS), default="cluster", help="names that are served")
-    flag("--data-dir", type=Path, default=Path("fairlead-data"), help="everything it keeps")
-    flag("--bind-address", default="127.0.0.1", help="address to listen on")
-    flag("--secure-port", type=positive, default=6443, help="port to listen on; 0 takes a free one")
-    flag("--advertise-address", default="", help="address that clients are told")
-    flag("--storage", choices=("sqlite", "etcd"), default="sqlite", help="where objects are kept")
-    flag("--etcd-servers", default="", help="addresses of etcd, with --storage etcd")
+    """Add every flag, in the groups that the help shows."""
+    _add_serving_flags(parser)
+    _add_storage_flags(parser)
+    _add_api_flags(parser)
+    _add_admission_flags(parser)
+    add_authentication_flags(parser, duration)
+    _add_authorization_flags(parser)
+    add_reaching_flags(parser)
+    for name in PLANNED:
+        parser.add_argument(name, action="append", nargs="?", const="true", help=argparse.SUPPRESS)
+
+
+def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument_group("Serving").add_argument
     flag(
-        "--etcd-compaction-interval",
-        type=duration,
-        default=300.0,
-        metavar="DURATION",
-        help="how long history is kept",
+        "--dialect",
+        choices=sorted(DIALECTS),
+        default="cluster",
+        help="names that are served; stock clients such as kubectl need kubernetes",
     )
-    flag("--workers", type=positive, default=1, help="processes that serve")
+    flag("--bind-address", type=address, default="127.0.0.1", help="address to listen on")
+    flag("--secure-port", type=port, default=6443, help="port to listen on; 0 takes a free one")
+    flag("--advertise-address", type=host, default="", help="address that clients are told")
+    flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate, not our own")
+    flag("--tls-private-key-file", type=Path, metavar="FILE", help="its key")
     flag(
-        "--runtime-config",
-        action="append",
-        default=[],
-        metavar="KEY[=BOOL]",
-        help="group versions and resources to switch on or off",
+        "--max-requests-inflight",
+        type=whole_number,
+        default=400,
+        metavar="N",
+        help="reading requests at once; 0 for no limit",
     )
     flag(
-        "--feature-gates",
-        action="append",
-        default=[],
-        metavar="NAME=BOOL",
-        help="features to switch on or off",
+        "--max-mutating-requests-inflight",
+        type=whole_number,
+        default=200,
+        metavar="N",
+        help="writing requests at once; 0 for no limit",
     )
-    flag("--tls-cert-file", type=Path, help="serving certificate instead of our own")
-    flag("--tls-private-key-file", type=Path, help="its key")
     flag(
         "--livez-grace-period",
         type=duration,
@@ -83,31 +85,84 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
         help="time between /readyz failing and the end of service",
     )
     flag(
-        "--max-requests-inflight",
-        type=positive,
-        default=400,
+        "-v",
+        "--v",
+        dest="verbosity",
+        type=whole_number,
+        nargs="?",
+        const=1,
+        default=0,
         metavar="N",
-        help="reading requests at once; 0 for no limit",
+        help="what is logged beside warnings: 1 for every request",
+    )
+
+
+def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument_group("Storage").add_argument
+    flag("--data-dir", type=Path, default=Path("fairlead-data"), help="everything it keeps")
+    flag(
+        "--etcd-compaction-interval",
+        type=duration,
+        default=300.0,
+        metavar="DURATION",
+        help="how long history is kept",
+    )
+    flag("--storage", choices=("sqlite", "etcd"), default="sqlite", help=argparse.SUPPRESS)
+    flag("--etcd-servers", default="", help=argparse.SUPPRESS)
+    flag("--workers", type=whole_number, default=1, help=argparse.SUPPRESS)
+
+
+def _add_api_flags(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument_group("API").add_argument
+    flag(
+        "--runtime-config",
+        action="append",
+        default=[],
+        metavar="KEY[=BOOL]",
+        help="group versions and resources to switch on or off",
     )
     flag(
-        "--max-mutating-requests-inflight",
-        type=positive,
-        default=200,
-        metavar="N",
-        help="writing requests at once; 0 for no limit",
+        "--feature-gates",
+        type=checked(parse_gates),
+        action="append",
+        default=[],
+        metavar="NAME=BOOL",
+        help="features to switch on or off",
     )
     flag(
         "--service-cluster-ip-range",
+        type=checked(parse_networks),
         default=DEFAULT_NETWORKS,
         metavar="CIDRS",
         help="addresses of services; one network, or one of each family",
     )
     flag(
         "--service-node-port-range",
+        type=checked(parse_ports),
         default=DEFAULT_PORTS,
         metavar="LOW-HIGH",
         help="ports of services on nodes",
     )
+    flag(
+        "--advertised-version",
+        type=release,
+        default=ADVERTISED,
+        metavar="VERSION",
+        help="release that /version tells",
+    )
+    flag(
+        "--controllers",
+        type=checked(chosen_controllers),
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="controllers that run: * for all that are on by default, a name to add one, -name to"
+        f" leave one out; by default {DEFAULT_CONTROLLERS}",
+    )
+
+
+def _add_admission_flags(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument_group("Admission").add_argument
     for verb, text in (("enable", "on"), ("disable", "off")):
         flag(
             f"--{verb}-admission-plugins",
@@ -116,17 +171,13 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
             metavar="NAMES",
             help=f"admission plugins to switch {text}, beside the defaults",
         )
-    add_authentication_flags(parser, duration)
-    _add_authorization_flags(parser)
-    add_reaching_flags(parser)
-    for name in PLANNED:
-        flag(name, action="append", nargs="?", const="true", help=argparse.SUPPRESS)
 
 
 def _add_authorization_flags(parser: argparse.ArgumentParser) -> None:
-    flag = parser.add_argument
+    flag = parser.add_argument_group("Authorization").add_argument
     flag(
         "--authorization-mode",
+        type=checked(parse_modes),
         default=",".join(DEFAULT_MODES),
         metavar="MODES",
         help=f"who decides, in this order: {', '.join(MODES)}",
@@ -165,13 +216,61 @@ def _add_authorization_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
+class FlagError(ValueError):
+    """Flags that do not go together; the text names them."""
+
+
+def check_flags(options: argparse.Namespace) -> None:
+    """What can be said against the flags as a whole before anything is opened; raises FlagError."""
+    try:
+        switched_on(
+            DIALECTS[options.dialect],
+            ",".join(options.enable_admission_plugins),
+            ",".join(options.disable_admission_plugins),
+        )
+    except PluginNameError as error:
+        raise FlagError(str(error)) from None
+    try:
+        check_files(
+            parse_modes(options.authorization_mode),
+            bool(options.authorization_policy_file),
+            bool(options.authorization_webhook_config_file),
+        )
+    except ModeError as error:
+        raise FlagError(f"--authorization-mode: {error}") from None
+    if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
+        raise FlagError("--tls-cert-file and --tls-private-key-file go together")
+    if options.storage != "sqlite":
+        raise FlagError("--storage: etcd is not available in this release yet; use sqlite")
+    if options.runtime_config:
+        _check_runtime_config(options)
+
+
+def _check_runtime_config(options: argparse.Namespace) -> None:
+    from fairlead.kinds.resources import Resources
+    from fairlead.kinds.runtime_config import RuntimeConfigError, apply_runtime_config
+    from fairlead.schema.builtin import BuiltinTypes
+
+    dialect = DIALECTS[options.dialect]
+    try:
+        apply_runtime_config(Resources(dialect, BuiltinTypes(dialect)), options.runtime_config)
+    except RuntimeConfigError as error:
+        raise FlagError(f"--runtime-config: {error}") from None
+
+
 # Flags of the specification whose part is not built yet: taken, and said so at start.
 PLANNED = (
+    "--admission-control-config-file",
     "--cluster-signing-cert-file",
+    "--cluster-signing-duration",
     "--cluster-signing-key-file",
 )
 
 
 def planned_flags(options: argparse.Namespace) -> list[str]:
-    """The flags among them that were given."""
-    return [name for name in PLANNED if getattr(options, name[2:].replace("-", "_")) is not None]
+    """What was given that has no effect: flags, and controllers that are not built."""
+    given = [name for name in PLANNED if getattr(options, name[2:].replace("-", "_")) is not None]
+    if options.etcd_servers:
+        given.append("--etcd-servers")
+    without_effect = chosen_controllers(",".join(options.controllers)).without_effect
+    return given + [f"--controllers={name}" for name in without_effect]

@@ -17,7 +17,6 @@ from pathlib import Path
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from fairlead import __version__
 from fairlead.authentication.account_tokens import CONFIGURATION_PATH, JWKS_PATH
 from fairlead.dialect import DIALECTS, Dialect
 from fairlead.endpoints import discovery
@@ -27,6 +26,7 @@ from fairlead.endpoints.openapi import OpenApi
 from fairlead.endpoints.request import Request
 from fairlead.server.app import Application
 from fairlead.server.assembly import Assembly, StartError
+from fairlead.server.banner import banner, process_age
 from fairlead.server.certificates import Pki, ensure_pki
 from fairlead.server.client_trust import ClientTrust
 from fairlead.server.health import Check, Health
@@ -84,11 +84,7 @@ class Server:
         self._handle_signals(loop)
         tune_garbage_collector()
         self.ready = True
-        print(
-            f"Fairlead serves on {url} (dialect {self.dialect.name},"
-            f" KUBECONFIG={options.data_dir / 'admin.kubeconfig'})",
-            flush=True,
-        )
+        print(banner(url, self.dialect, options.data_dir, process_age()), flush=True)
         await self.stopping.wait()
         await self._shut_down(server)
 
@@ -141,7 +137,7 @@ class Server:
             return Answer(200, metrics.text(), CONTENT_TYPE)
 
         async def show_version(request: Request) -> Answer:
-            return handler.document(request, discovery.version(__version__))
+            return handler.document(request, discovery.version(options.advertised_version))
 
         async def show_paths(request: Request) -> Answer:
             others = [*handler.pages, *handler.prefixes, "/openapi/v2", "/openapi/v3"]
@@ -155,7 +151,9 @@ class Server:
             return handler.document(request, documents.jwks())
 
         handler.pages = {"/": show_paths, "/metrics": show_metrics, "/version": show_version}
-        handler.prefixes["/openapi"] = OpenApi(self.api.resources).answer
+        handler.prefixes["/openapi"] = OpenApi(
+            self.api.resources, options.advertised_version
+        ).answer
         documents = self.api.authentication.documents
         if documents.available:
             handler.pages |= {CONFIGURATION_PATH: show_issuer, JWKS_PATH: show_keys}

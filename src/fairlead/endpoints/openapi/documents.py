@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fairlead import __version__
-from fairlead.endpoints import discovery
+from fairlead.endpoints.discovery import ADVERTISED
 from fairlead.endpoints.openapi import overview
 from fairlead.endpoints.openapi.knowledge import FindCustom
 from fairlead.endpoints.openapi.names import Names
@@ -14,6 +13,7 @@ from fairlead.endpoints.openapi.operations import Operations, Path
 from fairlead.endpoints.openapi.schemas import V2, V3, Flavour, Schemas
 from fairlead.endpoints.openapi.writing import Writer, WriterV2, WriterV3
 from fairlead.kinds.resources import GroupVersion, Resources
+from fairlead.schema.texts import Texts
 
 _BEARER = "BearerToken"
 _SECURITY = {_BEARER: {"type": "apiKey", "name": "authorization", "in": "header"}}
@@ -23,23 +23,28 @@ class Builder:
     """Makes documents of what is served at the time of the call."""
 
     def __init__(
-        self, resources: Resources, builtin: tuple[tuple[str, str], ...], find_custom: FindCustom
+        self,
+        resources: Resources,
+        builtin: tuple[tuple[str, str], ...],
+        find_custom: FindCustom,
+        release: str = ADVERTISED,
     ) -> None:
         """`builtin` has the group and version of all that is served from the start."""
+        self._release = release
         self._resources = resources
         self._builtin = builtin
         self._find_custom = find_custom
         self._names = Names(resources.dialect)
+        self._texts = Texts(resources.dialect)
 
     def _parts(self, flavour: Flavour) -> tuple[Schemas, Operations]:
         served = {found.table_name: found for found in self._resources.group_versions()}
         types = self._resources.types
-        schemas = Schemas(self._names, types, served, self._builtin, flavour)
+        schemas = Schemas(self._names, types, served, self._builtin, flavour, self._texts)
         return schemas, Operations(self._names, schemas, served, self._find_custom)
 
     def head(self) -> dict[str, Any]:
-        release = discovery.version(__version__)["gitVersion"]
-        return {"info": {"title": self._names.title, "version": release}}
+        return {"info": {"title": self._names.title, "version": self._release}}
 
     def version(self, found: GroupVersion) -> dict[str, Any]:
         """The OpenAPI 3 document of a group-version."""

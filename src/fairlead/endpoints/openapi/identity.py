@@ -14,24 +14,28 @@ from fairlead.kinds.resources import GroupVersion, Resource
 
 
 @cache
-def sources(dialect: Dialect) -> str:
+def sources(dialect: Dialect, release: str) -> str:
     """Stands for all that documents are made of beside the resources: clients keep a document
     for good under its hash, so a change of the type tables or of this package must show."""
-    found = sha256(f"{fairlead.__version__} {dialect.name}".encode())
-    for package, suffix in ((f"{schema.__name__}.builtin", ".types"), (__package__, "")):
+    found = sha256(f"{fairlead.__version__} {release} {dialect.name}".encode())
+    for package, suffix in (
+        (f"{schema.__name__}.builtin", (".types", ".texts")),
+        (__package__, ""),
+    ):
         for file in sorted(files(package).iterdir(), key=lambda entry: entry.name):
             if file.name.endswith(suffix) and file.is_file():
                 found.update(file.read_bytes())
     return found.hexdigest()
 
 
-def of_name(dialect: Dialect, name: str) -> str:
-    return _digest(sources(dialect), name)
+def of_name(base: str, name: str) -> str:
+    """`base` is what `sources` gives."""
+    return _digest(base, name)
 
 
-def of_version(dialect: Dialect, found: GroupVersion, find_custom: FindCustom) -> str:
+def of_version(base: str, found: GroupVersion, find_custom: FindCustom) -> str:
     return _digest(
-        sources(dialect),
+        base,
         found.api_version,
         *(_line(one, find_custom) for one in found.resources.values()),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fairlead import __version__
 from fairlead.endpoints import discovery
 from fairlead.endpoints.openapi.names import Names
 from fairlead.endpoints.openapi.operations import OK, Operation, Path, base_path
@@ -31,7 +30,7 @@ def of_groups(names: Names, schemas: Schemas) -> Path:
 
 def of_release(names: Names, schemas: Schemas) -> Path:
     full = names.shared("Info")
-    fields = sorted(discovery.version(__version__))
+    fields = sorted(discovery.version())
     schemas.made[full] = {
         "type": "object",
         "properties": {name: {"type": "string"} for name in fields},

@@ -11,6 +11,7 @@ from fairlead.endpoints.openapi.tables import excepted
 from fairlead.kinds.resources import GroupVersion
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.model import Field, ListOf, MapOf, Scalar, Struct, Type
+from fairlead.schema.texts import Texts
 
 Schema = dict[str, Any]
 
@@ -34,6 +35,15 @@ _SHARED: dict[str, Schema] = {
     "Patch": {"type": "object"},
     "raw": {"type": "object"},
     "any": {},
+}
+_SHARED_TEXTS = {
+    "IntOrString": "A whole number or a text.",
+    "Quantity": "A number with a unit, such as 100m, 1.5 or 2Gi.",
+    "Time": "A time to the second, as in RFC 3339.",
+    "MicroTime": "A time to the microsecond, as in RFC 3339.",
+    "Patch": "A patch; its form is told by the content type.",
+    "raw": "An object of any form.",
+    "any": "A value of any form.",
 }
 _SHARED_WITH_CHOICE: dict[str, Schema] = {
     **_SHARED,
@@ -65,6 +75,7 @@ class Schemas:
         served: dict[str, GroupVersion],
         groups: tuple[tuple[str, str], ...],
         flavour: Flavour,
+        texts: Texts,
     ) -> None:
         """`served` has group-versions by our name for them; `groups` the group and version of
         those that are built in."""
@@ -74,6 +85,7 @@ class Schemas:
         self._types = types
         self._served = served
         self._groups = groups
+        self._texts = texts
         self._todo: list[Callable[[], None]] = []
 
     def of_type(self, table_name: str, name: str) -> Schema:
@@ -85,7 +97,7 @@ class Schemas:
         full = self.names.shared(name)
         if full not in self.made:
             known = _SHARED_WITH_CHOICE if self.flavour.choices else _SHARED
-            self.made[full] = known[name]
+            self.made[full] = {"description": _SHARED_TEXTS[name], **known[name]}
         return self.link(full)
 
     def link(self, full_name: str) -> Schema:
@@ -108,8 +120,10 @@ class Schemas:
 
     def _fill(self, schema: Schema, struct: Struct, home: str) -> None:
         fields = sorted(struct.fields.values(), key=lambda field: field.name)
+        if text := self._texts.of_type(struct):
+            schema["description"] = text
         schema["type"] = "object"
-        schema["properties"] = {field.name: self._property(field, home) for field in fields}
+        schema["properties"] = {field.name: self._property(struct, field, home) for field in fields}
         if required := [field.name for field in fields if _is_required(struct, field)]:
             schema["required"] = required
         if struct.atomic:
@@ -119,9 +133,11 @@ class Schemas:
         if kinds := self._kinds(struct, home):
             schema[self.names.kind] = kinds
 
-    def _property(self, field: Field, home: str) -> Schema:
+    def _property(self, struct: Struct, field: Field, home: str) -> Schema:
         schema = dict(self._type(field.type, home))
         marks = self._marks(field)
+        if text := self._texts.of_field(struct, field.name):
+            marks["description"] = text
         if field.enum:
             marks["enum"] = list(field.enum)
         if field.default is not None and self.flavour.choices:

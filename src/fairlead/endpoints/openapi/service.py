@@ -10,6 +10,7 @@ import orjson
 
 from fairlead import errors
 from fairlead.endpoints.answers import Answer, text_answer
+from fairlead.endpoints.discovery import ADVERTISED
 from fairlead.endpoints.negotiation import clauses as clauses
 from fairlead.endpoints.openapi import identity
 from fairlead.endpoints.openapi.answers import (
@@ -39,9 +40,10 @@ class OpenApi:
     Who serves custom resources sets `find_custom`; it is asked for every resource.
     """
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, release: str = ADVERTISED) -> None:
         self.find_custom: FindCustom = lambda resource: None
         self._resources = resources
+        self._release = release
         self._builtin = tuple((found.group, found.version) for found in resources.group_versions())
         self._documents: dict[str, Document] = {}
         self._making = asyncio.Lock()
@@ -51,7 +53,9 @@ class OpenApi:
         """Loaded when the first document is made, so as not to hold up the start."""
         from fairlead.endpoints.openapi.documents import Builder
 
-        return Builder(self._resources, self._builtin, lambda one: self.find_custom(one))
+        return Builder(
+            self._resources, self._builtin, lambda one: self.find_custom(one), self._release
+        )
 
     async def answer(self, request: Request) -> Answer:
         match request.target.path.strip("/").split("/"):
@@ -117,14 +121,14 @@ class OpenApi:
 
     def _tags(self) -> dict[str, str]:
         """The documents of version 3 by name, with the identity of each."""
-        dialect = self._resources.dialect
-        found = {name: identity.of_name(dialect, name) for name in ("api", "apis", "version")}
+        base = identity.sources(self._resources.dialect, self._release)
+        found = {name: identity.of_name(base, name) for name in ("api", "apis", "version")}
         for group, versions in self._resources.groups.items():
             if group and versions:
-                found[f"apis/{group}"] = identity.of_name(dialect, group)
+                found[f"apis/{group}"] = identity.of_name(base, group)
             for version, one in versions.items():
                 name = f"apis/{group}/{version}" if group else f"api/{version}"
-                found[name] = identity.of_version(dialect, one, self.find_custom)
+                found[name] = identity.of_version(base, one, self.find_custom)
         return dict(sorted(found.items()))
 
     def _value(self, name: str) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead.endpoints.answers import Answer, Verb, value_answer
+from fairlead.endpoints.answers import Answer, Verb
+from fairlead.endpoints.list import objects_answer
 from fairlead.endpoints.representing import object_answer
 from fairlead.endpoints.request import Request
 from fairlead.kinds.core.component_statuses import Probe, component_statuses, find_component
@@ -33,13 +34,8 @@ async def get_component(api: Api, request: Request, operation: Operation) -> Ans
 
 async def list_components(api: Api, request: Request, operation: Operation) -> Answer:
     resource = operation.resource
-    value = {
-        "kind": f"{resource.kind}List",
-        "apiVersion": resource.api_version,
-        "metadata": {},
-        "items": component_statuses(_probes(api)),
-    }
-    return value_answer(request, 200, value, api.resources)
+    values = [typed(resource, value) for value in component_statuses(_probes(api))]
+    return objects_answer(api, request, resource, values, {})
 
 
 HANDLERS: dict[tuple[str, str], Verb] = {

@@ -1,0 +1,24 @@
+"""Why a server could not start or go on, in words for the person who started it."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from fairlead.errors import StatusError
+
+_TRACEBACK = "run it with -v to see where"
+
+
+def explain(error: BaseException) -> str:
+    """One line about an error that no part of the server has put into words."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}"
+    if isinstance(error, sqlite3.Error):
+        return f"the data directory cannot be used: {error}"
+    if isinstance(error, StatusError):
+        return f"the server refuses its own objects: {error}"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
+    text = str(error) or "no message"
+    return f"stopped by an unexpected error: {type(error).__name__}: {text}; {_TRACEBACK}"

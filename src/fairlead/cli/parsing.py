@@ -1,0 +1,73 @@
+"""The parser of the command line: help with defaults, and errors of one line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+_COLUMN = 34
+_WIDTH = 100
+_LONGEST_WORD = 300
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line and where to read more; exit code 2."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=Help, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        said = message.removeprefix("argument ").replace("\n", " ")
+        self.exit(2, f"{self.prog}: {said} (see {self.prog} --help)\n")
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """A command says itself what it does not know."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(self._unknown(unknown[0]))
+        return found, unknown
+
+    def _unknown(self, word: str) -> str:
+        name = word.partition("=")[0][:_LONGEST_WORD]
+        if not name.startswith("-"):
+            return f"unexpected argument {name!r}"
+        close = get_close_matches(name, self._option_string_actions, n=1)
+        return f"unknown flag {name}" + (f", did you mean {close[0]}?" if close else "")
+
+
+class Help(argparse.HelpFormatter):
+    """Flags in one column, and what they are unless given."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=_COLUMN, width=_WIDTH)
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        default = shown_default(action)
+        text = f"{action.help} (default {default})" if default else action.help or ""
+        return text.replace("%", "%%")
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
+
+
+def shown_default(action: argparse.Action) -> str:
+    """The default as a person would type it; empty for none."""
+    value = action.default
+    if value is None or value in ("", [], argparse.SUPPRESS):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}s" if isinstance(value, float) else str(value)
+
+
+def complain(program: str, message: str) -> None:
+    """Say on one line why the program ends."""
+    print(f"{program}: {' '.join(message.split())}", file=sys.stderr)

@@ -1,0 +1,60 @@
+"""`--controllers`: which of the server's controllers run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# The names that the flag knows, and what our controller of that name is called.
+_BUILT = {
+    "namespace": "namespace-controller",
+    "pv-protection": "pv-protection-controller",
+    "pvc-protection": "pvc-protection-controller",
+    "root-ca-cert-publisher": "root-ca-cert-publisher",
+    "serviceaccount": "service-account-controller",
+    "serviceaccount-token": "tokens-controller",
+    "tokencleaner": "token-cleaner",
+}
+_WITHOUT_EFFECT = frozenset(
+    """
+    attachdetach bootstrapsigner cloud-node-lifecycle clusterrole-aggregation cronjob csrapproving
+    csrcleaner csrsigning daemonset deployment disruption endpoint endpointslice
+    endpointslicemirroring ephemeral-volume garbagecollector horizontalpodautoscaling job nodeipam
+    nodelifecycle persistentvolume-binder persistentvolume-expander podgc replicaset
+    replicationcontroller resourcequota route service statefulset ttl ttl-after-finished
+    """.split()  # noqa: SIM905 as a list it would be a page
+)
+_OFF_BY_DEFAULT = frozenset({"bootstrapsigner", "tokencleaner"})
+DEFAULT_CONTROLLERS = "*,bootstrapsigner,tokencleaner"
+
+
+class ControllerNameError(ValueError):
+    """The flag names a controller that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """`running` has the names of our controllers; `without_effect` what was named and cannot be
+    switched in this release."""
+
+    running: frozenset[str]
+    without_effect: tuple[str, ...]
+
+
+def chosen_controllers(text: str) -> Chosen:
+    """Read the flag; raises ControllerNameError. The first mention of a name counts."""
+    given = [part.strip() for part in text.split(",") if part.strip()]
+    wanted: dict[str, bool] = {}
+    for part in given or DEFAULT_CONTROLLERS.split(","):
+        name = part.removeprefix("-")
+        if name not in _BUILT and name not in _WITHOUT_EFFECT and part != "*":
+            known = ", ".join(sorted({*_BUILT, *_WITHOUT_EFFECT}))
+            raise ControllerNameError(f'unknown controller "{name}"; known are {known}')
+        wanted.setdefault(name, part[:1] != "-")
+    rest = wanted.get("*", False)
+    running = (
+        ours
+        for name, ours in _BUILT.items()
+        if wanted.get(name, rest and name not in _OFF_BY_DEFAULT)
+    )
+    without_effect = (part for part in given if part.removeprefix("-") in _WITHOUT_EFFECT)
+    return Chosen(frozenset(running), tuple(without_effect))

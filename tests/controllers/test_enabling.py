@@ -1,0 +1,36 @@
+"""Which controllers `--controllers` lets run."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.controllers.enabling import ControllerNameError, chosen_controllers
+
+
+def test_all_of_them_run_unless_told_otherwise() -> None:
+    assert {"namespace-controller", "token-cleaner"} <= chosen_controllers("").running
+
+
+def test_a_star_leaves_out_those_that_are_off_by_default() -> None:
+    running = chosen_controllers("*").running
+    assert "namespace-controller" in running
+    assert "token-cleaner" not in running
+
+
+def test_without_a_star_only_those_named_run() -> None:
+    assert chosen_controllers("tokencleaner").running == {"token-cleaner"}
+
+
+def test_a_minus_leaves_one_out() -> None:
+    running = chosen_controllers("*,-namespace").running
+    assert "namespace-controller" not in running
+    assert "tokens-controller" in running
+
+
+def test_what_cannot_be_switched_is_named() -> None:
+    assert chosen_controllers("*,-csrsigning,job").without_effect == ("-csrsigning", "job")
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(ControllerNameError, match='unknown controller "jobs"'):
+        chosen_controllers("*,jobs")

@@ -1,0 +1,40 @@
+"""What a server says when it is ready."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairlead.dialect import CLUSTER, KUBERNETES
+from fairlead.server.banner import banner, process_age
+
+ADDRESS = "https://127.0.0.1:6443"
+
+
+def test_the_first_line_has_the_address_and_the_dialect() -> None:
+    first = banner(ADDRESS, KUBERNETES, Path("data"), 0.4).splitlines()[0]
+    assert f" {ADDRESS} " in first
+    assert "kubernetes" in first
+
+
+def test_paths_are_absolute_and_can_be_pasted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my data").mkdir()
+    monkeypatch.chdir(tmp_path)
+    text = banner(ADDRESS, KUBERNETES, Path("my data"), 0.4)
+    assert f"export KUBECONFIG='{tmp_path}/my data/admin.kubeconfig'" in text
+    assert f"data          {tmp_path}/my data" in text
+
+
+def test_it_says_how_long_the_start_took() -> None:
+    assert "0.43 s" in banner(ADDRESS, CLUSTER, Path("data"), 0.4321)
+    assert 0 < process_age() < 24 * 3600
+
+
+def test_it_proposes_a_command_that_works_in_the_dialect() -> None:
+    assert "kubectl get namespaces" in banner(ADDRESS, KUBERNETES, Path("data"), 1)
+    cluster = banner(ADDRESS, CLUSTER, Path("data"), 1)
+    assert "curl --cacert" in cluster
+    assert "--dialect kubernetes" in cluster
