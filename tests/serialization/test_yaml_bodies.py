@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.serialization.yaml import YamlError, dump, load
+from fairlead.serialization.yaml import YamlError, load
+from fairlead.serialization.yaml_writing import dump
 
 
 def value_of(text: str) -> Any:

@@ -39,7 +39,7 @@ def encode(value: Any, representation: Representation, resources: Resources) -> 
         assert struct is not None, value["kind"]
         return to_message(struct, value)
     if representation.media_type == YAML:
-        from fairlead.serialization.yaml import dump
+        from fairlead.serialization.yaml_writing import dump
 
         return dump(value)
     if representation.pretty:

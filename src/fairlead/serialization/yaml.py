@@ -1,80 +1,70 @@
-"""YAML in and out, over libyaml; imported only when a request asks for it."""
+"""Reading YAML over libyaml; imported only when a request asks for it."""
 
 from __future__ import annotations
 
-import math
-import re
 from typing import Any
 
 import yaml
+from yaml import (
+    AliasEvent,
+    DocumentEndEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from fairlead.serialization.limits import MOST_DEPTH
+from fairlead.serialization.yaml_scalars import YamlError, as_json, as_key, plain, tagged
 
 try:
-    from yaml import CSafeDumper as _SafeDumper
     from yaml import CSafeLoader as _SafeLoader
 except ImportError:  # a build of PyYAML without libyaml
-    from yaml import SafeDumper as _SafeDumper  # type: ignore[assignment]
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
-MOST_DEPTH = 240  # what the JSON encoder bears, with room for what is put around an object
-MOST_NODES = 200_000
+__all__ = ["YamlError", "load"]
 
+MOST_NODES = 400_000  # of a document, aliases written out
+MOST_ALIASED_BYTES = 4 * 1024 * 1024  # that aliases may add to a document
+MOST_REPEATED = 100  # repeated keys that are told
+
+_NODE = 16  # bytes that the smallest value is taken to have
 _TEXT = "tag:yaml.org,2002:str"
 _MERGE = "<<"
-_WORDS: dict[str, Any] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(
-        ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True
-    ),
-    **dict.fromkeys(
-        ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False
-    ),
-    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
-    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
-}
-_INTEGER = re.compile(r"[-+]?(0b[01]+|0o[0-7]+|0x[0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)", re.ASCII)
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
+_LONGEST_KEY_SHOWN = 1024
 
 
-class YamlError(ValueError):
-    """Text that is not YAML, or holds what JSON cannot."""
+class _Size:
+    """What a value would come to with its aliases written out: values, bytes and levels."""
 
+    __slots__ = ("bytes", "levels", "nodes")
 
-def _plain(text: str) -> Any:
-    """What an unquoted scalar means, by the rules of YAML 1.1 as clients of this API know them: no
-    timestamps and no numbers of base 60."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[0] not in "+-.0123456789":
-        return text
-    digits = text.replace("_", "")
-    if _INTEGER.fullmatch(digits):
-        return _integer(digits)
-    if _FLOAT.fullmatch(digits):
-        number = float(digits)
-        return int(number) if number.is_integer() and abs(number) < 2**53 else number
-    return text
+    def __init__(self, nodes: int, size: int, levels: int) -> None:
+        self.nodes = nodes
+        self.bytes = size
+        self.levels = levels
 
-
-def _integer(digits: str) -> int:
-    sign = -1 if digits[0] == "-" else 1
-    body = digits.lstrip("+-")
-    if body[:1] == "0" and body[1:2].isdigit():
-        return sign * int(body, 8)
-    return sign * int(body, 0)
+    def add(self, part: _Size) -> None:
+        self.nodes += part.nodes
+        self.bytes += part.bytes
+        if part.levels >= self.levels:
+            self.levels = part.levels + 1
 
 
 class _Open:
-    """A list or mapping that is being read, and the size it would have with its aliases copied."""
+    """A list or mapping that is being read."""
 
-    __slots__ = ("anchor", "key", "merges", "size", "value")
+    __slots__ = ("anchor", "is_map", "key", "merges", "size", "value")
 
     def __init__(self, value: Any, anchor: str | None) -> None:
         self.value = value
+        self.is_map = value.__class__ is dict
         self.anchor = anchor
         self.key: str | None = None
         self.merges = False
-        self.size = 1
+        self.size = _Size(1, _NODE, 1)
 
 
 class _Builder:
@@ -84,31 +74,39 @@ class _Builder:
     def __init__(self, loader: Any) -> None:
         self._loader = loader
         self._open: list[_Open] = []
-        self._anchors: dict[str, tuple[Any, int]] = {}
-        self._nodes = 0  # values that aliases made
+        self._anchors: dict[str, tuple[Any, _Size]] = {}
+        self._nodes = 0
+        self._aliased_bytes = 0
         self.result: Any = None
         self.repeated: list[str] = []
 
     def build(self) -> None:
         """Read the first document."""
-        loader = self._loader
+        next_event = self._loader.get_event
         while True:
-            event = loader.get_event()
-            if isinstance(event, (yaml.DocumentEndEvent, yaml.StreamEndEvent)):
-                return
-            if isinstance(event, yaml.ScalarEvent):
+            event = next_event()
+            kind = event.__class__
+            if kind is ScalarEvent:
                 self._scalar(event)
-            elif isinstance(event, yaml.SequenceStartEvent):
+            elif kind is SequenceStartEvent:
                 self._push(_Open([], event.anchor))
-            elif isinstance(event, yaml.MappingStartEvent):
+            elif kind is MappingStartEvent:
                 self._push(_Open({}, event.anchor))
-            elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
+            elif kind is SequenceEndEvent or kind is MappingEndEvent:
                 done = self._open.pop()
                 self._put(done.value, done.size, done.anchor, event)
-            elif isinstance(event, yaml.AliasEvent):
+            elif kind is AliasEvent:
                 self._alias(event)
+            elif kind is DocumentEndEvent or kind is StreamEndEvent:
+                return
+
+    def _count(self, nodes: int) -> None:
+        self._nodes += nodes
+        if self._nodes > MOST_NODES:
+            raise YamlError(f"yaml: document has more than {MOST_NODES} values")
 
     def _push(self, opened: _Open) -> None:
+        self._count(1)
         if len(self._open) >= MOST_DEPTH:
             raise YamlError(f"yaml: exceeded max depth of {MOST_DEPTH}")
         self._open.append(opened)
@@ -117,36 +115,39 @@ class _Builder:
         if event.anchor not in self._anchors:
             raise YamlError(f"yaml: unknown anchor '{event.anchor}' referenced")
         value, size = self._anchors[event.anchor]
-        self._nodes += size
-        if self._nodes > MOST_NODES:
+        self._aliased_bytes += size.bytes
+        self._nodes += size.nodes
+        if self._aliased_bytes > MOST_ALIASED_BYTES or self._nodes > MOST_NODES:
             raise YamlError("yaml: document contains excessive aliasing")
+        if len(self._open) + size.levels > MOST_DEPTH:
+            raise YamlError(f"yaml: exceeded max depth of {MOST_DEPTH}")
         self._put(_copied(value), size, None, event)
 
     def _scalar(self, event: Any) -> None:
-        top = self._open[-1] if self._open else None
-        is_key = top is not None and isinstance(top.value, dict) and top.key is None
-        if event.tag in (None, "!") and event.implicit[0]:
-            if is_key and event.value == _MERGE:
-                assert top is not None
-                top.merges, top.key = True, ""
-                return
-            value = _plain(event.value)
-        elif event.tag in (None, "!", _TEXT):
-            value = event.value
+        self._count(1)
+        tag, text = event.tag, event.value
+        if tag in (None, "!") and event.implicit[0]:
+            if text == _MERGE and self._open and self._open[-1].is_map:
+                top = self._open[-1]
+                if top.key is None:
+                    top.merges, top.key = True, ""
+                    return
+            value = as_json(plain(text))
+        elif tag in (None, "!", _TEXT):
+            value = text
         else:
-            node = yaml.ScalarNode(event.tag, event.value, event.start_mark, event.end_mark)
-            value = self._loader.construct_object(node)
-        self._put(_as_json(value), 1, event.anchor, event)
+            value = as_json(tagged(tag, text))
+        self._put(value, _Size(1, _NODE + len(text), 0), event.anchor, event)
 
-    def _put(self, value: Any, size: int, anchor: str | None, event: Any) -> None:
+    def _put(self, value: Any, size: _Size, anchor: str | None, event: Any) -> None:
         if anchor is not None:
             self._anchors[anchor] = (value, size)
         if not self._open:
             self.result = value
             return
         top = self._open[-1]
-        top.size += size
-        if isinstance(top.value, list):
+        top.size.add(size)
+        if not top.is_map:
             top.value.append(value)
         elif top.key is None:
             top.key = self._key(top.value, value, event)
@@ -157,10 +158,11 @@ class _Builder:
             top.key = None
 
     def _key(self, mapping: dict[str, Any], value: Any, event: Any) -> str:
-        key = _key(value)
-        if key in mapping:
+        key = as_key(value)
+        if key in mapping and len(self.repeated) < MOST_REPEATED:
             line = event.start_mark.line + 1
-            self.repeated.append(f'line {line}: key "{key}" already set in map')
+            shown = key[:_LONGEST_KEY_SHOWN]
+            self.repeated.append(f'line {line}: key "{shown}" already set in map')
         return key
 
     @staticmethod
@@ -175,16 +177,18 @@ class _Builder:
 
 def load(raw: bytes) -> tuple[Any, list[str]]:
     """The first document, as JSON values with string keys, and the keys it repeats."""
-    loader: Any = _SafeLoader(raw)
-    builder = _Builder(loader)
+    loader: Any = None
     try:
+        loader = _SafeLoader(raw)
+        builder = _Builder(loader)
         builder.build()
     except yaml.MarkedYAMLError as error:
         raise YamlError(f"yaml: {_place(error)}{error.problem}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise error if isinstance(error, YamlError) else YamlError(f"yaml: {error}") from None
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
     return builder.result, builder.repeated
 
 
@@ -201,44 +205,3 @@ def _place(error: yaml.MarkedYAMLError) -> str:
             is_scanner = mark is error.problem_mark and isinstance(error, yaml.scanner.ScannerError)
             return f"line {mark.line + is_scanner}: "
     return ""
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise YamlError(f"json: unsupported value: {value}")
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    raise YamlError(f"json: unsupported type: {type(value).__name__}")
-
-
-def _key(key: Any) -> str:
-    if isinstance(key, str):
-        return key
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    if key is None:
-        return "null"
-    if isinstance(key, (int, float)):
-        return str(key)
-    raise YamlError(f"yaml: invalid map key: {key!r}")
-
-
-class _Dumper(_SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _represent_text(dumper: Any, text: str) -> Any:
-    """Quote what would be read as something else than text."""
-    style = None if _plain(text) is text else "'"
-    return dumper.represent_scalar(_TEXT, text, style=style)
-
-
-_Dumper.add_representer(str, _represent_text)
-
-
-def dump(value: Any) -> bytes:
-    text = yaml.dump(
-        value, Dumper=_Dumper, sort_keys=True, default_flow_style=False, allow_unicode=True
-    )
-    return str(text).encode()
