@@ -3,8 +3,7 @@ as a client's request, as a user of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from fairlead.authentication.user import AUTHENTICATED, MASTERS, User
 from fairlead.endpoints.api import Api, Object
@@ -17,10 +16,6 @@ from fairlead.endpoints.update import Changed, store_changed
 from fairlead.errors import StatusError
 from fairlead.kinds.resources import Resource
 from fairlead.storage.collection import Collection
-
-
-async def _nothing_to_receive() -> MutableMapping[str, Any]:
-    return {"type": "http.disconnect"}
 
 
 def system_user(name: str) -> User:
@@ -97,8 +92,7 @@ class Objects:
         resource = self._api.resources.named(key)
         if subresource:
             resource = resource.subresources[subresource]
-        scope = {"method": "INTERNAL", "headers": [], "query_string": b"", "path": ""}
-        request = Request(scope, _nothing_to_receive)
+        request = Request("INTERNAL")
         request.user = self._user
         request.target = Target(
             path="",

@@ -9,6 +9,7 @@ from pathlib import Path
 from fairlead.authentication.flags import add_authentication_flags
 from fairlead.authorization.modes import DEFAULT_MODES, MODES
 from fairlead.dialect import DIALECTS
+from fairlead.http.limits import MOST_CONNECTIONS, MOST_CONNECTIONS_OF_AN_ADDRESS
 from fairlead.kinds.core.services.allocation import DEFAULT_NETWORKS, DEFAULT_PORTS
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 1e-6, "ns": 1e-9}
@@ -80,6 +81,34 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         metavar="DURATION",
         help="time between /readyz failing and the end of service",
+    )
+    flag(
+        "--shutdown-grace",
+        type=duration,
+        default=10.0,
+        metavar="DURATION",
+        help="how long requests under way may hold up the end; a second signal ends at once",
+    )
+    flag(
+        "--request-timeout",
+        type=duration,
+        default=60.0,
+        metavar="DURATION",
+        help="how long a request may take, watches and the like left out",
+    )
+    flag(
+        "--max-connections",
+        type=positive,
+        default=MOST_CONNECTIONS,
+        metavar="N",
+        help="connections at once",
+    )
+    flag(
+        "--max-connections-per-address",
+        type=positive,
+        default=MOST_CONNECTIONS_OF_AN_ADDRESS,
+        metavar="N",
+        help="connections at once of one client address",
     )
     flag(
         "--max-requests-inflight",

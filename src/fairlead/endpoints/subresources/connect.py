@@ -17,7 +17,7 @@ from fairlead.endpoints import writing
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.api import Api, Object
 from fairlead.endpoints.parameters import flag, integer
-from fairlead.endpoints.request import Request, Send
+from fairlead.endpoints.request import Request
 from fairlead.errors import ResourceRef, StatusError, bad_request, invalid, not_found
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.pods.visiting import all_containers
@@ -37,10 +37,8 @@ class NoContent(Answer):
     def __init__(self) -> None:
         super().__init__(204, b"")
 
-    async def send(self, request: Request, send: Send) -> None:
-        headers = [(b"cache-control", b"no-cache, private")]
-        await send({"type": "http.response.start", "status": 204, "headers": headers})
-        await send({"type": "http.response.body", "body": b""})
+    async def send(self, request: Request) -> None:
+        request.exchange.respond(204, [(b"cache-control", b"no-cache, private")], b"")
 
 
 def _pod(api: Api, request: Request, name: str = "") -> Object:
