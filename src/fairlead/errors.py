@@ -204,6 +204,16 @@ def too_large_resource_version(wanted: int, current: int) -> StatusError:
     )
 
 
+def request_timeout() -> StatusError:
+    """The server gave up on a request."""
+    return StatusError(
+        504,
+        "Timeout",
+        "Timeout: request did not complete within the allotted timeout",
+        details={},
+    )
+
+
 def internal(message: str) -> StatusError:
     return StatusError(
         500,

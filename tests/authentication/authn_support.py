@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairlead.authentication.keys import public_key
+from fairlead.http.peer import Peer
 
 Result = TypeVar("Result")
 CLIENT, SERVER = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
@@ -56,7 +57,7 @@ class FakeRequest:
 
     def __init__(self, *headers: tuple[str, str], certificates: tuple[bytes, ...] = ()) -> None:
         self.raw_headers = [(name.lower().encode(), value.encode()) for name, value in headers]
-        self.scope = {"extensions": {"tls": {"certificates": certificates}}}
+        self.peer = Peer(certificates)
         self.warnings: list[str] = []
 
     def header(self, name: bytes) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from fairlead.authentication.user import ANONYMOUS, User, with_authenticated_group
 from fairlead.errors import unauthorized
+from fairlead.http.peer import Peer
 
 __all__ = ["Authenticator", "Credentials", "Method", "Rejected", "with_authenticated_group"]
 
@@ -19,8 +20,10 @@ _GENERIC = "Unauthorized"
 class Credentials(Protocol):
     """What methods may look at of a request. Names in `raw_headers` are in lower case."""
 
-    scope: Any
     raw_headers: list[tuple[bytes, bytes]]
+
+    @property
+    def peer(self) -> Peer: ...
 
     def header(self, name: bytes) -> str: ...
 
@@ -62,7 +65,8 @@ class Authenticator:
             try:
                 user = await method.authenticate(request)
             except Rejected as rejection:
-                rejections = [*(rejections or ()), rejection]
+                # Without its traceback, which holds this frame and so the list itself.
+                rejections = [*(rejections or ()), rejection.with_traceback(None)]
                 continue
             if user is not None:
                 return user

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fairlead.authentication.authorities import Authorities, Chain, Subject, Untrusted
+from fairlead.authentication.authorities import Authorities, Subject, Untrusted
 from fairlead.authentication.chain import Credentials, Rejected
 from fairlead.authentication.user import User, with_authenticated_group
-
-
-def certificate_chain(scope: Any) -> Chain:
-    """The certificates that the TLS layer got from the client, its own first; maybe none. The
-    protocol puts them into the scope once a connection."""
-    extensions = scope.get("extensions")
-    tls = extensions.get("tls") if extensions else None
-    chain: Chain = tls.get("certificates", ()) if tls else ()
-    return chain
 
 
 class ClientCertificates:
@@ -24,11 +13,13 @@ class ClientCertificates:
         self._users: dict[Subject, User] = {}
 
     async def authenticate(self, request: Credentials) -> User | None:
-        chain = certificate_chain(request.scope)
-        if not chain:
+        peer = request.peer
+        if not peer.certificates:
             return None
+        if peer.problem:
+            raise Rejected(f"x509: {peer.problem}")
         try:
-            subject = self._authorities.subject(chain)
+            subject = self._authorities.subject(peer.certificates)
         except Untrusted as error:
             raise Rejected(f"x509: {error}") from None
         return self._user(subject) if subject.common_name else None

@@ -7,7 +7,6 @@ from urllib.parse import unquote_to_bytes
 
 from fairlead.authentication.authorities import Authorities, Untrusted
 from fairlead.authentication.chain import Credentials, Rejected
-from fairlead.authentication.client_certificates import certificate_chain
 from fairlead.authentication.user import User, with_authenticated_group
 
 
@@ -35,11 +34,11 @@ class FrontProxy:
         return (*self._user_headers, *self._group_headers, *self._extra_prefixes)
 
     async def authenticate(self, request: Credentials) -> User | None:
-        chain = certificate_chain(request.scope)
-        if not chain:
+        peer = request.peer
+        if not peer.certificates or peer.problem:
             return None
         try:
-            subject = self._authorities.subject(chain)
+            subject = self._authorities.subject(peer.certificates)
         except Untrusted:
             return None  # not the proxy; the certificate may be good for something else
         if self._allowed and subject.common_name not in self._allowed:

@@ -10,8 +10,9 @@ from typing import Any
 import orjson
 
 from fairlead.endpoints.negotiation import YAML, Representation
-from fairlead.endpoints.request import Request, Send
+from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError
+from fairlead.http.writing import Header
 from fairlead.kinds.resources import Resources
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
@@ -23,12 +24,9 @@ _TYPES = {
     YAML: (b"content-type", b"application/yaml"),
     "text/plain": (b"content-type", b"text/plain; charset=utf-8"),
 }
-_NO_EXTENSIONS: dict[str, Any] = {}
 _SMALLEST_COMPRESSED = 128 * 1024
 _PIECE = 512 * 1024
 _LONGEST_WARNING, _MOST_WARNING_BYTES = 256, 4096
-
-Header = tuple[bytes, bytes]
 
 
 def encode(value: Any, representation: Representation, resources: Resources) -> bytes:
@@ -64,7 +62,7 @@ class Answer:
         self.media_type = media_type
         self.headers = headers
 
-    async def send(self, request: Request, send: Send) -> None:
+    async def send(self, request: Request) -> None:
         body = self.body
         headers = [_CACHE, _TYPES.get(self.media_type) or _content_type(self.media_type)]
         if self.headers:
@@ -72,32 +70,29 @@ class Answer:
         if request.warnings:
             headers += warning_headers(request.warnings)
         if not isinstance(body, bytes):
-            await self._send_pieces(request, send, headers, body)
+            await self._send_pieces(request, headers, body)
             return
         if len(body) >= _SMALLEST_COMPRESSED and accepts_gzip(request):
             headers += _COMPRESSED
             body = await _compress(body)
-        respond = request.scope.get("extensions", _NO_EXTENSIONS).get("respond")
-        if respond is not None and respond(self.code, headers, body):
-            return
-        headers.append((b"content-length", b"%d" % len(body)))
-        await send({"type": "http.response.start", "status": self.code, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        if len(body) < _SMALLEST_COMPRESSED:
+            request.exchange.respond(self.code, headers, body)
+        else:
+            await request.exchange.respond_in_pieces(self.code, headers, body)
 
     async def _send_pieces(
-        self, request: Request, send: Send, headers: list[Header], pieces: Sequence[bytes]
+        self, request: Request, headers: list[Header], pieces: Sequence[bytes]
     ) -> None:
+        exchange = request.exchange
         size = sum(map(len, pieces))
         if size >= _SMALLEST_COMPRESSED and accepts_gzip(request):
             headers += _COMPRESSED
             pieces = [await _compress(b"".join(pieces))]
             size = len(pieces[0])
-        headers.append((b"content-length", b"%d" % size))
-        await send({"type": "http.response.start", "status": self.code, "headers": headers})
+        exchange.start(self.code, headers, size)
         for start, end in _groups(pieces):
-            piece = b"".join(pieces[start:end])
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+            await exchange.send(b"".join(pieces[start:end]))
+        exchange.end()
 
 
 _COMPRESSED: list[Header] = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]

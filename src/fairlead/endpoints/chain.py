@@ -54,17 +54,20 @@ class Handler:
 
     def route(self, request: Request) -> None:
         """Find out what a request is about."""
-        request.target = route(self.api.resources, request.method, request.scope["path"])
+        request.target = route(self.api.resources, request.method, request.path)
         if request.query:
             self._refine(request, request.target)
 
-    async def answer(self, request: Request) -> Answer:
-        """The answer to a request that was routed; raises StatusError."""
-        target = request.target
+    async def admit(self, request: Request) -> None:
+        """Find out who asks and whether they may; raises StatusError."""
         request.user = await self.api.authentication.authenticator.authenticate(request)
         if asks_to_impersonate(request.raw_headers):
             await self._impersonate(request)
         await self._authorize(request)
+
+    async def answer(self, request: Request) -> Answer:
+        """The answer to a request that was admitted and read; raises StatusError."""
+        target = request.target
         if not target.is_resource:
             return await self._page(request)
         resource = target.resource

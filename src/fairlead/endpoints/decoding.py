@@ -23,7 +23,8 @@ from fairlead.serialization.bodies import (
     parse_yaml,
     summary,
 )
-from fairlead.serialization.duplicates import TooDeep, duplicate_fields
+from fairlead.serialization.duplicates import duplicate_fields
+from fairlead.serialization.limits import TooDeep
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"

@@ -23,7 +23,8 @@ from fairlead.patching.merge_patch import apply_merge_patch, merge_document
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
 from fairlead.patching.values import json_type
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
-from fairlead.serialization.duplicates import TooDeep, duplicate_fields
+from fairlead.serialization.duplicates import duplicate_fields
+from fairlead.serialization.limits import TooDeep
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 from urllib.parse import parse_qsl
 
 from fairlead.authentication.user import User
 from fairlead.bounded import remembered
 from fairlead.endpoints.negotiation import PLAIN_JSON, Representation
 from fairlead.endpoints.routing import Target
-from fairlead.errors import StatusError, too_large
+from fairlead.errors import too_large
+from fairlead.http.exchange import BodyTooLarge, Exchange
+from fairlead.http.peer import NOBODY, Peer
 from fairlead.operations.operation import Operation
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Query = dict[str, list[str]]
 
-MOST_BODY_BYTES = 3 * 1024 * 1024
 _NO_QUERY: Query = {}
 
 
@@ -32,18 +28,20 @@ def _parse_query(raw: bytes) -> Query:
 
 class Request:
     """Headers are looked up by lower-case name. `target`, `user` and `representation` are set as
-    the request moves along the chain."""
+    the request moves along the chain. Those of the server's own parts have no `exchange`."""
 
     __slots__ = (
+        "_body",
         "_headers",
+        "exchange",
         "impersonator",
         "method",
         "operation",
+        "path",
+        "peer",
         "query",
         "raw_headers",
-        "receive",
         "representation",
-        "scope",
         "target",
         "user",
         "warnings",
@@ -51,19 +49,36 @@ class Request:
 
     target: Target
     user: User
+    exchange: Exchange
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
-        self.scope = scope
-        self.receive = receive
-        self.method: str = scope["method"]
-        self.raw_headers: list[tuple[bytes, bytes]] = scope["headers"]
-        raw_query = scope["query_string"]
+    def __init__(
+        self,
+        method: str,
+        path: str = "",
+        raw_query: bytes = b"",
+        raw_headers: list[tuple[bytes, bytes]] | None = None,
+        peer: Peer = NOBODY,
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.raw_headers = raw_headers if raw_headers is not None else []
         self.query = _parse_query(raw_query) if raw_query else _NO_QUERY
+        self.peer = peer
         self.representation: Representation = PLAIN_JSON
         self.warnings: list[str] = []
         self.impersonator: User | None = None  # who really asks, if the user is another
         self.operation: Operation | None = None  # what it asks for, once that is allowed
         self._headers: dict[bytes, bytes] | None = None
+        self._body: bytes | None = b""
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> Request:
+        """The request that came over a connection."""
+        head = exchange.head
+        request = cls(head.method, head.path, head.query, head.fields, exchange.peer)
+        request.exchange = exchange
+        request._headers = head.named
+        return request
 
     def header(self, name: bytes) -> str:
         """The first value of a header, or nothing."""
@@ -84,34 +99,16 @@ class Request:
         if text not in self.warnings:
             self.warnings.append(text)
 
-    async def body(self) -> bytes:
-        """The whole body; 413 once it is over the limit."""
-        declared = self.header(b"content-length")
-        if declared.isdigit() and int(declared) > MOST_BODY_BYTES:
-            await self._discard()
-            raise too_large(MOST_BODY_BYTES)
-        message = await self.receive()
-        received: bytes = message.get("body", b"")
-        if not message.get("more_body"):
-            return received
-        parts, size = [received], len(received)
-        while message.get("more_body"):
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise StatusError(400, "BadRequest", "the client closed the connection")
-            part = message.get("body", b"")
-            size += len(part)
-            if size > MOST_BODY_BYTES:
-                await self._discard()
-                raise too_large(MOST_BODY_BYTES)
-            parts.append(part)
-        return b"".join(parts)
+    async def read_body(self) -> None:
+        """Wait for the whole body, before anything is done about the request. Raises ClientGone
+        where it was cut off."""
+        try:
+            self._body = await self.exchange.read()
+        except BodyTooLarge:
+            self._body = None
 
-    async def _discard(self) -> None:
-        """Read the rest so that the client, still sending, gets to see the answer."""
-        left = 64 * MOST_BODY_BYTES
-        while left > 0:
-            message = await self.receive()
-            left -= len(message.get("body", b""))
-            if message["type"] == "http.disconnect" or not message.get("more_body"):
-                return
+    async def body(self) -> bytes:
+        """The whole body; 413 if it is over the limit."""
+        if self._body is None:
+            raise too_large(self.exchange.body_limit)
+        return self._body

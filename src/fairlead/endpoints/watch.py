@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import orjson
@@ -13,8 +13,9 @@ from fairlead.endpoints.answers import Answer, encode
 from fairlead.endpoints.negotiation import JSON, Representation, check_watch
 from fairlead.endpoints.parameters import list_options, selection_of
 from fairlead.endpoints.representing import include_object, metadata_only, table
-from fairlead.endpoints.request import Request, Send
+from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError
+from fairlead.http.exchange import Exchange
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
@@ -149,34 +150,32 @@ class WatchStream(Answer):
         wanted = options.timeout or 0
         self.timeout = wanted if wanted > 0 else random.randint(1, 2) * SHORTEST_DEFAULT_TIMEOUT
 
-    async def send(self, request: Request, send: Send) -> None:
-        await start_stream(self.framing, send)
-        gone = asyncio.ensure_future(disconnected(request))
-        gone.add_done_callback(lambda _: self.watcher.close())
-        self.watcher.on_close = partial(self._cut_off_later, request)
+    async def send(self, request: Request) -> None:
+        exchange = request.exchange
+        exchange.no_deadline()
+        start_stream(self.framing, exchange)
+        exchange.when_gone(self.watcher.close)
+        self.watcher.on_close = partial(self._cut_off_later, exchange)
         try:
             for piece in _pieces(self.opened.initial):
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await self._follow(send)
-            await send({"type": "http.response.body", "body": b""})
+                await exchange.send(piece)
+            await self._follow(exchange)
+            exchange.end()
         finally:
-            gone.cancel()
             self.watcher.on_close = None
             self.opened.close()
 
-    def _cut_off_later(self, request: Request) -> None:
+    def _cut_off_later(self, exchange: Exchange) -> None:
         """A client that does not read cannot be told that the stream is over: cut it off, at once
         if it is why the stream ends."""
-        abort = request.scope.get("extensions", {}).get("abort")
-        if abort is not None:
-            delay = 0.0 if self.watcher.lagging else _PATIENCE
-            asyncio.get_running_loop().call_later(delay, self._cut_off, abort)
+        delay = 0.0 if self.watcher.lagging else _PATIENCE
+        asyncio.get_running_loop().call_later(delay, self._cut_off, exchange)
 
-    def _cut_off(self, abort: Callable[[], None]) -> None:
+    def _cut_off(self, exchange: Exchange) -> None:
         if self.watcher.on_close is not None:  # still sending
-            abort()
+            exchange.abort()
 
-    async def _follow(self, send: Send) -> None:
+    async def _follow(self, exchange: Exchange) -> None:
         """Send what the watcher collects until its time is up or it is closed."""
         loop = asyncio.get_running_loop()
         watcher = self.watcher
@@ -188,14 +187,14 @@ class WatchStream(Answer):
                 taken = await watcher.take()
                 if taken:
                     body = taken[0] if len(taken) == 1 else b"".join(taken)
-                    await send({"type": "http.response.body", "body": body, "more_body": True})
+                    await exchange.send(body)
                     continue
                 now = loop.time()
                 if now >= end:
                     return
                 if now >= next_bookmark:
                     body = self.framing.bookmark(self.store.revision)
-                    await send({"type": "http.response.body", "body": body, "more_body": True})
+                    await exchange.send(body)
                     next_bookmark = self._next_bookmark(now, end)
                 alarm.cancel()
                 alarm = loop.call_at(min(end, next_bookmark), watcher.wake)
@@ -223,7 +222,7 @@ def _pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(batch)
 
 
-async def start_stream(framing: Framing, send: Send) -> None:
+def start_stream(framing: Framing, exchange: Exchange) -> None:
     media_type = framing.representation.media_type
     if media_type != JSON:
         media_type += ";stream=watch"
@@ -231,14 +230,7 @@ async def start_stream(framing: Framing, send: Send) -> None:
         (b"cache-control", b"no-cache, private"),
         (b"content-type", media_type.encode()),
     ]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    # Send the head on its way: clients wait for it before they read the first event.
-    await send({"type": "http.response.body", "body": b"", "more_body": True})
-
-
-async def disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+    exchange.start(200, headers)
 
 
 class _ErrorStream(Answer):
@@ -251,10 +243,11 @@ class _ErrorStream(Answer):
         self.error = error
         self.framing = framing
 
-    async def send(self, request: Request, send: Send) -> None:
-        await start_stream(self.framing, send)
-        body = self.framing.event("ERROR", self.error.status())
-        await send({"type": "http.response.body", "body": body})
+    async def send(self, request: Request) -> None:
+        exchange = request.exchange
+        start_stream(self.framing, exchange)
+        await exchange.send(self.framing.event("ERROR", self.error.status()))
+        exchange.end()
 
 
 async def answer_watch(api: Api, request: Request, operation: Operation) -> Answer:

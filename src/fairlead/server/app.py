@@ -1,21 +1,26 @@
-"""The ASGI application: every request gets an answer, whatever happens."""
+"""The application: every request gets an answer, whatever happens."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from time import perf_counter
 
+from fairlead.authentication.user import MASTERS
 from fairlead.endpoints.answers import Answer, error_answer
 from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.negotiation import for_errors
-from fairlead.endpoints.request import Receive, Request, Scope, Send
-from fairlead.errors import StatusError, internal, too_many_requests
+from fairlead.endpoints.request import Request
+from fairlead.errors import StatusError, internal, request_timeout, too_many_requests
+from fairlead.http.exchange import ClientGone, Exchange
 from fairlead.server.metrics import Metrics
 
 logger = logging.getLogger("fairlead")
 
 _READING = ("GET", "HEAD", "OPTIONS")
 _TOO_MANY = "Too many requests, please try again later."
+_HEALTH = ("/healthz", "/livez", "/readyz")
+_CONVERSATIONS = ("attach", "exec", "log", "portforward", "proxy")  # subresources that take long
 
 
 class Application:
@@ -29,39 +34,62 @@ class Application:
         self._most = (most_reading, most_writing)
         self._under_way = metrics.under_way
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
+    async def __call__(self, exchange: Exchange) -> None:
         started = perf_counter()
-        request = Request(scope, receive)
+        request = Request.of(exchange)
         self.handler.route(request)
         target = request.target
-        if target.verb == "watch" and target.is_resource:
+        try:
             answer = await self._answer(request)
-            with self.metrics.watching(target):
-                await answer.send(request, send)
-            return
-        kind = 0 if request.method in _READING else 1
-        if self._under_way[kind] >= self._most[kind] > 0:
-            answer = self._refusal(request, too_many_requests(_TOO_MANY))
-            await answer.send(request, send)
-        else:
-            self._under_way[kind] += 1
-            try:
-                answer = await self._answer(request)
-                await answer.send(request, send)
-            finally:
-                self._under_way[kind] -= 1
+            if target.verb == "watch" and target.is_resource and answer.code == 200:
+                with self.metrics.watching(target):
+                    await answer.send(request)
+                return
+            await answer.send(request)
+        except asyncio.CancelledError:
+            if not exchange.timed_out or exchange.started:
+                raise
+            answer = self._refusal(request, request_timeout())
+            await answer.send(request)
         self.metrics.answered(target, request.method, answer.code, perf_counter() - started)
 
     async def _answer(self, request: Request) -> Answer:
+        """Nothing is done about a request before it was admitted and read to its end."""
         try:
-            return await self.handler.answer(request)
+            await self.handler.admit(request)
+            if request.exchange.head.has_body:
+                await request.read_body()
+            if self._is_exempt(request):
+                return await self.handler.answer(request)
+            return await self._counted(request)
         except StatusError as error:
             return self._refusal(request, error)
+        except ClientGone:
+            raise
         except Exception:
-            logger.exception("cannot answer %s %s", request.method, request.scope["path"])
+            logger.exception("cannot answer %s %r", request.method, request.path[:200])
             return self._refusal(request, internal("the server could not answer the request"))
+
+    def _is_exempt(self, request: Request) -> bool:
+        """Whether a request is taken however many are under way."""
+        if MASTERS in request.user.groups:
+            return True
+        target = request.target
+        if target.is_resource:
+            return target.verb == "watch" or target.subresource in _CONVERSATIONS
+        return target.path.startswith(_HEALTH)
+
+    async def _counted(self, request: Request) -> Answer:
+        """A place is held while the answer is made, not while the client reads it."""
+        kind = 0 if request.method in _READING else 1
+        under_way = self._under_way
+        if under_way[kind] >= self._most[kind] > 0:
+            raise too_many_requests(_TOO_MANY)
+        under_way[kind] += 1
+        try:
+            return await self.handler.answer(request)
+        finally:
+            under_way[kind] -= 1
 
     def _refusal(self, request: Request, error: StatusError) -> Answer:
         values = request.query.get("pretty")

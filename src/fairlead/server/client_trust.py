@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cryptography.x509 import load_pem_x509_certificates
 
 from fairlead.authentication.authorities import Authorities
+from fairlead.http.tls import server_context
+
+if TYPE_CHECKING:
+    from OpenSSL import SSL
 
 
 class ClientTrust:
-    """Keeps the TLS layer asking for client certificates of the current CAs.
+    """Gives TLS settings for each handshake: the serving certificate, and the CAs of the moment."""
 
-    `make` gives a fresh server context with the serving certificate. `context` is for the
-    listener; when CAs change, later handshakes are moved to a fresh context.
-    """
-
-    def __init__(
-        self, make: Callable[[], ssl.SSLContext], authorities: Sequence[Authorities]
-    ) -> None:
-        self._make = make
+    def __init__(self, certificate: Path, key: Path, authorities: Sequence[Authorities]) -> None:
+        self._certificate = certificate
+        self._key = key
         self._authorities = tuple(authorities)
-        self._generations = self._current_generations()
-        self.context = self._latest = self._trusting()
-        self.context.sni_callback = self._at_handshake
+        self._generations: tuple[int, ...] = ()
+        self._context = self.context()
 
-    def _current_generations(self) -> tuple[int, ...]:
-        return tuple(authorities.generation for authorities in self._authorities)
-
-    def _trusting(self) -> ssl.SSLContext:
-        context = self._make()
-        context.verify_mode = ssl.CERT_OPTIONAL
-        # A resumed session would skip the check against the CAs of the day.
-        context.num_tickets = 0
-        context.options |= ssl.OP_NO_TICKET
-        for authorities in self._authorities:
-            context.load_verify_locations(cadata=authorities.pem)
-        return context
-
-    def _at_handshake(
-        self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _: ssl.SSLContext
-    ) -> None:
-        generations = self._current_generations()
+    def context(self) -> SSL.Context:
+        generations = tuple(authorities.generation for authorities in self._authorities)
         if generations != self._generations:
+            self._context = server_context(
+                self._certificate,
+                self._key,
+                dict.fromkeys(
+                    certificate
+                    for authorities in self._authorities
+                    for certificate in load_pem_x509_certificates(authorities.pem.encode())
+                ),
+            )
             self._generations = generations
-            self._latest = self._trusting()
-        if self._latest is not self.context:
-            connection.context = self._latest
+        return self._context

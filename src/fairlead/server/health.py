@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.dialect import Dialect
-from fairlead.endpoints.answers import Answer, Header, text_answer
+from fairlead.endpoints.answers import Answer, text_answer
 from fairlead.endpoints.request import Request
+from fairlead.http.writing import Header
 
 # A check gives nothing when all is well, and what is wrong when not.
 Check = Callable[[], str | None]

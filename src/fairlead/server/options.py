@@ -11,6 +11,7 @@ from fairlead.authorization.modes import DEFAULT_MODES, MODES, ModeError, check_
 from fairlead.controllers.enabling import DEFAULT_CONTROLLERS, chosen_controllers
 from fairlead.dialect import DIALECTS
 from fairlead.endpoints.discovery import ADVERTISED
+from fairlead.http.limits import MOST_CONNECTIONS, MOST_CONNECTIONS_OF_AN_ADDRESS
 from fairlead.kinds.core.services.allocation import (
     DEFAULT_NETWORKS,
     DEFAULT_PORTS,
@@ -83,6 +84,34 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         metavar="DURATION",
         help="time between /readyz failing and the end of service",
+    )
+    flag(
+        "--shutdown-grace",
+        type=duration,
+        default=10.0,
+        metavar="DURATION",
+        help="how long requests under way may hold up the end; a second signal ends at once",
+    )
+    flag(
+        "--request-timeout",
+        type=duration,
+        default=60.0,
+        metavar="DURATION",
+        help="how long a request may take, watches and the like left out",
+    )
+    flag(
+        "--max-connections",
+        type=whole_number,
+        default=MOST_CONNECTIONS,
+        metavar="N",
+        help="connections at once",
+    )
+    flag(
+        "--max-connections-per-address",
+        type=whole_number,
+        default=MOST_CONNECTIONS_OF_AN_ADDRESS,
+        metavar="N",
+        help="connections at once of one client address",
     )
     flag(
         "-v",

@@ -8,14 +8,11 @@ import gc
 import logging
 import signal
 import socket
-import ssl
 import sys
 from collections.abc import Callable
-from email.utils import formatdate
 from pathlib import Path
 
-from uvicorn.config import Config
-from uvicorn.server import ServerState
+from OpenSSL import SSL
 
 from fairlead.authentication.account_tokens import CONFIGURATION_PATH, JWKS_PATH
 from fairlead.dialect import DIALECTS, Dialect
@@ -24,6 +21,10 @@ from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.openapi import OpenApi
 from fairlead.endpoints.request import Request
+from fairlead.http.connections import Connections, either
+from fairlead.http.limits import Limits
+from fairlead.http.protocol import HttpProtocol
+from fairlead.http.tls import TlsTransport
 from fairlead.server.app import Application
 from fairlead.server.assembly import Assembly, StartError
 from fairlead.server.banner import banner, process_age
@@ -33,15 +34,16 @@ from fairlead.server.health import Check, Health
 from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.metrics import CONTENT_TYPE, Metrics
 from fairlead.server.options import planned_flags
-from fairlead.server.protocol import TlsProtocol
+from fairlead.server.supervision import Supervisor
 from fairlead.storage.log import StorageError
 from fairlead.storage.sqlite import SqliteLog
 from fairlead.storage.store import Store
 
 logger = logging.getLogger("fairlead")
 
-_KEEP_ALIVE = 120
-_LONGEST_DRAIN = 60.0
+
+class FatalError(Exception):
+    """The server had to stop; the text is for the person who runs it."""
 
 
 class Server:
@@ -52,13 +54,14 @@ class Server:
         self.dialect: Dialect = DIALECTS[options.dialect]
         self.stopping = asyncio.Event()
         self.ready = False
+        self._hurry = asyncio.Event()
+        self._failure = ""
         self._shutting_down = False
-        self._state = ServerState()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._supervisor = Supervisor(self.fail)
         self._started_at = 0.0
 
     async def run(self) -> None:
-        """Serve until told to stop; raises StartError."""
+        """Serve until told to stop; raises StartError, and FatalError after having served."""
         options = self.options
         loop = asyncio.get_running_loop()
         self._started_at = loop.time()
@@ -69,24 +72,38 @@ class Server:
         listener = self._listen()
         host, port = listener.getsockname()[:2]
         self.address = f"{_shown(options.advertise_address or host)}:{port}"
-        pki = self._prepare_directory(options.data_dir)
-        self.store = await self._open_store(options.data_dir)
+        self._make_directory(options.data_dir)
+        self.store = await self._open_store(options.data_dir)  # whose lock comes before all else
+        try:
+            await self._serve_from_store(listener, port)
+        finally:
+            await self.store.close()
+        if self._failure:
+            raise FatalError(self._failure)
+
+    async def _serve_from_store(self, listener: socket.socket, port: int) -> None:
+        options = self.options
+        pki = self._certificates(options.data_dir)
         self.assembly = Assembly(options, self.dialect, self.store, pki)
         self.api = self.assembly.api
         await self.assembly.prepare(port)
-        application = self._application()
-        trust = ClientTrust(lambda: self._tls(pki), self.api.authentication.authorities)
-        server = await self._serve(listener, application, trust.context)
+        connections = Connections(self._limits(), self._application())
+        server = await self._serve(listener, connections, self._client_trust(pki))
         url = f"https://{self.address}"
         write_admin_config(options.data_dir / "admin.kubeconfig", url, pki, "fairlead")
-        works = [self.store.keep_compacting, self._keep_date, *self.assembly.background()]
-        self._tasks = [asyncio.create_task(work()) for work in works]
-        self._handle_signals(loop)
+        self._supervise(connections)
+        self._handle_signals()
         tune_garbage_collector()
         self.ready = True
         print(banner(url, self.dialect, options.data_dir, process_age()), flush=True)
         await self.stopping.wait()
-        await self._shut_down(server)
+        await self._shut_down(server, connections)
+
+    def fail(self, why: str) -> None:
+        """Stop because of something that cannot be mended, with an exit code that says so."""
+        logger.critical("the server has to stop: %s", why)
+        self._failure = self._failure or why
+        self.stopping.set()
 
     def _listen(self) -> socket.socket:
         options = self.options
@@ -100,9 +117,14 @@ class Server:
             raise StartError(f"cannot listen on {where}: {error.strerror}") from None
         return listener
 
-    def _prepare_directory(self, directory: Path) -> Pki:
+    def _make_directory(self, directory: Path) -> None:
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StartError(f"cannot use {directory}: {error.strerror}") from None
+
+    def _certificates(self, directory: Path) -> Pki:
+        try:
             return ensure_pki(directory, self._hosts())
         except OSError as error:
             raise StartError(f"cannot use {directory}: {error.strerror}") from None
@@ -190,73 +212,64 @@ class Server:
             "readyz": {**common, "poststarthook/start": readiness, "shutdown": shutdown},
         }
 
-    def _tls(self, pki: Pki) -> ssl.SSLContext:
+    def _client_trust(self, pki: Pki) -> ClientTrust:
         options = self.options
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
         certificate = options.tls_cert_file or pki.serving.certificate
         key = options.tls_private_key_file or pki.serving.key
         if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
             raise StartError("--tls-cert-file and --tls-private-key-file go together")
         try:
-            context.load_cert_chain(certificate, key)
-        except (OSError, ssl.SSLError) as error:
-            raise StartError(f"cannot load {certificate} and {key}: {error}") from None
-        return context
+            return ClientTrust(certificate, key, self.api.authentication.authorities)
+        except SSL.Error as error:
+            why = "; ".join(parts[-1] for parts in error.args[0]) if error.args else "unreadable"
+            raise StartError(f"cannot load {certificate} and {key}: {why}") from None
+
+    def _limits(self) -> Limits:
+        options = self.options
+        return Limits(
+            request_seconds=options.request_timeout or float("inf"),
+            connections=options.max_connections,
+            connections_of_an_address=options.max_connections_per_address,
+        )
 
     async def _serve(
-        self, listener: socket.socket, application: Application, tls: ssl.SSLContext
+        self, listener: socket.socket, connections: Connections, trust: ClientTrust
     ) -> asyncio.Server:
-        config = Config(
-            application,
-            http=TlsProtocol,
-            ws="none",
-            lifespan="off",
-            access_log=False,
-            proxy_headers=False,
-            log_config=None,
-            timeout_keep_alive=_KEEP_ALIVE,
-        )
-        config.load()
-        self._set_date()
-
-        def protocol() -> TlsProtocol:
-            return TlsProtocol(config, self._state, {})
-
         loop = asyncio.get_running_loop()
-        return await loop.create_server(protocol, sock=listener, ssl=tls, backlog=2048)
 
-    def _set_date(self) -> None:
-        self._state.default_headers = [(b"date", formatdate(usegmt=True).encode())]
+        def protocol() -> TlsTransport:
+            return TlsTransport(trust.context(), HttpProtocol(connections, loop))
 
-    async def _keep_date(self) -> None:
-        while True:
-            await asyncio.sleep(1)
-            self._set_date()
+        return await loop.create_server(protocol, sock=listener, backlog=2048)
 
-    def _handle_signals(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _supervise(self, connections: Connections) -> None:
+        start = self._supervisor.start
+        start("looking after connections", connections.look_after)
+        start("compaction", self.store.keep_compacting)
+        for work in self.assembly.background():
+            start(getattr(work, "__qualname__", "background work"), work)
+
+    def _handle_signals(self) -> None:
+        loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.stopping.set)
+            loop.add_signal_handler(number, self._stop)
 
-    async def _shut_down(self, server: asyncio.Server) -> None:
+    def _stop(self) -> None:
+        """At the first signal stop in good order, at the second one at once."""
+        if self.stopping.is_set():
+            self._hurry.set()
+        self.stopping.set()
+
+    async def _shut_down(self, server: asyncio.Server, connections: Connections) -> None:
         """Not ready, wait for load balancers to notice, take no more, finish what is under way."""
         self._shutting_down = True
         logger.info("shutting down")
-        await asyncio.sleep(self.options.shutdown_delay_duration)
+        await either(self._hurry, asyncio.sleep(self.options.shutdown_delay_duration))
         server.close()
         self.store.end_watches()
-        for connection in list(self._state.connections):
-            connection.shutdown()
-        await self._drain()
-        for task in self._tasks:
-            task.cancel()
+        await connections.drain(self.options.shutdown_grace, self._hurry)
+        await self._supervisor.stop()
         await self.assembly.close()
-        await self.store.close()
-
-    async def _drain(self) -> None:
-        under_way = set(self._state.tasks)
-        if under_way:
-            await asyncio.wait(under_way, timeout=_LONGEST_DRAIN)
 
 
 def tune_garbage_collector() -> None:
@@ -280,7 +293,7 @@ def serve(options: argparse.Namespace, run: Callable[..., None]) -> int:
 
     try:
         run(main())
-    except StartError as error:
+    except (StartError, FatalError) as error:
         print(f"fairlead: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from email.utils import formatdate
 from time import time
 
-from fairlead.endpoints.answers import Answer, Header, accepts_gzip
-from fairlead.endpoints.request import Request, Send
+from fairlead.endpoints.answers import Answer, accepts_gzip
+from fairlead.endpoints.request import Request
+from fairlead.http.writing import Header
 
 TEXT = "text/plain; charset=utf-8"
 BINARY = "application/octet-stream"
@@ -39,13 +40,9 @@ class Page(Answer):
     def __init__(self, code: int, body: bytes = b"", headers: tuple[Header, ...] = ()) -> None:
         super().__init__(code, body, "", headers)
 
-    async def send(self, request: Request, send: Send) -> None:
+    async def send(self, request: Request) -> None:
         assert isinstance(self.body, bytes)
-        headers = [*self.headers]
-        if self.code != 304:
-            headers.append((b"content-length", b"%d" % len(self.body)))
-        await send({"type": "http.response.start", "status": self.code, "headers": headers})
-        await send({"type": "http.response.body", "body": self.body})
+        await request.exchange.respond_in_pieces(self.code, self.headers, self.body)
 
 
 def document_answer(request: Request, document: Document, *, for_good: bool = False) -> Page:

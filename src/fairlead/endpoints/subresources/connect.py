@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from fairlead.admission.chain import CONNECT
 from fairlead.endpoints.answers import Answer, Verb
 from fairlead.endpoints.parameters import flag, integer
-from fairlead.endpoints.request import Request, Send
+from fairlead.endpoints.request import Request
 from fairlead.endpoints.subresources.relaying import Relayed, not_allowed, relay, unavailable
 from fairlead.errors import ResourceRef, StatusError, bad_request, internal, invalid, not_found
 from fairlead.kinds.causes import Causes
@@ -45,10 +45,8 @@ class NoContent(Answer):
     def __init__(self) -> None:
         super().__init__(204, b"")
 
-    async def send(self, request: Request, send: Send) -> None:
-        headers = [(b"cache-control", b"no-cache, private")]
-        await send({"type": "http.response.start", "status": 204, "headers": headers})
-        await send({"type": "http.response.body", "body": b""})
+    async def send(self, request: Request) -> None:
+        request.exchange.respond(204, [(b"cache-control", b"no-cache, private")], b"")
 
 
 def _pod(api: Api, request: Request, name: str = "") -> Object:

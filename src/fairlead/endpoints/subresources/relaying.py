@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import posixpath
 from contextlib import suppress
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
-from fairlead.endpoints.answers import Answer, Header
-from fairlead.endpoints.request import Request, Send
-from fairlead.endpoints.watch import disconnected
+from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request
+from fairlead.http.writing import Header
 from fairlead.outgoing.addresses import NotAllowed
 from fairlead.outgoing.client import CallError, Stream
 from fairlead.outgoing.reaching import Place, Reach
@@ -34,6 +33,7 @@ _NOT_SENT_PREFIXES = (b"impersonate-", b"x-remote-", b"x-forwarded-")
 # The date is ours; scripts of other origins are let in by us or not at all.
 _NOT_RETURNED = _HOP_BY_HOP | {
     b"date",
+    b"content-length",  # said anew, where it is known
     b"access-control-allow-credentials",
     b"access-control-allow-headers",
     b"access-control-allow-methods",
@@ -62,22 +62,20 @@ class Relayed(Answer):
         super().__init__(stream.status, b"", "", headers)
         self._stream = stream
 
-    async def send(self, request: Request, send: Send) -> None:
-        gone = asyncio.ensure_future(disconnected(request))
-        gone.add_done_callback(lambda _: self._stream.close())
-        start = {"type": "http.response.start", "status": self.code, "headers": list(self.headers)}
+    async def send(self, request: Request) -> None:
+        exchange, stream = request.exchange, self._stream
+        exchange.no_deadline()
+        exchange.when_gone(stream.close)
+        size = stream.header("content-length")
         try:
-            await send(start)
-            async for piece in self._stream.pieces():
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
+            exchange.start(self.code, self.headers, int(size) if size.isdigit() else None)
+            async for piece in stream.pieces():
+                await exchange.send(piece)
+            exchange.end()
         except CallError:
-            abort = request.scope.get("extensions", {}).get("abort")
-            if abort is not None:
-                abort()
+            exchange.abort()
         finally:
-            gone.cancel()
-            self._stream.release()
+            stream.release()
 
 
 async def relay(
@@ -91,7 +89,7 @@ async def relay(
     if request.header(b"upgrade"):
         raise StatusError(501, "NotImplemented", "proxies do not pass upgrades on")
     clean = _clean(path)
-    query = request.scope["query_string"].decode("latin-1")
+    query = request.exchange.head.query.decode("latin-1")
     body = await request.body()
     try:
         stream = await reach.open(
@@ -117,7 +115,7 @@ def _clean(path: str) -> str:
 
 def _to_the_root(request: Request) -> Answer:
     """Relative links in a page work only if the proxy's own address ends with a slash."""
-    query = request.scope["query_string"]
+    query = request.exchange.head.query
     location = quote(f"{request.target.path}/", safe=_UNRESERVED).encode() + (
         b"?" + query if query else b""
     )
@@ -135,10 +133,9 @@ def _sent_headers(request: Request, uri: str, identity: tuple[bytes, ...]) -> li
         if name not in dropped and not name.startswith(prefixes)
     ]
     sent.append(("X-Forwarded-Uri", quote(uri, safe=_UNRESERVED)))
-    peer = request.scope.get("client")
-    if peer:
-        known = request.header(b"x-forwarded-for")
-        sent.append(("X-Forwarded-For", f"{known}, {peer[0]}" if known else peer[0]))
+    peer = request.peer.address
+    known = request.header(b"x-forwarded-for")
+    sent.append(("X-Forwarded-For", f"{known}, {peer}" if known else peer))
     return sent
 
 

@@ -1,0 +1,202 @@
+"""One request and its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from fairlead.http.head import Head
+from fairlead.http.peer import Peer
+from fairlead.http.writing import CHUNKED, CLOSE, CONTINUE, LAST_CHUNK, Header, chunk, head_bytes
+
+if TYPE_CHECKING:
+    from fairlead.http.protocol import HttpProtocol
+
+
+_WITHOUT_BODY = (204, 304)
+_PIECE = 256 * 1024
+
+
+class ClientGone(Exception):
+    """The client has left or was cut off: nobody waits for the answer."""
+
+
+class BodyTooLarge(Exception):
+    """There is more of the body than the limit allows."""
+
+
+class Exchange:
+    """What the application reads from and writes to. Reading the body and sending the answer
+    raise ClientGone when the connection is lost; `respond` just does nothing then."""
+
+    __slots__ = (
+        "_connection",
+        "_in_chunks",
+        "_on_gone",
+        "_parts",
+        "_size",
+        "_waiter",
+        "body_complete",
+        "body_limit",
+        "deadline",
+        "head",
+        "peer",
+        "started",
+        "timed_out",
+        "too_large",
+        "wanted",
+    )
+
+    def __init__(self, connection: HttpProtocol, head: Head, peer: Peer, deadline: float) -> None:
+        self._connection: HttpProtocol | None = connection
+        self.head = head
+        self.peer = peer
+        self.deadline = deadline
+        self.started = False  # some of the answer was sent
+        self.timed_out = False
+        self.body_complete = False
+        self.body_limit = connection.limits.body_bytes
+        self.too_large = head.length > self.body_limit
+        self.wanted = False  # the application has asked for the body
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._in_chunks = False
+        self._waiter: asyncio.Future[None] | None = None
+        self._on_gone: Callable[[], None] | None = None
+
+    @property
+    def gone(self) -> bool:
+        return self._connection is None
+
+    # What the protocol calls
+
+    def take(self, part: bytes) -> int:
+        """Take a part of the body; gives how much is held."""
+        self._size += len(part)
+        if self._size > self.body_limit:
+            self.too_large = True
+            self._parts.clear()
+            self.wake()
+        elif not self.too_large:
+            self._parts.append(part)
+        return self._size
+
+    def wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def release(self) -> None:
+        """The connection has done with this request."""
+        self._connection = self._on_gone = None
+
+    def lose(self) -> None:
+        """The connection is no more."""
+        self._connection = None
+        told, self._on_gone = self._on_gone, None
+        if told is not None:
+            told()
+        self.wake()
+
+    # What the application calls
+
+    async def read(self) -> bytes:
+        """The whole body. Raises BodyTooLarge, and ClientGone if it was cut off."""
+        while not self.body_complete and not self.too_large:
+            connection = self._connection
+            if connection is None:
+                raise ClientGone
+            if not self.wanted:
+                self.wanted = True
+                if self.head.expects_continue:
+                    connection.write(CONTINUE)
+                connection.resume_reading()
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        if self.too_large:
+            raise BodyTooLarge
+        parts, self._parts = self._parts, []
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def no_deadline(self) -> None:
+        """For answers that go on and on: only reading them may not stop."""
+        self.deadline = float("inf")
+
+    def when_gone(self, call: Callable[[], None]) -> None:
+        """Have something called when the client leaves before the answer is whole."""
+        if self._connection is None:
+            call()
+        else:
+            self._on_gone = call
+
+    def abort(self) -> None:
+        """Cut the connection off, whatever is still to be sent."""
+        if self._connection is not None:
+            self._connection.abort()
+
+    def respond(self, code: int, headers: Iterable[Header], body: bytes) -> None:
+        """Hand over a whole answer."""
+        connection = self._connection
+        if connection is None:
+            return
+        self.started = True
+        has_body = code not in _WITHOUT_BODY
+        last = b"content-length: %d\r\n" % len(body) if has_body else b""
+        if not connection.stays(self):
+            last += CLOSE
+        answer = head_bytes(code, connection.date, headers, last)
+        if has_body and self.head.method != "HEAD":
+            answer += body
+        connection.write(answer)
+        connection.finish(self)
+
+    async def respond_in_pieces(self, code: int, headers: Iterable[Header], body: bytes) -> None:
+        """The same for answers of any size: waits while the client does not read."""
+        if len(body) <= _PIECE:
+            self.respond(code, headers, body)
+            return
+        self.start(code, headers, len(body))
+        for start in range(0, len(body), _PIECE):
+            await self.send(body[start : start + _PIECE])
+        self.end()
+
+    def start(self, code: int, headers: Iterable[Header], size: int | None = None) -> None:
+        """Begin an answer that is sent in pieces, of a known size or not."""
+        connection = self._connection
+        if connection is None:
+            raise ClientGone
+        self.started = True
+        if size is not None:
+            last = b"content-length: %d\r\n" % size
+        elif self.head.modern:
+            self._in_chunks = True
+            last = CHUNKED
+        else:
+            self.head.keep_alive = False  # its end is the end of the connection
+            last = b""
+        if not connection.stays(self):
+            last += CLOSE
+        connection.write(head_bytes(code, connection.date, headers, last))
+
+    async def send(self, piece: bytes) -> None:
+        """Send a piece; waits while the client does not read."""
+        connection = self._connection
+        if connection is None:
+            raise ClientGone
+        if piece and self.head.method != "HEAD":
+            connection.write(chunk(piece) if self._in_chunks else piece)
+            if connection.full is not None:
+                await connection.full
+                if self._connection is None:
+                    raise ClientGone
+
+    def end(self) -> None:
+        connection = self._connection
+        if connection is None:
+            raise ClientGone
+        if self._in_chunks and self.head.method != "HEAD":
+            connection.write(LAST_CHUNK)
+        connection.finish(self)

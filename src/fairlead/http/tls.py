@@ -1,0 +1,264 @@
+"""TLS between a TCP transport and the HTTP protocol.
+
+OpenSSL works on memory buffers here. It is given whole records only, so that it is known after each
+read whether there is more to be had; and in small portions, because its buffers keep their largest
+size as long as the connection lives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509 import Certificate
+from OpenSSL import SSL, crypto
+
+from fairlead.http.peer import NOBODY, Peer
+from fairlead.http.protocol import HttpProtocol
+from fairlead.http.writing import PLAIN_HTTP
+
+_HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + 16384 + 2048, 5
+_PLAIN = 16384  # bytes of a record
+_MORE = 1024  # room for what a record adds to its content
+_GREETINGS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # how requests of plain HTTP begin
+_CIPHERS = b"@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!SHA1:!AESCCM"
+
+
+# X509_V_ERR_… numbers of OpenSSL that are worth telling apart in a log.
+_PROBLEMS = {
+    7: "the certificate's signature is wrong",
+    9: "the certificate has expired or is not yet valid",
+    10: "the certificate has expired or is not yet valid",
+    18: "the certificate was issued by an unknown authority",
+    19: "the certificate was issued by an unknown authority",
+    20: "the certificate was issued by an unknown authority",
+    21: "the certificate was issued by an unknown authority",
+    26: "the certificate is not for client authentication",
+}
+
+
+class TlsTransport(asyncio.Protocol, asyncio.Transport):
+    """To TCP it is a protocol, to the HTTP protocol a transport."""
+
+    def __init__(self, context: SSL.Context, inner: HttpProtocol) -> None:
+        self._ssl: SSL.Connection | None = SSL.Connection(context, None)
+        self._ssl.set_accept_state()
+        self._problems: list[int] = []
+        self._ssl.set_app_data(self._problems)
+        self._inner: HttpProtocol | None = inner
+        self._begun = self._secured = self._shut = False
+        self._rest = b""  # of a record that is not whole
+
+    # To TCP
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._tcp = cast(asyncio.Transport, transport)
+        if self._inner is not None:
+            self._inner.connection_made(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        inner, self._inner = self._inner, None
+        self._ssl = None
+        self._rest = b""
+        if inner is not None:
+            inner.connection_lost(error)
+
+    def pause_writing(self) -> None:
+        if self._inner is not None:
+            self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._inner is not None:
+            self._inner.resume_writing()
+
+    def data_received(self, data: bytes) -> None:
+        if self._shut:
+            if self._inner is not None:
+                self._inner.data_received(data)  # to be counted
+            return
+        if self._rest:
+            data = self._rest + data
+        elif not self._begun:
+            self._begun = True
+            if data[0] != _HANDSHAKE:
+                self._hang_up(data)
+                return
+        elif (
+            self._secured
+            and len(data) > _RECORD_HEAD
+            and data[3] * 256 + data[4] + _RECORD_HEAD == len(data)
+        ):
+            self._take(data, 1)  # as nearly always
+            return
+        self._take_records(data)
+
+    def _take_records(self, data: bytes) -> None:
+        """Cut into portions of whole records."""
+        start = end = count = 0
+        size = len(data)
+        while size - end >= _RECORD_HEAD:
+            length = data[end + 3] * 256 + data[end + 4] + _RECORD_HEAD
+            if length > _LONGEST_RECORD:
+                end, count = size, count + 1  # OpenSSL says what is wrong with it
+                break
+            if length > size - end:
+                break
+            end += length
+            count += 1
+            if end - start >= 2 * _PLAIN:
+                self._take(data[start:end], count)
+                start, count = end, 0
+        self._rest = data[end:]
+        if count:
+            self._take(data[start:end], count)
+
+    def _hang_up(self, data: bytes) -> None:
+        """Something else than TLS: tell those who speak plain HTTP, and hang up."""
+        if data[0] in _GREETINGS:
+            self._tcp.write(PLAIN_HTTP)
+        self._shut = True
+        self._tcp.close()
+
+    def _take(self, data: bytes, records: int) -> None:
+        ssl = self._ssl
+        if ssl is None or self._shut:
+            return
+        ssl.bio_write(data)
+        try:
+            if not self._secured:
+                ssl.do_handshake()
+                self._greeted(ssl)
+                records = len(data)  # any number of them may have been waiting
+            for _ in range(records):
+                plain = ssl.recv(min(len(data), _PLAIN))
+                if self._inner is not None:
+                    self._inner.data_received(plain)
+        except SSL.WantReadError:
+            self._flush()
+        except SSL.Error:  # also the peer's end of the conversation
+            self._flush()
+            self._shut = True
+            self._tcp.close()
+
+    def _greeted(self, ssl: SSL.Connection) -> None:
+        self._secured = True
+        self._flush()
+        if self._inner is not None:
+            self._inner.secured(_peer(ssl, self._problems))
+
+    def _flush(self) -> None:
+        """Send what OpenSSL has to say."""
+        try:
+            while self._ssl is not None:
+                self._tcp.write(self._ssl.bio_read(_PLAIN))
+        except SSL.Error:
+            pass
+
+    # To the HTTP protocol
+
+    def write(self, data: Any) -> None:
+        ssl = self._ssl
+        if ssl is None or self._shut:
+            return
+        size = len(data)
+        try:
+            if size <= _PLAIN:
+                ssl.send(data)
+                self._tcp.write(ssl.bio_read(size + _MORE))
+                return
+            view = memoryview(data)
+            for start in range(0, size, _PLAIN):
+                ssl.send(view[start : start + _PLAIN])
+                self._tcp.write(ssl.bio_read(_PLAIN + _MORE))
+        except SSL.Error:
+            self.abort()
+
+    def writelines(self, parts: Iterable[Any]) -> None:
+        self.write(b"".join(parts))
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        """Say that nothing more comes, and go on reading."""
+        self._say_goodbye()
+        if self._tcp.can_write_eof() and not self._tcp.is_closing():
+            self._tcp.write_eof()
+
+    def close(self) -> None:
+        self._say_goodbye()
+        self._tcp.close()
+
+    def _say_goodbye(self) -> None:
+        if self._ssl is not None and self._secured and not self._shut:
+            with suppress(SSL.Error):
+                self._ssl.shutdown()
+            self._flush()
+        self._shut = True
+
+    def abort(self) -> None:
+        self._shut = True
+        self._tcp.abort()
+
+    def is_closing(self) -> bool:
+        return self._tcp.is_closing()
+
+    def pause_reading(self) -> None:
+        self._tcp.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._tcp.resume_reading()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._tcp.get_extra_info(name, default)
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._tcp.set_write_buffer_limits(high, low)
+
+
+def server_context(certificate: Path, key: Path, authorities: Iterable[Certificate]) -> SSL.Context:
+    """Settings that ask clients for certificates of these CAs, and let others pass with a problem
+    noted. Sessions are never resumed: that would skip the check against the CAs of the day.
+    Raises SSL.Error if certificate and key cannot be used."""
+    context = SSL.Context(SSL.TLS_SERVER_METHOD)
+    context.set_min_proto_version(SSL.TLS1_2_VERSION)
+    context.set_options(SSL.OP_NO_TICKET | SSL.OP_NO_COMPRESSION | SSL.OP_NO_RENEGOTIATION)
+    context.set_options(SSL.OP_CIPHER_SERVER_PREFERENCE)
+    context.set_mode(SSL.MODE_RELEASE_BUFFERS)
+    context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+    context.set_cipher_list(_CIPHERS)
+    context.use_certificate_chain_file(str(certificate))
+    context.use_privatekey_file(str(key))
+    context.check_privatekey()
+    store = context.get_cert_store()
+    assert store is not None
+    store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)
+    for authority in authorities:
+        context.add_client_ca(authority)
+        store.add_cert(crypto.X509.from_cryptography(authority))
+    context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_CLIENT_ONCE, _note_problem)
+    return context
+
+
+def _note_problem(
+    connection: SSL.Connection, _certificate: crypto.X509, number: int, _depth: int, good: int
+) -> bool:
+    if not good:
+        connection.get_app_data().append(number)
+    return True
+
+
+def _peer(ssl: SSL.Connection, problems: list[int]) -> Peer:
+    own = ssl.get_peer_certificate(as_cryptography=True)
+    if own is None:
+        return NOBODY
+    first = own.public_bytes(Encoding.DER)
+    sent = ssl.get_peer_cert_chain(as_cryptography=True) or []
+    rest = [certificate.public_bytes(Encoding.DER) for certificate in sent]
+    chain = (first, *(der for der in rest if der != first))
+    problem = _PROBLEMS.get(problems[0], "the certificate cannot be verified") if problems else ""
+    return Peer(chain, problem)

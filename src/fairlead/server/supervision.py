@@ -1,0 +1,51 @@
+"""Looking after what runs beside the requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+logger = logging.getLogger("fairlead")
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
+MOST_FAILURES = 10  # one after the other, none of which lasted
+LASTING = 60.0
+
+
+class Supervisor:
+    """Keeps works running that should run as long as the server. One that ends is started again,
+    after a pause that doubles; one that cannot be kept running stops the server by `give_up`,
+    which is told why."""
+
+    def __init__(self, give_up: Callable[[str], None]) -> None:
+        self._give_up = give_up
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, name: str, work: Work) -> None:
+        self._tasks.append(asyncio.create_task(self._keep(name, work), name=name))
+
+    async def _keep(self, name: str, work: Work) -> None:
+        loop = asyncio.get_running_loop()
+        failures = 0
+        while True:
+            began = loop.time()
+            try:
+                await work()
+            except Exception:
+                logger.exception("%s has failed", name)
+            else:
+                logger.error("%s has ended", name)
+            failures = 1 if loop.time() - began > LASTING else failures + 1
+            if failures >= MOST_FAILURES:
+                self._give_up(f"{name} cannot be kept running")
+                return
+            await asyncio.sleep(min(LONGEST_PAUSE, SHORTEST_PAUSE * 2 ** (failures - 1)))
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
