@@ -22,7 +22,6 @@ from fairlead.kinds.gates import Gates
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.patching.prune import Versions
 from fairlead.storage.collection import Collection
-from fairlead.storage.entry import Entry
 from fairlead.storage.selection import (
     EVERYTHING,
     Requirement,
@@ -32,6 +31,7 @@ from fairlead.storage.selection import (
     parse_labels,
 )
 from fairlead.storage.store import Store
+from fairlead.storage.version import Version
 
 Object = dict[str, Any]
 _GENERIC_FIELDS = ("metadata.name", "metadata.namespace")
@@ -62,9 +62,10 @@ class Api:
         found = self._collections.get(resource.key)
         if found is None:
             kept = resource.parent or resource
-            found = self.store.collection(kept.storage_prefix)
+            found = self.store.collection(self.resources.stored_as(kept))
             if found.select_fields is None:
                 found.select_fields = field_selector(kept)
+                found.api_version = self.resources.api_version_of(kept.stored_version)
             self._collections[resource.key] = found
         return found
 
@@ -86,7 +87,7 @@ class Api:
         entry = self.find(key, namespace, name)
         return entry.object() if entry is not None else None
 
-    def find(self, key: str, namespace: str, name: str) -> Entry | None:
+    def find(self, key: str, namespace: str, name: str) -> Version | None:
         """The newest version of an object, by our own name for its resource."""
         resource = self.resources.named(key)
         return self.store.latest(self.collection(resource), resource.storage_key(namespace, name))

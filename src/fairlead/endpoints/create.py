@@ -15,8 +15,8 @@ from fairlead.errors import StatusError, already_exists, bad_request
 from fairlead.kinds.context import Context, rolled_back_on_failure
 from fairlead.kinds.conversion import to_stored
 from fairlead.kinds.resources import Resource
-from fairlead.storage.entry import Entry
-from fairlead.storage.store import Conflict
+from fairlead.storage.backend import Conflict
+from fairlead.storage.version import Version
 
 
 async def create(api: Api, request: Request) -> Answer:
@@ -41,7 +41,7 @@ async def store_new(
     value: Object,
     options: WriteOptions,
     entries: list[Object] | None = None,
-) -> Entry:
+) -> Version:
     """Take a new object through defaulting, admission and its rules into the store. `entries` are
     its owners where those are known already."""
     metadata = value["metadata"]
@@ -85,7 +85,7 @@ async def _prepared(
 
 async def _put_new(
     api: Api, resource: Resource, value: Object, dry_run: bool, generated: bool
-) -> Entry:
+) -> Version:
     collection = api.collection(resource)
     metadata = value["metadata"]
     for attempt in range(writing.GENERATE_TRIES if generated else 1):
@@ -98,7 +98,7 @@ async def _put_new(
         if dry_run:
             return writing.unstored(collection, key, value, 0)
         try:
-            return await api.store.put(collection, key, value, 0)
+            return await api.store.put(collection, key, value, None)
         except Conflict:
             existing = api.store.latest(collection, key)
     error = _exists(resource, metadata["name"], existing)
@@ -107,7 +107,7 @@ async def _put_new(
     raise error
 
 
-def _exists(resource: Resource, name: str, existing: Entry | None) -> StatusError:
+def _exists(resource: Resource, name: str, existing: Version | None) -> StatusError:
     error = already_exists(resource.ref(name))
     if existing is not None and existing.object()["metadata"].get("deletionTimestamp"):
         error.message = f"object is being deleted: {error.message}"

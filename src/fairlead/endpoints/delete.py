@@ -23,8 +23,9 @@ from fairlead.errors import STATUS_HEAD, StatusError, not_found, success
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource
 from fairlead.schema.times import format_time
-from fairlead.storage.entry import Entry
-from fairlead.storage.store import Conflict
+from fairlead.storage.backend import Conflict
+from fairlead.storage.collection import Collection
+from fairlead.storage.version import Version
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 
@@ -73,25 +74,27 @@ async def delete_one(
         if gone and grace is None:
             new = old
         try:
-            return await _store(api, collection.prefix, current, new, gone, options), gone
+            return await _store(api, collection, current, new, gone, options), gone
         except Conflict:
             continue
 
 
 async def _store(
-    api: Api, prefix: str, current: Entry, new: Object, gone: bool, options: DeleteOptions
+    api: Api,
+    collection: Collection,
+    current: Version,
+    new: Object,
+    gone: bool,
+    options: DeleteOptions,
 ) -> Object:
-    collection = api.store.collection(prefix)
     if gone:
         if not options.dry_run:
-            await api.store.delete(collection, current.key, current.revision)
+            await api.store.delete(collection, current.key, current)
         return new
     if new == current.object() or options.dry_run:
         await api.store.settled(current)
         return new
-    entry = await api.store.put(
-        collection, current.key, writing.ordered(deepcopy(new)), current.revision
-    )
+    entry = await api.store.put(collection, current.key, writing.ordered(deepcopy(new)), current)
     return entry.object()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 MOST_KEPT = 2048
 MOST_BYTES = 64 * 1024
@@ -24,10 +24,10 @@ class KnownApplies:
     def __init__(self) -> None:
         self._revisions: OrderedDict[Question, int] = OrderedDict()
 
-    def changes_nothing(self, question: Question, entry: Entry) -> bool:
+    def changes_nothing(self, question: Question, entry: Version) -> bool:
         return self._revisions.get(question) == entry.revision
 
-    def remember(self, question: Question, entry: Entry) -> None:
+    def remember(self, question: Question, entry: Version) -> None:
         if len(question[-1]) > MOST_BYTES:
             return
         self._revisions[question] = entry.revision

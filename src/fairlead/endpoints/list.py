@@ -16,10 +16,10 @@ from fairlead.endpoints.representing import include_object, metadata_only, read,
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request, expired, too_large_resource_version
 from fairlead.kinds.resources import Resource
+from fairlead.storage.backend import Compacted
 from fairlead.storage.collection import Page
-from fairlead.storage.entry import Entry
 from fairlead.storage.selection import Selection
-from fairlead.storage.store import Compacted
+from fairlead.storage.version import Version
 
 _TOKEN_VERSION = "meta.fairlead/v1"
 
@@ -84,13 +84,13 @@ async def find(
     collection = api.collection(resource)
     namespace = request.target.namespace if resource.namespaced else ""
     if options.token:
-        return _continued(api, request, resource, options, selection)
+        return await _continued(api, request, resource, options, selection)
     wanted = revision_of(options.revision)
     exact = options.match == "Exact" or (bool(wanted) and options.limit and not options.match)
     if exact:
         if wanted > api.store.revision:
             raise too_large_resource_version(wanted, api.store.revision)
-        page = _snapshot(api, resource, namespace, selection, wanted, options.limit, None)
+        page = await _snapshot(api, resource, namespace, selection, wanted, options.limit, None)
         return page, wanted
     await wait_until(api, wanted)
     # A stale read is served whole from the cache: there is no snapshot to page through.
@@ -101,7 +101,7 @@ async def find(
     return collection.page(namespace, selection, revision, limit, None), revision
 
 
-def _continued(
+async def _continued(
     api: Api, request: Request, resource: Resource, options: ListOptions, selection: Selection
 ) -> tuple[Page, int]:
     if options.revision not in ("", "0"):
@@ -116,14 +116,14 @@ def _continued(
     if revision > api.store.revision:
         raise bad_request("continue key is not valid: it is of a future version")
     try:
-        page = _snapshot(api, resource, namespace, selection, revision, options.limit, at.key)
+        page = await _snapshot(api, resource, namespace, selection, revision, options.limit, at.key)
     except StatusError as error:
         newest = Continuation(-1, at.key).encode()
         raise StatusError(410, "Expired", EXPIRED_TOKEN, list_meta={"continue": newest}) from error
     return page, revision
 
 
-def _snapshot(
+async def _snapshot(
     api: Api,
     resource: Resource,
     namespace: str,
@@ -132,11 +132,11 @@ def _snapshot(
     limit: int,
     after: str | None,
 ) -> Page:
+    collection = api.collection(resource)
     try:
-        api.store.check_kept(revision)
+        return await api.store.page(collection, namespace, selection, revision, limit, after)
     except Compacted:
         raise expired(f"The resourceVersion for the provided list is too old: {revision}") from None
-    return api.collection(resource).page(namespace, selection, revision, limit, after)
 
 
 def list_head(resource: Resource, metadata: Object) -> bytes:
@@ -148,7 +148,7 @@ def list_head(resource: Resource, metadata: Object) -> bytes:
 
 
 def _answer(
-    api: Api, request: Request, resource: Resource, entries: list[Entry], metadata: Object
+    api: Api, request: Request, resource: Resource, entries: list[Version], metadata: Object
 ) -> Answer:
     representation = request.representation
     if representation.is_plain and resource.is_stored_here:
@@ -182,7 +182,7 @@ def untyped(value: Object) -> Object:
 _ENTRIES_A_PIECE = 500
 
 
-def joined(head: bytes, entries: list[Entry]) -> bytes | list[bytes]:
+def joined(head: bytes, entries: list[Version]) -> bytes | list[bytes]:
     """The bytes of a list from the bytes of its items; a long one in pieces."""
     if not entries:
         return head + b"]}\n"

@@ -36,7 +36,7 @@ from fairlead.schema.decode import DecodeError, decoder, unknown_paths
 from fairlead.schema.times import now
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.duplicates import TooDeep, duplicate_fields
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -215,7 +215,7 @@ async def _apply(
 
 async def _apply_to_existing(
     api: Api, request: Request, subject: Subject, config: Object, options: WriteOptions
-) -> Entry:
+) -> Version:
     resource, kept = subject.resource, subject.kept
     versions = versions_of(api, kept)
     whole = Subject(api, kept)

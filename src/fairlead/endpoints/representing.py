@@ -13,14 +13,14 @@ from fairlead.endpoints.request import Request
 from fairlead.errors import bad_request
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource, Resources
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 Object = dict[str, Any]
 
 INCLUDES = ("", "Metadata", "Object", "None")
 
 
-def read(resource: Resource, entry: Entry) -> Object:
+def read(resource: Resource, entry: Version) -> Object:
     """The entry's object in the version of the resource, with kind and apiVersion."""
     return typed(resource, from_stored(resource, entry.object()))
 
@@ -89,7 +89,7 @@ def _row_object(dialect: Dialect, value: Object, version: str, include: str) -> 
 
 
 def item_answer(
-    resources: Resources, request: Request, resource: Resource, entry: Entry, code: int = 200
+    resources: Resources, request: Request, resource: Resource, entry: Version, code: int = 200
 ) -> Answer:
     """One stored object, sent as its bytes unless the client asks for another form."""
     representation = request.representation

@@ -12,7 +12,7 @@ from fairlead.kinds.conversion import from_stored, to_stored
 from fairlead.kinds.resources import Resource
 from fairlead.kinds.scale import check_scale, read_scale, write_scale
 from fairlead.schema.model import Struct
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 
 class Subject:
@@ -47,7 +47,7 @@ class Subject:
         """What an applied configuration says about the whole object."""
         return config
 
-    def answer(self, request: Request, entry: Entry, code: int = 200) -> Answer:
+    def answer(self, request: Request, entry: Version, code: int = 200) -> Answer:
         return item_answer(self.api.resources, request, self.kept, entry, code)
 
 
@@ -81,7 +81,7 @@ class ScaleSubject(Subject):
         whole = {"apiVersion": self.kept.api_version, "kind": self.kept.kind}
         return {**config, **whole}
 
-    def answer(self, request: Request, entry: Entry, code: int = 200) -> Answer:
+    def answer(self, request: Request, entry: Version, code: int = 200) -> Answer:
         scale = self.read(entry.object())
         return object_answer(self.api.resources, request, self.resource, scale, code)
 

@@ -20,8 +20,8 @@ from fairlead.endpoints.writing import unstored
 from fairlead.errors import Cause, ResourceRef, bad_request, conflict, invalid, modified, not_found
 from fairlead.kinds.context import Context, rolled_back_on_failure
 from fairlead.kinds.resources import Resource
-from fairlead.storage.entry import Entry
-from fairlead.storage.store import Conflict
+from fairlead.storage.backend import Conflict
+from fairlead.storage.version import Version
 
 # Metadata that an update may leave out and never changes.
 _CARRIED = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -108,7 +108,7 @@ def check_name(name: str, metadata: Object) -> None:
 
 async def store_changed(
     api: Api, request: Request, resource: Resource, change: Change, options: WriteOptions
-) -> Entry:
+) -> Version:
     """Take a change through defaulting, admission and the kind's rules into the store. Works on
     the newest version, one that is still being committed included, and starts again if the object
     moves meanwhile."""
@@ -135,9 +135,9 @@ async def store_changed(
                 return current if new == old else unstored(collection, key, new, current.revision)
             try:
                 if is_finished(new):
-                    await api.store.delete(collection, key, current.revision)
+                    await api.store.delete(collection, key, current)
                     return unstored(collection, key, new, current.revision)
-                return await api.store.put(collection, key, new, current.revision)
+                return await api.store.put(collection, key, new, current)
             except Conflict:
                 context.roll_back()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
 
 import orjson
@@ -20,11 +21,18 @@ from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource
 from fairlead.schema.decode import zero
 from fairlead.serialization.protobuf import watch_frame
+from fairlead.storage.backend import Compacted, StorageError
+from fairlead.storage.change import Change, existing
 from fairlead.storage.collection import Collection
-from fairlead.storage.entry import Entry
+from fairlead.storage.counts import WATCH_ENCODES
 from fairlead.storage.selection import Requirement, Selection
-from fairlead.storage.store import Compacted
-from fairlead.storage.watcher import ADDED, DELETED, Frame, Watcher, event_type
+from fairlead.storage.version import Version
+from fairlead.storage.watcher import ADDED, DELETED, Event, Watcher, event_type
+
+logger = logging.getLogger("fairlead.watch")
+
+# Turns an event into the bytes that are sent; called in the task of a watcher's own connection.
+Frame = Callable[[str, Change], bytes]
 
 SHORTEST_DEFAULT_TIMEOUT = 1800
 BOOKMARK_EVERY = 60.0
@@ -51,29 +59,24 @@ class Framing:
             return self.table_frame
         return self.shared_frame
 
-    def shared_frame(self, kind: str, entry: Entry) -> bytes:
-        frames = entry.frames
-        if frames is None:
-            frames = entry.frames = {}
+    def shared_frame(self, kind: str, change: Change) -> bytes:
         key = (kind, self._cache_key)
-        found = frames.get(key)
+        found = change.frames.get(key)
         if found is None:
-            found = frames[key] = self._frame(kind, entry)
+            found = change.frames[key] = self._frame(kind, change)
+            WATCH_ENCODES.add(of=(change.resource,))
         return found
 
-    def _frame(self, kind: str, entry: Entry) -> bytes:
-        body = entry.last_body() if kind == DELETED else entry.body
-        assert body is not None
+    def _frame(self, kind: str, change: Change) -> bytes:
+        body = _body(kind, change)
         plain = self.representation.media_type == JSON and not self.representation.transform
         if self.resource.is_stored_here and plain:
             return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self.resource.head, body)
         return self.event(kind, self._shown(orjson.loads(b"{" + body)))
 
-    def table_frame(self, kind: str, entry: Entry) -> bytes:
+    def table_frame(self, kind: str, change: Change) -> bytes:
         """Columns come with the first event of a stream only, so frames are not shared."""
-        body = entry.last_body() if kind == DELETED else entry.body
-        assert body is not None
-        return self.event(kind, self._table(orjson.loads(b"{" + body)))
+        return self.event(kind, self._table(orjson.loads(b"{" + _body(kind, change))))
 
     def _shown(self, stored: Object) -> Object:
         value = typed(self.resource, from_stored(self.resource, stored))
@@ -118,6 +121,14 @@ class Framing:
         return watch_frame(kind, encode(value, self.representation, self.api.resources))
 
 
+def _body(kind: str, change: Change) -> bytes:
+    if kind == DELETED:
+        return change.last_body()
+    assert change.after is not None
+    assert change.after.body is not None
+    return change.after.body
+
+
 def json_event(kind: str, value: Object) -> bytes:
     return orjson.dumps({"type": kind, "object": value}, option=orjson.OPT_APPEND_NEWLINE)
 
@@ -127,10 +138,14 @@ def _empty(resource: Resource) -> Object:
     return {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
 
 
+class _BadEvent(Exception):
+    """An event that cannot be sent in the way that this client asked for."""
+
+
 class WatchStream(Answer):
     """A watch as an answer: it ends when its time is up, the client leaves or the server stops."""
 
-    __slots__ = ("bookmarks", "collection", "framing", "initial", "store", "timeout", "watcher")
+    __slots__ = ("bookmarks", "collection", "framing", "past", "store", "timeout", "watcher")
 
     def __init__(
         self,
@@ -138,7 +153,7 @@ class WatchStream(Answer):
         collection: Collection,
         watcher: Watcher,
         framing: Framing,
-        initial: Iterable[bytes],
+        past: AsyncIterator[Sequence[Event]],
         options: ListOptions,
     ) -> None:
         super().__init__(200, b"")
@@ -146,7 +161,7 @@ class WatchStream(Answer):
         self.collection = collection
         self.watcher = watcher
         self.framing = framing
-        self.initial = initial
+        self.past = past
         self.bookmarks = options.bookmarks
         wanted = options.timeout or 0
         self.timeout = wanted if wanted > 0 else random.randint(1, 2) * SHORTEST_DEFAULT_TIMEOUT
@@ -157,14 +172,46 @@ class WatchStream(Answer):
         gone.add_done_callback(lambda _: self.watcher.close())
         self.watcher.on_close = partial(self._cut_off_later, request)
         try:
-            for piece in _pieces(self.initial):
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await self._follow(send)
-            await send({"type": "http.response.body", "body": b""})
+            try:
+                async for events in self.past:
+                    await self._send_events(send, events)
+                await self._follow(send)
+                end = self._failure(self.watcher.failure) if self.watcher.failure else b""
+            except Compacted as error:
+                end = self._error(_too_old(error, self.store.floor))
+            except (_BadEvent, StorageError) as error:
+                end = self._failure(error)
+            await send({"type": "http.response.body", "body": end})
         finally:
             gone.cancel()
             self.watcher.on_close = None
             self.collection.unwatch(self.watcher)
+
+    async def _send_events(self, send: Send, events: Sequence[Event]) -> None:
+        """Encode and send, some at a time. Frames are made here, not at the commit: what cannot
+        be encoded ends this stream and no other."""
+        frame = self.framing.chooser()
+        for start in range(0, len(events), _FRAMES_A_SEND):
+            part = events[start : start + _FRAMES_A_SEND]
+            try:
+                frames = [frame(kind, change) for kind, change in part]
+            except Exception as error:
+                raise _BadEvent(f"{type(error).__name__}: {error}") from error
+            body = frames[0] if len(frames) == 1 else b"".join(frames)
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+
+    def _failure(self, error: Exception) -> bytes:
+        """The last event of a stream that cannot go on."""
+        logger.error(
+            "a watch of %s ended: %s",
+            self.collection.resource,
+            error,
+            exc_info=None if isinstance(error, StorageError) else error,
+        )
+        return self._error(StatusError(500, "InternalError", f"the watch cannot go on: {error}"))
+
+    def _error(self, error: StatusError) -> bytes:
+        return self.framing.event("ERROR", error.status())
 
     def _cut_off_later(self, request: Request) -> None:
         """A client that does not read cannot be told that the stream is over: cut it off, at once
@@ -189,8 +236,7 @@ class WatchStream(Answer):
             while not watcher.closed or watcher.pending:
                 taken = await watcher.take()
                 if taken:
-                    body = taken[0] if len(taken) == 1 else b"".join(taken)
-                    await send({"type": "http.response.body", "body": body, "more_body": True})
+                    await self._send_events(send, taken)
                     continue
                 now = loop.time()
                 if now >= end:
@@ -212,17 +258,6 @@ class WatchStream(Answer):
         if now < last:
             return min(now + BOOKMARK_EVERY, last)
         return float("inf") if now > last + 0.1 or self.timeout > _BOOKMARK_BEFORE_END else now
-
-
-def _pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
-    batch: list[bytes] = []
-    for frame in frames:
-        batch.append(frame)
-        if len(batch) >= _FRAMES_A_SEND:
-            yield b"".join(batch)
-            batch = []
-    if batch:
-        yield b"".join(batch)
 
 
 async def start_stream(framing: Framing, send: Send) -> None:
@@ -284,21 +319,23 @@ def _open(
 ) -> Answer:
     collection = api.collection(resource)
     after = revision_of(options.revision)
-    frame = framing.chooser()
     namespace = namespace if resource.namespaced else ""
     scope = _scope(resource, namespace, selection)
-    watcher = Watcher(scope, selection, after or api.store.revision, frame)
+    watcher = Watcher(scope, selection, after or api.store.revision)
     if not after:
-        initial: Iterable[bytes] = _synthetic(collection, namespace, selection, frame)
+        events = _synthetic(collection.resource, collection.current(namespace, selection))
         api.store.watch(collection, watcher)
     else:
         try:
             past = api.store.watch(collection, watcher)
-        except Compacted:
-            error = expired(f"too old resource version: {after} ({api.store.floor})")
-            return _ErrorStream(error, framing)
-        initial = _replayed(past, scope, selection, frame)
-    return WatchStream(api, collection, watcher, framing, initial, options)
+        except Compacted as error:
+            return _ErrorStream(_too_old(error, api.store.floor), framing)
+        events = _replayed(past, scope, selection)
+    return WatchStream(api, collection, watcher, framing, events, options)
+
+
+def _too_old(error: Compacted, floor: int) -> StatusError:
+    return expired(f"too old resource version: {error} ({floor})")
 
 
 def _scope(resource: Resource, namespace: str, selection: Selection) -> str:
@@ -310,18 +347,25 @@ def _scope(resource: Resource, namespace: str, selection: Selection) -> str:
     return f"{namespace}/" if namespace else ""
 
 
-def _synthetic(
-    collection: Collection, namespace: str, selection: Selection, frame: Frame
-) -> Iterator[bytes]:
-    entries = collection.current(namespace, selection)
-    return (frame(ADDED, entry) for entry in entries)
+async def _synthetic(resource: str, versions: list[Version]) -> AsyncIterator[Sequence[Event]]:
+    for start in range(0, len(versions), _FRAMES_A_SEND):
+        part = versions[start : start + _FRAMES_A_SEND]
+        yield [(ADDED, existing(resource, version)) for version in part]
 
 
-def _replayed(
-    past: list[Entry], scope: str, selection: Selection, frame: Callable[[str, Entry], bytes]
-) -> Iterator[bytes]:
-    for entry in past:
-        if not scope or entry.key == scope or (scope[-1] == "/" and entry.key.startswith(scope)):
-            kind = event_type(entry, selection)
+async def _replayed(
+    past: AsyncIterator[list[Change]], scope: str, selection: Selection
+) -> AsyncIterator[Sequence[Event]]:
+    async for changes in past:
+        yield list(_selected(changes, scope, selection))
+
+
+def _selected(changes: list[Change], scope: str, selection: Selection) -> Iterable[Event]:
+    for change in changes:
+        if not scope or change.key == scope or (scope[-1] == "/" and change.key.startswith(scope)):
+            try:
+                kind = event_type(change, selection)
+            except Exception as error:
+                raise _BadEvent(f"{type(error).__name__}: {error}") from error
             if kind is not None:
-                yield frame(kind, entry)
+                yield kind, change

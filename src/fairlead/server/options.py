@@ -50,6 +50,11 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         help="how long history is kept",
     )
+    flag(
+        "--accept-lost-writes",
+        action="store_true",
+        help="start though acknowledged writes are missing from the store",
+    )
     flag("--workers", type=positive, default=1, help="processes that serve")
     flag(
         "--runtime-config",

@@ -15,8 +15,8 @@ from fairlead.errors import STATUS_HEAD, StatusError, bad_request, conflict, inv
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.resources import Resource
 from fairlead.schema.times import now
-from fairlead.storage.entry import Entry
-from fairlead.storage.store import Conflict
+from fairlead.storage.backend import Conflict
+from fairlead.storage.version import Version
 
 CREATED = {**STATUS_HEAD, "status": "Success", "code": 201}
 
@@ -77,9 +77,9 @@ async def _bind(api: Api, namespace: str, binding: Object, dry_run: bool) -> Non
         return
 
 
-async def _put(api: Api, pods: Resource, current: Entry, pod: Object) -> None:
+async def _put(api: Api, pods: Resource, current: Version, pod: Object) -> None:
     collection = api.collection(pods)
-    await api.store.put(collection, current.key, writing.ordered(pod), current.revision)
+    await api.store.put(collection, current.key, writing.ordered(pod), current)
 
 
 def _check_pod(pods: Resource, pod: Object, wanted: Object) -> None:

@@ -27,9 +27,9 @@ from fairlead.kinds.causes import Causes
 from fairlead.kinds.resources import Resource
 from fairlead.kinds.rules import selector_is_empty, selector_matches
 from fairlead.schema.times import now
-from fairlead.storage.entry import Entry
+from fairlead.storage.backend import Conflict
 from fairlead.storage.selection import EVERYTHING
-from fairlead.storage.store import Conflict
+from fairlead.storage.version import Version
 
 PODS, BUDGETS = "core/v1/pods", "policy/v1/poddisruptionbudgets"
 MOST_DISRUPTED_PODS = 2000
@@ -130,7 +130,7 @@ def _is_met(budget: Object) -> bool:
     return healthy >= desired > 0
 
 
-def _budgets_of(api: Api, pod: Object) -> list[Entry]:
+def _budgets_of(api: Api, pod: Object) -> list[Version]:
     collection = api.collection(api.resources.named(BUDGETS))
     namespace = pod["metadata"]["namespace"]
     page = collection.page(namespace, EVERYTHING, api.store.revision, 0, None)
@@ -185,7 +185,7 @@ def _try_later(budget: str) -> StatusError:
     return _refused(text, SECONDS_TO_WAIT)
 
 
-async def _take_disruption(api: Api, entry: Entry, pod_name: str, dry_run: bool) -> None:
+async def _take_disruption(api: Api, entry: Version, pod_name: str, dry_run: bool) -> None:
     """Use up one of the disruptions that a budget allows, or raise what stands against it."""
     resource = api.resources.named(BUDGETS)
     collection = api.collection(resource)
@@ -199,7 +199,7 @@ async def _take_disruption(api: Api, entry: Entry, pod_name: str, dry_run: bool)
         if dry_run:
             return
         try:
-            await api.store.put(collection, current.key, writing.ordered(budget), current.revision)
+            await api.store.put(collection, current.key, writing.ordered(budget), current)
         except Conflict:
             continue
         return
