@@ -22,7 +22,7 @@ from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.decode import decoder
 from fairlead.schema.defaults import fill_defaults
 from fairlead.storage.collection import Collection
-from fairlead.storage.entry import Entry, body_of, encode
+from fairlead.storage.version import Version, body_of, encode
 
 Object = dict[str, Any]
 
@@ -59,7 +59,7 @@ class World:
     def collection(self, key: str) -> Collection:
         return self._collections.setdefault(key, Collection(key))
 
-    def find(self, key: str, namespace: str, name: str) -> Entry | None:
+    def find(self, key: str, namespace: str, name: str) -> Version | None:
         place = self.resources.named(key).storage_key(namespace, name)
         return self.collection(key).get(place)
 
@@ -81,7 +81,7 @@ class World:
         metadata = value["metadata"]
         place = self.resources.named(key).storage_key(NAMESPACE, metadata["name"])
         collection = self.collection(key)
-        collection.add(Entry(place, self._revision, body, collection.head(place)))
+        collection.add(Version(place, self._revision, "", body))
 
     def decode(self, key: str, value: Object) -> Object:
         """An object as it comes to admission: decoded and with its defaults."""

@@ -9,7 +9,7 @@ from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.chain import Authorizer, Epoch
 from fairlead.authorization.decision import Decision
-from fairlead.authorization.following import Listener, follow_collection
+from fairlead.authorization.following import Listener
 from fairlead.authorization.rbac import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -18,8 +18,9 @@ from fairlead.authorization.rbac import (
     Rbac,
 )
 from fairlead.dialect import KUBERNETES, Dialect
+from fairlead.storage.change import existing
 from fairlead.storage.collection import Collection
-from fairlead.storage.entry import Entry, body_of, encode
+from fairlead.storage.version import Version, body_of, encode
 
 Object = dict[str, Any]
 
@@ -39,7 +40,13 @@ class Objects:
         return self._collections.setdefault(key, Collection(key))
 
     def follow(self, key: str, listener: Listener) -> None:
-        follow_collection(self.collection(key), listener)
+        self.show(key, listener)
+        self.collection(key).followers.add(listener, self._revision, essential=True)
+
+    def show(self, key: str, listener: Listener) -> None:
+        """Tell a listener of what there is now, and of nothing later."""
+        for version in self.collection(key).current(""):
+            listener(existing(key, version))
 
     def put(self, key: str, value: Object) -> None:
         value = deepcopy(value)
@@ -55,11 +62,8 @@ class Objects:
         self._revision += 1
         self.writes += 1
         body = body_of(encode(value), self._revision) if value is not None else None
-        entry = Entry(
-            object_key, self._revision, body, collection.head(object_key), collection.fields_of
-        )
-        collection.add(entry)
-        collection.publish(entry)
+        version = Version(object_key, self._revision, "", body, collection.fields_of)
+        collection.followers.tell_essential(collection.add(version))
 
     def serves(self, key: str) -> bool:
         return True

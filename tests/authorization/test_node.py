@@ -219,9 +219,7 @@ def test_the_graph_after_many_changes_is_the_graph_of_what_is_there() -> None:
                 if nodes.objects.find(PERSISTENT_VOLUMES, "", name) is not None:
                     nodes.objects.remove(PERSISTENT_VOLUMES, "", name)
         again = NodeGraph(KUBERNETES)
-        again.follow(nodes.objects.follow)
-        for key in (PODS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS):
-            nodes.objects.collection(key).listeners.pop()
+        again.follow(nodes.objects.show)
         assert again._needs == nodes.graph._needs
 
 

@@ -331,7 +331,8 @@ def test_a_client_that_leaves_is_forgotten(space: Space) -> None:
     """The gauge of watches goes back once connections are gone."""
 
     def watchers() -> float:
-        prefix = 'apiserver_registered_watchers{resource="leases"}'
+        group = space.dialect.group_name("coordination.@")
+        prefix = f'apiserver_registered_watchers{{resource="leases.{group}"}}'
         for line in space.client.get("/metrics").text.splitlines():
             if line.startswith(prefix):
                 return float(line.split()[-1])

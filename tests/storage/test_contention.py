@@ -127,11 +127,11 @@ def test_one_of_many_deletions_succeeds(space: Space) -> None:
 
 
 HELD = (
-    "import os, time, fairlead.storage.sqlite as s; append = s.SqliteLog.append\n"
-    "def held(self, records):\n"
+    "import os, time, fairlead.storage.sqlite as s; append = s.SqliteBackend.append\n"
+    "def held(self, writes):\n"
     "    while os.path.exists(str(self.path) + '.hold'): time.sleep(0.01)\n"
-    "    append(self, records)\n"
-    "s.SqliteLog.append = held\n"
+    "    return append(self, writes)\n"
+    "s.SqliteBackend.append = held\n"
 )
 
 

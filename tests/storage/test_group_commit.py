@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from support.logs import MemoryLog, thing
-
 from fairlead.storage.entry import Entry
 from fairlead.storage.log import StorageError
+from support.logs import MemoryLog, thing
+
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Conflict, Store
 from fairlead.storage.watcher import Watcher

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fairlead.storage.entry import Entry, body_of, encode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.storage.collection import Collection
-from fairlead.storage.entry import Entry, body_of, encode
 from fairlead.storage.selection import EVERYTHING, Selection, parse_fields, parse_labels
 from fairlead.storage.sqlite import SqliteLog
 from fairlead.storage.store import Store

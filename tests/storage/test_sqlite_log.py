@@ -7,8 +7,8 @@ import stat
 from pathlib import Path
 
 import pytest
-
 from fairlead.storage.log import Record, StorageError
+
 from fairlead.storage.sqlite import FORMAT, SqliteLog
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from fairlead.storage.entry import Entry, body_of, encode
 
 from fairlead.storage import watcher as module
 from fairlead.storage.collection import Collection
-from fairlead.storage.entry import Entry, body_of, encode
 from fairlead.storage.selection import EVERYTHING, Selection, parse_labels
 from fairlead.storage.watcher import Watcher
 

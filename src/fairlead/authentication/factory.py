@@ -30,7 +30,7 @@ from fairlead.authentication.service_accounts import (
 )
 from fairlead.authentication.token_file import StaticTokens, TokenFileError, read_token_file
 from fairlead.dialect import Dialect
-from fairlead.storage.entry import Entry
+from fairlead.storage.change import Change
 
 logger = logging.getLogger("fairlead.authentication")
 
@@ -38,7 +38,7 @@ _RELOAD_EVERY = 1.0
 _SHORTEST_LIMIT, _LONGEST_LIMIT = 3600.0, float(2**32)
 
 # Calls a listener after each commit to a resource (our name for it).
-Follow = Callable[[str, Callable[[Entry], None]], None]
+Follow = Callable[[str, Callable[[Change], None]], None]
 
 
 class AuthenticationError(ValueError):
@@ -309,7 +309,7 @@ def _forget_with_objects(tokens: BearerTokens, follow: Follow) -> None:
     """Check a token again as soon as an object changed that it stands or falls with."""
     for resource in (ACCOUNTS, SECRETS, PODS):
 
-        def changed(entry: Entry, resource: str = resource) -> None:
-            tokens.cache.forget((resource, entry.key))
+        def changed(change: Change, resource: str = resource) -> None:
+            tokens.cache.forget((resource, change.key))
 
         follow(resource, changed)

@@ -11,7 +11,7 @@ from fairlead.authorization.following import Follow
 from fairlead.authorization.rbac import CLUSTER_ROLES
 from fairlead.authorization.rules import Rule
 from fairlead.kinds.rules import selector_matches
-from fairlead.storage.entry import Entry
+from fairlead.storage.change import Change
 
 logger = logging.getLogger("fairlead")
 
@@ -40,12 +40,12 @@ class ClusterRoleAggregation:
     def follow(self, follow: Follow) -> None:
         follow(CLUSTER_ROLES, self._role_changed)
 
-    def _role_changed(self, entry: Entry) -> None:
-        if entry.deleted:
-            self._roles.pop(entry.name, None)
+    def _role_changed(self, change: Change) -> None:
+        if change.after is None:
+            self._roles.pop(change.name, None)
         else:
-            value = entry.object()
-            self._roles[entry.name] = _Role(
+            value = change.after.object()
+            self._roles[change.name] = _Role(
                 value["metadata"].get("labels") or {},
                 value.get("rules") or [],
                 (value.get("aggregationRule") or {}).get("clusterRoleSelectors") or [],

@@ -16,7 +16,7 @@ from fairlead.authorization.pod_references import (
     volume_secrets,
 )
 from fairlead.dialect import Dialect
-from fairlead.storage.entry import Entry
+from fairlead.storage.change import Change
 
 PODS = "core/v1/pods"
 PERSISTENT_VOLUMES = "core/v1/persistentvolumes"
@@ -64,23 +64,24 @@ class NodeGraph:
         nodes = self._needs.get((kind, namespace, name))
         return nodes is not None and node in nodes
 
-    def _pod_changed(self, entry: Entry) -> None:
-        known = self._pods.get(entry.key)
-        if known is None and (entry.body is None or _NODE_NAME not in entry.body):
+    def _pod_changed(self, change: Change) -> None:
+        known = self._pods.get(change.key)
+        pod = change.after
+        if known is None and (pod is None or pod.body is None or _NODE_NAME not in pod.body):
             return  # most pods of a store that is loaded: nothing is parsed for them
-        if not entry.deleted:
-            node = entry.fields.get("spec.nodeName", "")
+        if pod is not None:
+            node = pod.fields.get("spec.nodeName", "")
             if not node and known is None:
                 return
             # What a scheduled pod refers to cannot change as long as it is the same pod.
-            if known is not None and known.node == node and entry.existed_before:
+            if known is not None and known.node == node and not change.added:
                 return
         if known is not None:
-            del self._pods[entry.key]
+            del self._pods[change.key]
             for vertex in known.references:
                 self._count(vertex, known.node, -1)
-        if not entry.deleted and node:
-            self._add_pod(entry.key, node, entry.object())
+        if pod is not None and node:
+            self._add_pod(change.key, node, pod.object())
 
     def _add_pod(self, key: str, node: str, pod: Object) -> None:
         """A mirror pod gives its node nothing: the node itself chose what it refers to."""
@@ -110,8 +111,8 @@ class NodeGraph:
         for secret in self._volumes[name].secrets:
             self._count(secret, node, step)
 
-    def _volume_changed(self, entry: Entry) -> None:
-        name = entry.name
+    def _volume_changed(self, change: Change) -> None:
+        name = change.name
         known = self._volumes.get(name)
         if known is not None:
             self._count_for_claim(name, known.claim, -1)
@@ -119,7 +120,7 @@ class NodeGraph:
             self._bound[known.claim].discard(name)
             if not self._bound[known.claim]:
                 del self._bound[known.claim]
-        value = None if entry.deleted else entry.object()
+        value = change.after.object() if change.after is not None else None
         claim = volume_claim(value) if value is not None else None
         if value is not None and claim is not None:
             self._volumes[name] = _Volume(claim, volume_secrets(value))
@@ -130,12 +131,12 @@ class NodeGraph:
         for node in tuple(self._needs.get(claim, ())):
             self._count_volume(name, node, step)
 
-    def _attachment_changed(self, entry: Entry) -> None:
-        name = entry.name
+    def _attachment_changed(self, change: Change) -> None:
+        name = change.name
         known = self._attachments.pop(name, None)
         if known is not None:
             self._count((ATTACHMENTS, "", name), known, -1)
-        node = "" if entry.deleted else entry.object()["spec"].get("nodeName", "")
+        node = change.after.object()["spec"].get("nodeName", "") if change.after is not None else ""
         if node:
             self._attachments[name] = node
             self._count((ATTACHMENTS, "", name), node, 1)

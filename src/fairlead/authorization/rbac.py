@@ -13,7 +13,7 @@ from fairlead.authorization.following import Follow
 from fairlead.authorization.rules import CompiledRules, Rule, question
 from fairlead.dialect import Dialect
 from fairlead.kinds.causes import quote
-from fairlead.storage.entry import Entry
+from fairlead.storage.change import Change
 
 ROLES = "rbac/v1/roles"
 CLUSTER_ROLES = "rbac/v1/clusterroles"
@@ -38,21 +38,21 @@ class Rbac(ImmediateMode):
         for key in (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS):
             follow(key, self._binding_changed)
 
-    def _role_changed(self, entry: Entry) -> None:
-        key = (entry.namespace, entry.name)
-        if entry.deleted:
+    def _role_changed(self, change: Change) -> None:
+        key = (change.namespace, change.name)
+        if change.after is None:
             self._roles.pop(key, None)
         else:
-            self._roles[key] = CompiledRules(entry.object().get("rules") or ())
+            self._roles[key] = CompiledRules(change.after.object().get("rules") or ())
         self._epoch.advance()
 
-    def _binding_changed(self, entry: Entry) -> None:
-        namespace = entry.namespace
+    def _binding_changed(self, change: Change) -> None:
+        namespace = change.namespace
         scope = self._scopes.setdefault(namespace, Scope())
-        if entry.deleted:
-            scope.remove(entry.name)
+        if change.after is None:
+            scope.remove(change.name)
         else:
-            scope.put(Binding(namespace, entry.name, entry.object()))
+            scope.put(Binding(namespace, change.name, change.after.object()))
         if namespace and not scope.bindings:
             del self._scopes[namespace]
         self._epoch.advance()

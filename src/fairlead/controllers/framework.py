@@ -14,12 +14,12 @@ from fairlead.controllers.queue import WorkQueue
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.operations.api import Api
-from fairlead.storage.entry import Entry
+from fairlead.storage.change import Change, existing
 
 logger = logging.getLogger("fairlead.controllers")
 
 # The keys that an event gives work to; called on every commit, so it must be quick.
-Keys = Callable[[Entry], Iterable[str]]
+Keys = Callable[[Change], Iterable[str]]
 
 
 class Controller(Protocol):
@@ -71,13 +71,15 @@ class Controllers:
             return
         collection = self._api.collection(resources.named(resource))
 
-        def listen(entry: Entry) -> None:
-            for key in keys(entry):
+        def listen(change: Change) -> None:
+            for key in keys(change):
                 queue.add(key)
 
-        for entry in collection.current(""):
-            listen(entry)
-        collection.listeners.append(listen)
+        def look_again() -> None:
+            for version in collection.current(""):
+                listen(existing(collection.resource, version))
+
+        self._api.store.follow(collection, listen, essential=False, resync=look_again)
 
     async def run(self) -> None:
         """Work until cancelled."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fairlead.storage.entry import Entry
+from fairlead.storage.change import Change
 
 NAMESPACES = "core/v1/namespaces"
 
 
-def name_of(entry: Entry) -> Iterable[str]:
+def name_of(change: Change) -> Iterable[str]:
     """A namespace that exists, as a key."""
-    return () if entry.deleted else (entry.name,)
+    return () if change.deleted else (change.name,)
 
 
 def is_alive(namespace: dict[str, Any] | None) -> bool:

@@ -12,7 +12,7 @@ from fairlead.controllers.namespaces import NAMESPACES, is_alive, name_of
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.operations.client import Client
-from fairlead.storage.entry import Entry
+from fairlead.storage.change import Change
 
 CONFIG_MAPS = "core/v1/configmaps"
 
@@ -47,8 +47,8 @@ class RootCaPublisher:
     def follows(self) -> Mapping[str, Keys]:
         return {NAMESPACES: name_of, CONFIG_MAPS: self._namespace_of_changed}
 
-    def _namespace_of_changed(self, entry: Entry) -> Iterable[str]:
-        return (entry.namespace,) if entry.name == self._name else ()
+    def _namespace_of_changed(self, change: Change) -> Iterable[str]:
+        return (change.namespace,) if change.name == self._name else ()
 
     async def sync(self, key: str) -> None:
         objects = self._objects

@@ -9,7 +9,7 @@ from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import NAMESPACES, is_alive, name_of
 from fairlead.errors import StatusError
 from fairlead.operations.client import Client
-from fairlead.storage.entry import Entry
+from fairlead.storage.change import Change
 
 DEFAULT = "default"
 
@@ -39,5 +39,5 @@ class DefaultServiceAccounts:
                 raise
 
 
-def _namespace_of_lost(entry: Entry) -> Iterable[str]:
-    return (entry.namespace,) if entry.deleted and entry.name == DEFAULT else ()
+def _namespace_of_lost(change: Change) -> Iterable[str]:
+    return (change.namespace,) if change.deleted and change.name == DEFAULT else ()

@@ -11,7 +11,7 @@ from fairlead.controllers.framework import Keys
 from fairlead.dialect import Dialect
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.storage.entry import Entry
+from fairlead.storage.change import Change
 
 CLAIMS, VOLUMES, PODS = (
     "core/v1/persistentvolumeclaims",
@@ -62,19 +62,19 @@ class ClaimProtection:
     def follows(self) -> Mapping[str, Keys]:
         return {CLAIMS: self._claim, PODS: self._claims_of_pod}
 
-    def _claim(self, entry: Entry) -> Iterable[str]:
-        return () if entry.deleted else (entry.key,)
+    def _claim(self, change: Change) -> Iterable[str]:
+        return () if change.deleted else (change.key,)
 
-    def _claims_of_pod(self, entry: Entry) -> Iterable[str]:
+    def _claims_of_pod(self, change: Change) -> Iterable[str]:
         """A pod that ends or goes may have been the last user of its claims."""
-        content = entry if not entry.deleted else entry.previous
+        content = change.after or change.before
         if content is None or content.body is None:
             return ()
         if b'"claimName"' not in content.body and b'"ephemeral"' not in content.body:
             return ()
-        if not entry.deleted and entry.fields["status.phase"] not in _FINISHED:
+        if not change.deleted and content.fields["status.phase"] not in _FINISHED:
             return ()
-        return [f"{entry.namespace}/{name}" for name in claims_of(content.object())]
+        return [f"{change.namespace}/{name}" for name in claims_of(content.object())]
 
     async def sync(self, key: str) -> float | None:
         namespace, _, name = key.partition("/")
@@ -103,7 +103,7 @@ class VolumeProtection:
         self._finalizer = dialect.pv_protection
 
     def follows(self) -> Mapping[str, Keys]:
-        return {VOLUMES: lambda entry: () if entry.deleted else (entry.name,)}
+        return {VOLUMES: lambda change: () if change.deleted else (change.name,)}
 
     async def sync(self, key: str) -> float | None:
         volume = self._objects.find(VOLUMES, "", key)

@@ -12,7 +12,7 @@ from fairlead.controllers.framework import Keys
 from fairlead.dialect import Dialect
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.storage.entry import Entry
+from fairlead.storage.change import Change
 
 _LONGEST_NAP = 24 * 3600.0
 
@@ -31,10 +31,10 @@ class TokenCleaner:
     def follows(self) -> Mapping[str, Keys]:
         return {SECRETS: self._name_of_token}
 
-    def _name_of_token(self, entry: Entry) -> Iterable[str]:
-        if entry.deleted or entry.namespace != self._namespace:
+    def _name_of_token(self, change: Change) -> Iterable[str]:
+        if change.after is None or change.namespace != self._namespace:
             return ()
-        return (entry.name,) if entry.fields.get("type") == self._type else ()
+        return (change.name,) if change.after.fields.get("type") == self._type else ()
 
     async def sync(self, key: str) -> float | None:
         secret = self._objects.find(SECRETS, self._namespace, key)

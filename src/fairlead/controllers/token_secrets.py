@@ -15,7 +15,8 @@ from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.storage.entry import Entry
+from fairlead.storage.change import Change
+from fairlead.storage.version import Version
 
 
 class TokenSecrets:
@@ -37,17 +38,17 @@ class TokenSecrets:
     def follows(self) -> Mapping[str, Keys]:
         return {SECRETS: self._key_of_secret, ACCOUNTS: self._keys_of_lost_account}
 
-    def _key_of_secret(self, entry: Entry) -> Iterable[str]:
-        return (entry.key,) if not entry.deleted and self._is_token(entry) else ()
+    def _key_of_secret(self, change: Change) -> Iterable[str]:
+        return (change.key,) if change.after is not None and self._is_token(change.after) else ()
 
-    def _is_token(self, entry: Entry) -> bool:
-        return entry.fields.get("type") == self._type
+    def _is_token(self, secret: Version) -> bool:
+        return secret.fields.get("type") == self._type
 
-    def _keys_of_lost_account(self, entry: Entry) -> Iterable[str]:
+    def _keys_of_lost_account(self, change: Change) -> Iterable[str]:
         """The tokens of an account that is gone; of a new one, to which old ones do not belong."""
-        if not entry.deleted and entry.existed_before:
+        if not change.deleted and not change.added:
             return ()
-        found = self._objects.collection(SECRETS).current(entry.namespace)
+        found = self._objects.collection(SECRETS).current(change.namespace)
         return [secret.key for secret in found if self._is_token(secret)]
 
     async def sync(self, key: str) -> None:

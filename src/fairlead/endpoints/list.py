@@ -12,7 +12,7 @@ from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.list import find
 from fairlead.operations.operation import Operation
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 
 async def answer_list(api: Api, request: Request, operation: Operation) -> Answer:
@@ -31,7 +31,7 @@ def list_head(resource: Resource, metadata: Object) -> bytes:
 
 
 def _answer(
-    api: Api, request: Request, resource: Resource, entries: list[Entry], metadata: Object
+    api: Api, request: Request, resource: Resource, entries: list[Version], metadata: Object
 ) -> Answer:
     representation = request.representation
     if representation.is_plain and resource.is_stored_here:
@@ -74,7 +74,7 @@ def untyped(value: Object) -> Object:
 _ENTRIES_A_PIECE = 500
 
 
-def joined(head: bytes, entries: list[Entry]) -> bytes | list[bytes]:
+def joined(head: bytes, entries: list[Version]) -> bytes | list[bytes]:
     """The bytes of a list from the bytes of its items; a long one in pieces."""
     if not entries:
         return head + b"]}\n"

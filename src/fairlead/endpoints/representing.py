@@ -15,12 +15,12 @@ from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.views import typed, view_of
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 INCLUDES = ("", "Metadata", "Object", "None")
 
 
-def read(resource: Resource, entry: Entry) -> Object:
+def read(resource: Resource, entry: Version) -> Object:
     """The entry's object in the version of the resource, with kind and apiVersion."""
     return typed(resource, from_stored(resource, entry.object()))
 
@@ -85,7 +85,7 @@ def _row_object(dialect: Dialect, value: Object, version: str, include: str) -> 
 
 
 def item_answer(
-    api: Api, request: Request, operation: Operation, version: Entry, code: int = 200
+    api: Api, request: Request, operation: Operation, version: Version, code: int = 200
 ) -> Answer:
     """One stored object, as the path shows it; sent as its bytes unless the client asks for
     another form."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import orjson
@@ -22,11 +23,18 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions
 from fairlead.operations.views import typed
-from fairlead.operations.watch import Watch, open_watch
+from fairlead.operations.watch import Watch, open_watch, too_old
 from fairlead.schema.decode import zero
 from fairlead.serialization.protobuf import watch_frame
-from fairlead.storage.entry import Entry
-from fairlead.storage.watcher import DELETED, Frame
+from fairlead.storage.backend import Compacted, StorageError
+from fairlead.storage.change import Change
+from fairlead.storage.counts import WATCH_ENCODES
+from fairlead.storage.watcher import DELETED, Event
+
+logger = logging.getLogger("fairlead.watch")
+
+# Turns an event into the bytes that are sent; called in the task of a watcher's own connection.
+Frame = Callable[[str, Change], bytes]
 
 SHORTEST_DEFAULT_TIMEOUT = 1800
 BOOKMARK_EVERY = 60.0
@@ -53,29 +61,24 @@ class Framing:
             return self.table_frame
         return self.shared_frame
 
-    def shared_frame(self, kind: str, entry: Entry) -> bytes:
-        frames = entry.frames
-        if frames is None:
-            frames = entry.frames = {}
+    def shared_frame(self, kind: str, change: Change) -> bytes:
         key = (kind, self._cache_key)
-        found = frames.get(key)
+        found = change.frames.get(key)
         if found is None:
-            found = frames[key] = self._frame(kind, entry)
+            found = change.frames[key] = self._frame(kind, change)
+            WATCH_ENCODES.add(of=(change.resource,))
         return found
 
-    def _frame(self, kind: str, entry: Entry) -> bytes:
-        body = entry.last_body() if kind == DELETED else entry.body
-        assert body is not None
+    def _frame(self, kind: str, change: Change) -> bytes:
+        body = _body(kind, change)
         plain = self.representation.media_type == JSON and not self.representation.transform
         if self.resource.is_stored_here and plain:
             return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self.resource.head, body)
         return self.event(kind, self._shown(orjson.loads(b"{" + body)))
 
-    def table_frame(self, kind: str, entry: Entry) -> bytes:
+    def table_frame(self, kind: str, change: Change) -> bytes:
         """Columns come with the first event of a stream only, so frames are not shared."""
-        body = entry.last_body() if kind == DELETED else entry.body
-        assert body is not None
-        return self.event(kind, self._table(orjson.loads(b"{" + body)))
+        return self.event(kind, self._table(orjson.loads(b"{" + _body(kind, change))))
 
     def _shown(self, stored: Object) -> Object:
         value = typed(self.resource, from_stored(self.resource, stored))
@@ -120,6 +123,14 @@ class Framing:
         return watch_frame(kind, encode(value, self.representation, self.api.resources))
 
 
+def _body(kind: str, change: Change) -> bytes:
+    if kind == DELETED:
+        return change.last_body()
+    assert change.after is not None
+    assert change.after.body is not None
+    return change.after.body
+
+
 def json_event(kind: str, value: Object) -> bytes:
     return orjson.dumps({"type": kind, "object": value}, option=orjson.OPT_APPEND_NEWLINE)
 
@@ -127,6 +138,10 @@ def json_event(kind: str, value: Object) -> bytes:
 def _empty(resource: Resource) -> Object:
     value: Object = zero(resource.struct)
     return {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
+
+
+class _BadEvent(Exception):
+    """An event that cannot be sent in the way that this client asked for."""
 
 
 class WatchStream(Answer):
@@ -157,13 +172,43 @@ class WatchStream(Answer):
         exchange.when_gone(self.watcher.close)
         self.watcher.on_close = partial(self._cut_off_later, exchange)
         try:
-            for piece in _pieces(self.opened.initial):
-                await exchange.send(piece)
-            await self._follow(exchange)
+            await exchange.send(await self._all_events(exchange))
             exchange.end()
         finally:
             self.watcher.on_close = None
             self.opened.close()
+
+    async def _all_events(self, exchange: Exchange) -> bytes:
+        """Send what was and what happens; gives what the stream ends with."""
+        try:
+            async for events in self.opened.past:
+                await self._send_events(exchange, events)
+            await self._follow(exchange)
+        except Compacted as error:
+            return self._error(too_old(error, self.store.floor))
+        except (_BadEvent, StorageError) as error:
+            return self._failure(error)
+        return self._failure(self.watcher.failure) if self.watcher.failure else b""
+
+    async def _send_events(self, exchange: Exchange, events: Sequence[Event]) -> None:
+        """Encode and send, some at a time. Frames are made here, not at the commit: what cannot
+        be encoded ends this stream and no other."""
+        frame = self.framing.chooser()
+        for start in range(0, len(events), _FRAMES_A_SEND):
+            part = events[start : start + _FRAMES_A_SEND]
+            try:
+                frames = [frame(kind, change) for kind, change in part]
+            except Exception as error:
+                raise _BadEvent(f"{type(error).__name__}: {error}") from error
+            await exchange.send(frames[0] if len(frames) == 1 else b"".join(frames))
+
+    def _failure(self, error: Exception) -> bytes:
+        """The last event of a stream that cannot go on."""
+        logger.error("a watch of %s ended: %s", self.opened.collection.resource, error)
+        return self._error(StatusError(500, "InternalError", f"the watch cannot go on: {error}"))
+
+    def _error(self, error: StatusError) -> bytes:
+        return self.framing.event("ERROR", error.status())
 
     def _cut_off_later(self, exchange: Exchange) -> None:
         """A client that does not read cannot be told that the stream is over: cut it off, at once
@@ -186,8 +231,7 @@ class WatchStream(Answer):
             while not watcher.closed or watcher.pending:
                 taken = await watcher.take()
                 if taken:
-                    body = taken[0] if len(taken) == 1 else b"".join(taken)
-                    await exchange.send(body)
+                    await self._send_events(exchange, taken)
                     continue
                 now = loop.time()
                 if now >= end:
@@ -209,17 +253,6 @@ class WatchStream(Answer):
         if now < last:
             return min(now + BOOKMARK_EVERY, last)
         return float("inf") if now > last + 0.1 or self.timeout > _BOOKMARK_BEFORE_END else now
-
-
-def _pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
-    batch: list[bytes] = []
-    for frame in frames:
-        batch.append(frame)
-        if len(batch) >= _FRAMES_A_SEND:
-            yield b"".join(batch)
-            batch = []
-    if batch:
-        yield b"".join(batch)
 
 
 def start_stream(framing: Framing, exchange: Exchange) -> None:
@@ -257,7 +290,7 @@ async def answer_watch(api: Api, request: Request, operation: Operation) -> Answ
     include = include_object(request) if request.representation.transform == "Table" else ""
     framing = Framing(api, operation.resource, request.representation, include)
     try:
-        opened = open_watch(api, operation, options, selection, framing.chooser())
+        opened = open_watch(api, operation, options, selection)
     except StatusError as error:
         if error.code != 410:
             raise

@@ -264,6 +264,22 @@ class Resources:
         or not it is served."""
         return self._api_versions[table_name]
 
+    def stored_as(self, resource: Resource) -> str:
+        """How the store names a resource: the full group in which it is kept, and its name."""
+        group, slash, _ = self.api_version_of(resource.stored_version).rpartition("/")
+        return f"{group}/{resource.name}" if slash else f"core/{resource.name}"
+
+    def old_prefixes(self) -> dict[str, tuple[str, str]]:
+        """What the prefixes of older data stood for: the name in the store, and the apiVersion."""
+        return {
+            resource.storage_prefix: (
+                self.stored_as(resource),
+                self.api_version_of(resource.stored_version),
+            )
+            for resource in self._by_key.values()
+            if resource.parent is None
+        }
+
     def named(self, key: str) -> Resource:
         """A resource by our own name for it, e.g. `core/v1/namespaces`."""
         return self._by_key[key]

@@ -22,8 +22,8 @@ from fairlead.operations.operation import Operation
 from fairlead.outgoing.reaching import Reach
 from fairlead.patching.prune import Versions
 from fairlead.storage.collection import Collection
-from fairlead.storage.entry import Entry
 from fairlead.storage.store import Store
+from fairlead.storage.version import Version
 
 Object = dict[str, Any]
 
@@ -59,17 +59,17 @@ class Api:
         found = self._collections.get(resource.key)
         if found is None:
             main = resource.main
-            found = self.store.collection(main.storage_prefix)
+            found = self.store.collection(self.resources.stored_as(main))
             if found.select_fields is None:
                 found.select_fields = field_selector(main)
+                found.api_version = self.resources.api_version_of(main.stored_version)
             self._collections[resource.key] = found
         return found
 
     def withdraw(self, resource: Resource) -> None:
         """Stop serving a resource: its watches end, and what was worked out for it is forgotten.
         Its objects stay where they are kept."""
-        for watcher in list(self.collection(resource).watchers()):
-            watcher.close()
+        self.store.forget(self.resources.stored_as(resource))
         self.resources.remove(resource)
         for one in (resource, *resource.subresources.values()):
             for known in (self._collections, self._behaviours, self.versions):
@@ -94,7 +94,7 @@ class Api:
         version = self.newest(key, namespace, name)
         return version.object() if version is not None else None
 
-    def newest(self, key: str, namespace: str, name: str) -> Entry | None:
+    def newest(self, key: str, namespace: str, name: str) -> Version | None:
         """The newest version, one that is still on its way to the disk included."""
         self.consultations += 1
         resource = self.resources.named(key)

@@ -18,7 +18,7 @@ from fairlead.patching.ownership import apply as merge_configuration
 from fairlead.patching.values import copied
 from fairlead.schema.decode import DecodeError, decoder
 from fairlead.schema.times import now
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 
 async def apply(api: Api, operation: Operation, config: Object, options: WriteOptions) -> Outcome:
@@ -34,7 +34,7 @@ async def apply(api: Api, operation: Operation, config: Object, options: WriteOp
 
 async def _change(
     api: Api, operation: Operation, view: View, config: Object, options: WriteOptions
-) -> Entry:
+) -> Version:
     versions = versions_of(api, view.main)
     whole = View(api, view.main)
     config = view.configuration(config)
@@ -98,7 +98,7 @@ def _decoded(operation: Operation, view: View, merged: Object, config: Object) -
     return value
 
 
-async def _create(api: Api, operation: Operation, config: Object, options: WriteOptions) -> Entry:
+async def _create(api: Api, operation: Operation, config: Object, options: WriteOptions) -> Version:
     resource = operation.resource
     if resource.parent is not None or "create" not in resource.verbs:
         raise not_found(operation.ref)

@@ -11,8 +11,8 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.schema.times import now
-from fairlead.storage.entry import Entry
-from fairlead.storage.store import Conflict
+from fairlead.storage.backend import Conflict
+from fairlead.storage.version import Version
 
 
 async def bind(api: Api, operation: Operation, binding: Object, options: WriteOptions) -> None:
@@ -63,9 +63,9 @@ async def _bind(api: Api, namespace: str, binding: Object, dry_run: bool) -> Non
         return
 
 
-async def _put(api: Api, pods: Resource, current: Entry, pod: Object) -> None:
+async def _put(api: Api, pods: Resource, current: Version, pod: Object) -> None:
     collection = api.collection(pods)
-    await api.store.put(collection, current.key, preparing.ordered(pod), current.revision)
+    await api.store.put(collection, current.key, preparing.ordered(pod), current)
 
 
 def _check_pod(pods: Resource, pod: Object, wanted: Object) -> None:

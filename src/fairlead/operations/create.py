@@ -11,8 +11,8 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.tracking import set_entries, tracked
-from fairlead.storage.entry import Entry
-from fairlead.storage.store import Conflict
+from fairlead.storage.backend import Conflict
+from fairlead.storage.version import Version
 
 
 async def create(
@@ -21,7 +21,7 @@ async def create(
     value: Object,
     options: WriteOptions,
     entries: list[Object] | None = None,
-) -> Entry:
+) -> Version:
     """Take a new object, in the stored version, through defaulting, admission and its rules into
     the store. `entries` are its owners where those are known already."""
     resource, metadata = operation.resource, value["metadata"]
@@ -65,7 +65,7 @@ async def _admitted(api: Api, operation: Operation, value: Object, context: Cont
 
 async def _stored(
     api: Api, resource: Resource, value: Object, dry_run: bool, generated: bool
-) -> Entry:
+) -> Version:
     collection = api.collection(resource)
     metadata = value["metadata"]
     for attempt in range(preparing.GENERATE_TRIES if generated else 1):
@@ -78,7 +78,7 @@ async def _stored(
         if dry_run:
             return preparing.unstored(collection, key, value, 0)
         try:
-            return await api.store.put(collection, key, value, 0)
+            return await api.store.put(collection, key, value, None)
         except Conflict:
             existing = api.store.latest(collection, key)
     error = _exists(resource, metadata["name"], existing)
@@ -87,7 +87,7 @@ async def _stored(
     raise error
 
 
-def _exists(resource: Resource, name: str, existing: Entry | None) -> StatusError:
+def _exists(resource: Resource, name: str, existing: Version | None) -> StatusError:
     error = already_exists(resource.ref(name))
     if existing is not None and existing.object()["metadata"].get("deletionTimestamp"):
         error.message = f"object is being deleted: {error.message}"

@@ -15,9 +15,9 @@ from fairlead.operations.list import Listing, find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
 from fairlead.schema.times import format_time
-from fairlead.storage.entry import Entry
+from fairlead.storage.backend import Conflict
 from fairlead.storage.selection import Selection
-from fairlead.storage.store import Conflict
+from fairlead.storage.version import Version
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 _AT_ONCE = 250  # deletes of a collection that share their commits
@@ -71,7 +71,7 @@ async def delete(
 async def _store(
     api: Api,
     operation: Operation,
-    current: Entry,
+    current: Version,
     new: Object,
     gone: bool,
     options: DeleteOptions,
@@ -79,13 +79,13 @@ async def _store(
     collection = api.collection(operation.resource)
     if gone:
         if not options.dry_run:
-            await api.store.delete(collection, current.key, current.revision)
+            await api.store.delete(collection, current.key, current)
         return new
     if new == current.object() or options.dry_run:
         await api.store.settled(current)
         return new
     version = await api.store.put(
-        collection, current.key, preparing.ordered(deepcopy(new)), current.revision
+        collection, current.key, preparing.ordered(deepcopy(new)), current
     )
     return version.object()
 
@@ -141,7 +141,7 @@ async def delete_collection(
 
 
 async def _delete_listed(
-    api: Api, operation: Operation, version: Entry, options: DeleteOptions
+    api: Api, operation: Operation, version: Version, options: DeleteOptions
 ) -> None:
     one = replace(operation, namespace=version.namespace, name=version.name)
     try:

@@ -23,8 +23,8 @@ from fairlead.operations.delete import delete
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, WriteOptions, check_dry_run
 from fairlead.schema.times import now
-from fairlead.storage.entry import Entry
-from fairlead.storage.store import Conflict
+from fairlead.storage.backend import Conflict
+from fairlead.storage.version import Version
 
 PODS, BUDGETS = "core/v1/pods", "policy/v1/poddisruptionbudgets"
 MOST_DISRUPTED_PODS = 2000
@@ -114,7 +114,7 @@ def _is_met(budget: Object) -> bool:
     return healthy >= desired > 0
 
 
-def _budgets_of(api: Api, pod: Object) -> list[Entry]:
+def _budgets_of(api: Api, pod: Object) -> list[Version]:
     collection = api.collection(api.resources.named(BUDGETS))
     namespace = pod["metadata"]["namespace"]
     labels = pod["metadata"].get("labels") or {}
@@ -161,7 +161,7 @@ def _try_later(budget: str) -> StatusError:
     return _refused(text, SECONDS_TO_WAIT)
 
 
-async def _take_disruption(api: Api, entry: Entry, pod_name: str, dry_run: bool) -> None:
+async def _take_disruption(api: Api, entry: Version, pod_name: str, dry_run: bool) -> None:
     """Use up one of the disruptions that a budget allows, or raise what stands against it."""
     resource = api.resources.named(BUDGETS)
     collection = api.collection(resource)
@@ -175,9 +175,7 @@ async def _take_disruption(api: Api, entry: Entry, pod_name: str, dry_run: bool)
         if dry_run:
             return
         try:
-            await api.store.put(
-                collection, current.key, preparing.ordered(budget), current.revision
-            )
+            await api.store.put(collection, current.key, preparing.ordered(budget), current)
         except Conflict:
             continue
         return

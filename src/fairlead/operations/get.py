@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.errors import ResourceRef, not_found, too_large_resource_version
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 WAIT_FOR_REVISION = 3.0
 
@@ -16,7 +16,7 @@ async def wait_until(api: Api, revision: int) -> None:
         raise too_large_resource_version(revision, api.store.revision)
 
 
-async def get(api: Api, operation: Operation, revision: int = 0) -> Entry:
+async def get(api: Api, operation: Operation, revision: int = 0) -> Version:
     """The committed version of an object, not older than `revision`."""
     if revision:
         await wait_until(api, revision)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 if TYPE_CHECKING:
     from fairlead.operations.api import Api
@@ -38,7 +38,7 @@ class KnownApplies:
 
     async def find(
         self, api: Api, operation: Operation, raw: bytes, options: WriteOptions
-    ) -> Entry | None:
+    ) -> Version | None:
         """The version that is the answer to a known question."""
         current = api.store.latest(api.collection(operation.resource), operation.key)
         if current is None:

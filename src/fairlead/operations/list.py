@@ -13,10 +13,10 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.get import wait_until
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
+from fairlead.storage.backend import Compacted
 from fairlead.storage.collection import Page
-from fairlead.storage.entry import Entry
 from fairlead.storage.selection import Selection
-from fairlead.storage.store import Compacted
+from fairlead.storage.version import Version
 
 _TOKEN_VERSION = "meta.fairlead/v1"
 
@@ -63,7 +63,7 @@ class Listing:
     revision: int
 
     @property
-    def versions(self) -> list[Entry]:
+    def versions(self) -> list[Version]:
         return self.page.entries
 
     def metadata(self) -> Object:
@@ -84,13 +84,13 @@ async def find(
     collection = api.collection(resource)
     namespace = operation.namespace if resource.namespaced else ""
     if options.token:
-        return _continued(api, operation, namespace, options, selection)
+        return await _continued(api, operation, namespace, options, selection)
     wanted = revision_of(options.revision)
     exact = options.match == "Exact" or (bool(wanted) and options.limit and not options.match)
     if exact:
         if wanted > api.store.revision:
             raise too_large_resource_version(wanted, api.store.revision)
-        page = _snapshot(api, operation, namespace, selection, wanted, options.limit, None)
+        page = await _snapshot(api, operation, namespace, selection, wanted, options.limit, None)
         return Listing(page, wanted)
     await wait_until(api, wanted)
     # A stale read is served whole from the cache: there is no snapshot to page through.
@@ -101,7 +101,7 @@ async def find(
     return Listing(collection.page(namespace, selection, revision, limit, None), revision)
 
 
-def _continued(
+async def _continued(
     api: Api, operation: Operation, namespace: str, options: ListOptions, selection: Selection
 ) -> Listing:
     if options.revision not in ("", "0"):
@@ -115,14 +115,16 @@ def _continued(
     if revision > api.store.revision:
         raise bad_request("continue key is not valid: it is of a future version")
     try:
-        page = _snapshot(api, operation, namespace, selection, revision, options.limit, at.key)
+        page = await _snapshot(
+            api, operation, namespace, selection, revision, options.limit, at.key
+        )
     except StatusError as error:
         newest = Continuation(-1, at.key).encode()
         raise StatusError(410, "Expired", EXPIRED_TOKEN, list_meta={"continue": newest}) from error
     return Listing(page, revision)
 
 
-def _snapshot(
+async def _snapshot(
     api: Api,
     operation: Operation,
     namespace: str,
@@ -131,9 +133,8 @@ def _snapshot(
     limit: int,
     after: str | None,
 ) -> Page:
+    collection = api.collection(operation.resource)
     try:
-        api.store.check_kept(revision)
+        return await api.store.page(collection, namespace, selection, revision, limit, after)
     except Compacted:
         raise expired(f"The resourceVersion for the provided list is too old: {revision}") from None
-    collection = api.collection(operation.resource)
-    return collection.page(namespace, selection, revision, limit, after)

@@ -16,7 +16,7 @@ from fairlead.operations.update import Changed, store_changed
 from fairlead.operations.views import View, view_of
 from fairlead.patching.errors import MalformedPatch, OperationFailed, UnsupportedPatch
 from fairlead.schema.decode import DecodeError, decoder, unknown_paths
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ def check_exists(api: Api, operation: Operation) -> None:
         raise not_found(operation.ref)
 
 
-async def patch(api: Api, operation: Operation, read: Patch, options: WriteOptions) -> Entry:
+async def patch(api: Api, operation: Operation, read: Patch, options: WriteOptions) -> Version:
     view = view_of(api, operation.resource)
 
     def change(old: Object) -> Changed:

@@ -17,7 +17,7 @@ from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.names import path_segment
 from fairlead.schema.times import now
 from fairlead.storage.collection import Collection
-from fairlead.storage.entry import Entry, body_of, encode
+from fairlead.storage.version import Version, body_of, encode
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_STEM = 58
@@ -166,11 +166,11 @@ def is_finished(value: Object) -> bool:
     )
 
 
-def unstored(collection: Collection, key: str, value: Object, revision: int) -> Entry:
-    """An entry that was not written: what a dry run would have stored."""
+def unstored(collection: Collection, key: str, value: Object, revision: int) -> Version:
+    """A version that was not written: what a dry run would have stored."""
     encoded = encode(value)
     body = body_of(encoded, revision) if revision else encoded[1:]
-    return Entry(key, revision, body, None, collection.fields_of)
+    return Version(key, revision, collection.api_version, body, collection.fields_of)
 
 
 def uid_conflict_text(

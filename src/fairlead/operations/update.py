@@ -15,8 +15,8 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
 from fairlead.operations.tracking import set_entries, tracked
 from fairlead.operations.views import view_of
-from fairlead.storage.entry import Entry
-from fairlead.storage.store import Conflict
+from fairlead.storage.backend import Conflict
+from fairlead.storage.version import Version
 
 # Metadata that an update may leave out and never changes.
 _CARRIED = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -26,7 +26,7 @@ _CARRIED = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 class Outcome:
     """What a write that may create came to."""
 
-    version: Entry
+    version: Version
     created: bool = False
 
 
@@ -89,7 +89,7 @@ async def _create_instead(
 
 async def store_changed(
     api: Api, operation: Operation, change: Change, options: WriteOptions
-) -> Entry:
+) -> Version:
     """Take a change through defaulting, admission and the kind's rules into the store. Works on
     the newest version, one that is still being committed included, and starts again if the object
     moves meanwhile."""
@@ -114,10 +114,10 @@ async def store_changed(
                 return current
             try:
                 if preparing.is_finished(new):
-                    await api.store.delete(collection, key, current.revision)
+                    await api.store.delete(collection, key, current)
                     version = preparing.unstored(collection, key, new, current.revision)
                 else:
-                    version = await api.store.put(collection, key, new, current.revision)
+                    version = await api.store.put(collection, key, new, current)
             except Conflict:
                 context.roll_back()
                 continue

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
-from fairlead.errors import expired
+from fairlead.errors import StatusError, expired
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
 from fairlead.operations.selecting import by_name
+from fairlead.storage.backend import Compacted
+from fairlead.storage.change import Change, existing
 from fairlead.storage.collection import Collection
-from fairlead.storage.entry import Entry
 from fairlead.storage.selection import Selection
-from fairlead.storage.store import Compacted
-from fairlead.storage.watcher import ADDED, Frame, Watcher, event_type
+from fairlead.storage.version import Version
+from fairlead.storage.watcher import ADDED, Event, Watcher, event_type
+
+_EVENTS_A_PART = 200
 
 
 @dataclass(slots=True)
 class Watch:
-    """A watch that was opened: what it starts with, and the watcher that collects the rest. Whoever
+    """A watch that was opened: the events it starts with, some at a time, and the watcher that
+    collects what follows. `past` raises Compacted when some of it was forgotten meanwhile. Whoever
     opened it must close it."""
 
     collection: Collection
     watcher: Watcher
-    initial: Iterable[bytes]
+    past: AsyncIterator[Sequence[Event]]
 
     def close(self) -> None:
         self.collection.unwatch(self.watcher)
 
 
-def open_watch(
-    api: Api, operation: Operation, options: ListOptions, selection: Selection, frame: Frame
-) -> Watch:
+def open_watch(api: Api, operation: Operation, options: ListOptions, selection: Selection) -> Watch:
     """Follow what the options ask for; raises the 410 of a version whose changes are forgotten."""
     if operation.name:
         selection = by_name(selection, operation.name)
@@ -42,17 +44,20 @@ def open_watch(
     namespace = operation.namespace if resource.namespaced else ""
     after = revision_of(options.revision)
     scope = _scope(resource, namespace, selection)
-    watcher = Watcher(scope, selection, after or api.store.revision, frame)
+    watcher = Watcher(scope, selection, after or api.store.revision)
     if not after:
-        initial: Iterable[bytes] = _synthetic(collection, namespace, selection, frame)
+        past = _synthetic(collection.resource, collection.current(namespace, selection))
         api.store.watch(collection, watcher)
-    else:
-        try:
-            past = api.store.watch(collection, watcher)
-        except Compacted:
-            raise expired(f"too old resource version: {after} ({api.store.floor})") from None
-        initial = _replayed(past, scope, selection, frame)
-    return Watch(collection, watcher, initial)
+        return Watch(collection, watcher, past)
+    try:
+        changes = api.store.watch(collection, watcher)
+    except Compacted as error:
+        raise too_old(error, api.store.floor) from None
+    return Watch(collection, watcher, _replayed(changes, scope, selection))
+
+
+def too_old(error: Compacted, floor: int) -> StatusError:
+    return expired(f"too old resource version: {error} ({floor})")
 
 
 def _scope(resource: Resource, namespace: str, selection: Selection) -> str:
@@ -64,16 +69,22 @@ def _scope(resource: Resource, namespace: str, selection: Selection) -> str:
     return f"{namespace}/" if namespace else ""
 
 
-def _synthetic(
-    collection: Collection, namespace: str, selection: Selection, frame: Frame
-) -> Iterator[bytes]:
-    entries = collection.current(namespace, selection)
-    return (frame(ADDED, entry) for entry in entries)
+async def _synthetic(resource: str, versions: list[Version]) -> AsyncIterator[Sequence[Event]]:
+    for start in range(0, len(versions), _EVENTS_A_PART):
+        part = versions[start : start + _EVENTS_A_PART]
+        yield [(ADDED, existing(resource, version)) for version in part]
 
 
-def _replayed(past: list[Entry], scope: str, selection: Selection, frame: Frame) -> Iterator[bytes]:
-    for entry in past:
-        if not scope or entry.key == scope or (scope[-1] == "/" and entry.key.startswith(scope)):
-            kind = event_type(entry, selection)
+async def _replayed(
+    past: AsyncIterator[list[Change]], scope: str, selection: Selection
+) -> AsyncIterator[Sequence[Event]]:
+    async for changes in past:
+        yield list(_selected(changes, scope, selection))
+
+
+def _selected(changes: list[Change], scope: str, selection: Selection) -> Iterator[Event]:
+    for change in changes:
+        if not scope or change.key == scope or (scope[-1] == "/" and change.key.startswith(scope)):
+            kind = event_type(change, selection)
             if kind is not None:
-                yield frame(kind, entry)
+                yield kind, change

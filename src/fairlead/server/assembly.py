@@ -17,7 +17,7 @@ from fairlead.authentication.factory import (
     build_authenticator,
 )
 from fairlead.authorization.aggregation import ClusterRoleAggregation
-from fairlead.authorization.following import Follow, Listener, follow_collection
+from fairlead.authorization.following import Follow, Listener
 from fairlead.authorization.modes import ModeError, parse_modes
 from fairlead.authorization.rbac import CLUSTER_ROLES
 from fairlead.authorization.reconciliation import reconcile_bootstrap_objects
@@ -50,11 +50,10 @@ from fairlead.operations.api import Api
 from fairlead.operations.client import Client, system_user
 from fairlead.outgoing.flags import ReachError, build_reach
 from fairlead.outgoing.reaching import Reach
-from fairlead.schema.builtin import BuiltinTypes
 from fairlead.server.bootstrap import create_first_objects
 from fairlead.server.certificates import Pki
 from fairlead.server.identity import ensure_service_account_key
-from fairlead.storage.entry import Entry
+from fairlead.storage.change import Change
 from fairlead.storage.store import Store
 
 SERVICES = "core/v1/services"
@@ -68,11 +67,16 @@ class Assembly:
     """The parts of one server. `prepare` must be awaited before it serves."""
 
     def __init__(
-        self, options: argparse.Namespace, dialect: Dialect, store: Store, pki: Pki
+        self,
+        options: argparse.Namespace,
+        dialect: Dialect,
+        store: Store,
+        pki: Pki,
+        resources: Resources,
     ) -> None:
         self.options = options
         self.dialect = dialect
-        self.api = self._api(store)
+        self.api = self._api(store, resources)
         self.api.allocators = self._allocators()
         self.api.reach = self._reach()
         self.authorization = self._authorization()
@@ -83,8 +87,7 @@ class Assembly:
         self.aggregation = ClusterRoleAggregation(self._write_rules)
         self.controllers = self._controllers(pki.ca.certificate)
 
-    def _api(self, store: Store) -> Api:
-        resources = Resources(self.dialect, BuiltinTypes(self.dialect))
+    def _api(self, store: Store, resources: Resources) -> Api:
         try:
             gates = parse_gates(",".join(self.options.feature_gates))
             apply_runtime_config(resources, self.options.runtime_config)
@@ -98,7 +101,8 @@ class Assembly:
         """Tell a listener of all objects of a resource, now and after each commit."""
         resources = self.api.resources
         if resources.serves(key):
-            follow_collection(self.api.collection(resources.named(key)), listener)
+            collection = self.api.collection(resources.named(key))
+            self.api.store.follow(collection, listener, essential=True)
 
     def _allocators(self) -> ServiceAllocators:
         options = self.options
@@ -113,9 +117,9 @@ class Assembly:
         band = self.api.gates["ServiceIPStaticSubrange"]
         allocators = ServiceAllocators(networks, ports, static_band=band)
 
-        def changed(entry: Entry) -> None:
-            old = entry.previous.object() if entry.existed_before and entry.previous else None
-            allocators.observe(old, None if entry.deleted else entry.object())
+        def changed(change: Change) -> None:
+            old = change.before.object() if change.before is not None else None
+            allocators.observe(old, change.after.object() if change.after is not None else None)
 
         self.follow(SERVICES, changed)
         return allocators

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import resource as rusage
 import time
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fairlead.endpoints.routing import Target
+from fairlead.metrics import REGISTRY, Family
 from fairlead.storage.store import Store
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ class Metrics:
             labels=_LABELS,
         )
         for key, row in self._durations.items():
-            durations.add_metric(key, _cumulative(row), sum_value=row[-1])
+            durations.add_metric(key, _cumulative(row, BUCKETS), sum_value=row[-1])
         yield durations
         watching = GaugeMetricFamily(
             "apiserver_longrunning_requests", "Watches under way.", labels=_LABELS
@@ -96,6 +98,7 @@ class Metrics:
         yield under_way
         yield from self._collect_storage()
         yield from self._collect_process()
+        yield from map(_family, REGISTRY.snapshot())
 
     def _collect_storage(self) -> Iterator[Metric]:
         from prometheus_client.core import GaugeMetricFamily
@@ -107,8 +110,9 @@ class Metrics:
             "apiserver_registered_watchers", "Watchers by resource.", labels=("resource",)
         )
         for collection in self._store.collections():
-            objects.add_metric([collection.prefix], len(collection))
-            watchers.add_metric([collection.prefix], sum(1 for _ in collection.watchers()))
+            shown = _shown(collection.resource)
+            objects.add_metric([shown], len(collection))
+            watchers.add_metric([shown], sum(1 for _ in collection.watchers()))
         yield objects
         yield watchers
         yield GaugeMetricFamily(
@@ -134,13 +138,52 @@ class Metrics:
             "process_start_time_seconds", "When the process started.", value=self._started
         )
 
-    def text(self) -> bytes:
-        from prometheus_client import CollectorRegistry
-        from prometheus_client.exposition import generate_latest
+    async def text(self) -> bytes:
+        """Copied on the loop, formatted beside it."""
+        return await asyncio.to_thread(_formatted, _Snapshot(list(self.collect())))
 
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(self)
-        return generate_latest(registry)
+
+class _Snapshot:
+    """Metrics as they were."""
+
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> list[Metric]:
+        return self._families
+
+
+def _formatted(snapshot: _Snapshot) -> bytes:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.exposition import generate_latest
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(snapshot)
+    return generate_latest(registry)
+
+
+def _family(found: Family) -> Metric:
+    from prometheus_client.core import (
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        HistogramMetricFamily,
+    )
+
+    if found.kind == "histogram":
+        durations = HistogramMetricFamily(found.name, found.text, labels=found.labels)
+        for key, row in found.rows.items():
+            assert not isinstance(row, float | int)
+            durations.add_metric(key, _cumulative(row, found.bounds), sum_value=row[-1])
+        return durations
+    made: CounterMetricFamily | GaugeMetricFamily
+    if found.kind == "counter":
+        made = CounterMetricFamily(found.name, found.text, labels=found.labels)
+    else:
+        made = GaugeMetricFamily(found.name, found.text, labels=found.labels)
+    for key, value in found.rows.items():
+        assert isinstance(value, float | int)
+        made.add_metric(key, value)
+    return made
 
 
 def _key(target: Target | None, method: str) -> _Key:
@@ -158,9 +201,15 @@ def _key(target: Target | None, method: str) -> _Key:
     )
 
 
-def _cumulative(row: list[float]) -> list[tuple[str, float]]:
+def _shown(resource: str) -> str:
+    """The store's name of a resource as the reference shows it: `leases.coordination.k8s.io`."""
+    group, _, name = resource.partition("/")
+    return name if group == "core" else f"{name}.{group}"
+
+
+def _cumulative(row: Sequence[float], bounds: Sequence[float]) -> list[tuple[str, float]]:
     found, total = [], 0.0
-    for bound, count in zip((*map(str, map(float, BUCKETS)), "+Inf"), row, strict=False):
+    for bound, count in zip((*map(str, map(float, bounds)), "+Inf"), row, strict=False):
         total += count
         found.append((bound, total))
     return found

@@ -136,6 +136,11 @@ def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         help="how long history is kept",
     )
+    flag(
+        "--accept-lost-writes",
+        action="store_true",
+        help="start though acknowledged writes are missing from the store",
+    )
     flag("--storage", choices=("sqlite", "etcd"), default="sqlite", help=argparse.SUPPRESS)
     flag("--etcd-servers", default="", help=argparse.SUPPRESS)
     flag("--workers", type=whole_number, default=1, help=argparse.SUPPRESS)

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
@@ -25,6 +26,8 @@ from fairlead.http.connections import Connections, either
 from fairlead.http.limits import Limits
 from fairlead.http.protocol import HttpProtocol
 from fairlead.http.tls import TlsTransport
+from fairlead.kinds.resources import Resources
+from fairlead.schema.builtin import BuiltinTypes
 from fairlead.server.app import Application
 from fairlead.server.assembly import Assembly, StartError
 from fairlead.server.banner import banner, process_age
@@ -35,8 +38,9 @@ from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.metrics import CONTENT_TYPE, Metrics
 from fairlead.server.options import planned_flags
 from fairlead.server.supervision import Supervisor
-from fairlead.storage.log import StorageError
-from fairlead.storage.sqlite import SqliteLog
+from fairlead.storage.backend import StorageError
+from fairlead.storage.format import OldNames
+from fairlead.storage.sqlite import SqliteBackend
 from fairlead.storage.store import Store
 
 logger = logging.getLogger("fairlead")
@@ -72,19 +76,21 @@ class Server:
         listener = self._listen()
         host, port = listener.getsockname()[:2]
         self.address = f"{_shown(options.advertise_address or host)}:{port}"
-        self._make_directory(options.data_dir)
-        self.store = await self._open_store(options.data_dir)  # whose lock comes before all else
+        resources = Resources(self.dialect, BuiltinTypes(self.dialect))
+        self.store = await self._open_store(options.data_dir, resources)
         try:
-            await self._serve_from_store(listener, port)
+            await self._serve_from_store(resources, listener, port)
         finally:
             await self.store.close()
         if self._failure:
             raise FatalError(self._failure)
 
-    async def _serve_from_store(self, listener: socket.socket, port: int) -> None:
+    async def _serve_from_store(
+        self, resources: Resources, listener: socket.socket, port: int
+    ) -> None:
         options = self.options
         pki = self._certificates(options.data_dir)
-        self.assembly = Assembly(options, self.dialect, self.store, pki)
+        self.assembly = Assembly(options, self.dialect, self.store, pki, resources)
         self.api = self.assembly.api
         await self.assembly.prepare(port)
         connections = Connections(self._limits(), self._application())
@@ -117,12 +123,6 @@ class Server:
             raise StartError(f"cannot listen on {where}: {error.strerror}") from None
         return listener
 
-    def _make_directory(self, directory: Path) -> None:
-        try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise StartError(f"cannot use {directory}: {error.strerror}") from None
-
     def _certificates(self, directory: Path) -> Pki:
         try:
             return ensure_pki(directory, self._hosts())
@@ -138,10 +138,19 @@ class Server:
                 hosts.append(host)
         return hosts
 
-    async def _open_store(self, directory: Path) -> Store:
+    async def _open_store(self, directory: Path, resources: Resources) -> Store:
+        """Before anything else is written: another server may have the directory."""
         if self.options.storage != "sqlite":
             raise StartError("--storage etcd is not available in this release yet; use sqlite")
-        store = Store(SqliteLog(directory), retention=self.options.etcd_compaction_interval)
+        systems = {name: dialect.system_namespace for name, dialect in DIALECTS.items()}
+        backend = SqliteBackend(
+            directory,
+            self.dialect.name,
+            OldNames(resources.old_prefixes(), systems),
+            accept_lost_writes=self.options.accept_lost_writes,
+        )
+        store = Store(backend, retention=self.options.etcd_compaction_interval)
+        store.on_fatal = _stop_at_once
         try:
             await store.open()
         except StorageError as error:
@@ -156,7 +165,7 @@ class Server:
             handler.prefixes[f"/{name}"] = Health(self.dialect, name, checks).answer
 
         async def show_metrics(request: Request) -> Answer:
-            return Answer(200, metrics.text(), CONTENT_TYPE)
+            return Answer(200, await metrics.text(), CONTENT_TYPE)
 
         async def show_version(request: Request) -> Answer:
             return handler.document(request, discovery.version(options.advertised_version))
@@ -278,6 +287,12 @@ def tune_garbage_collector() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     gc.enable()
+
+
+def _stop_at_once(message: str) -> None:
+    """What the store holds can no longer be told: whatever would still be done might be wrong."""
+    print(f"fairlead: {message}", file=sys.stderr, flush=True)
+    os._exit(1)
 
 
 def _shown(host: str) -> str:

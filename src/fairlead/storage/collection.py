@@ -9,42 +9,57 @@ from typing import Any
 
 from sortedcontainers import SortedList
 
-from fairlead.storage.entry import Entry
+from fairlead.storage.backend import Compacted
+from fairlead.storage.change import Change
+from fairlead.storage.followers import Followers
 from fairlead.storage.selection import EVERYTHING, Selection
+from fairlead.storage.version import Version
 from fairlead.storage.watcher import Watcher
 
 SelectFields = Callable[[dict[str, Any]], Mapping[str, str]]
 _AFTER_SLASH = "0"  # the character after "/": `ns/` <= key < `ns0` are the keys of a namespace
 
 
-def _revision(entry: Entry) -> int:
-    return entry.revision
+def _revision(item: Change | Version) -> int:
+    return item.revision
+
+
+def key_range(namespace: str) -> tuple[str, str | None]:
+    """The keys of a namespace (or all of them): from the first, below the second."""
+    return (f"{namespace}/", f"{namespace}{_AFTER_SLASH}") if namespace else ("", None)
 
 
 class Page:
-    """A part of a list: its entries, and where and how much more there is."""
+    """A part of a list: its versions, and where and how much more there is."""
 
     __slots__ = ("entries", "last_key", "remaining")
 
-    def __init__(self, entries: list[Entry], last_key: str | None, remaining: int | None) -> None:
+    def __init__(self, entries: list[Version], last_key: str | None, remaining: int | None) -> None:
         self.entries = entries
         self.last_key = last_key
         self.remaining = remaining
 
 
 class Collection:
-    """Heads are the newest version of every key, deleted ones included while history is kept;
-    older versions hang behind them, so the state at any kept revision can be read."""
+    """Heads are the newest version of every key, deleted ones included while the change is in the
+    history here; `floor` is the oldest revision whose state can be told from memory.
 
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
+    The history is a list of changes that is cut by copying: who got a part of it keeps it whole.
+    """
+
+    def __init__(self, resource: str, floor: int = 0) -> None:
+        self.resource = resource
+        self.api_version = ""  # what new writes are recorded with
         self.select_fields: SelectFields | None = None
         self.last_revision = 0
-        self.listeners: list[Callable[[Entry], None]] = []  # called on every commit, in order
-        self._heads: dict[str, Entry] = {}
+        self.floor = floor
+        self.pending: dict[str, Version] = {}  # newest versions that are not committed yet
+        self.followers = Followers(resource)
+        self._heads: dict[str, Version] = {}
         self._keys: SortedList[str] = SortedList()
         self._graves = 0
-        self._history: list[Entry] = []
+        self._history: list[Change] = []
+        self._older: dict[str, list[Version]] = {}  # superseded versions after the floor, by key
         self._watchers: dict[str, dict[int, Watcher]] = {}
 
     def __len__(self) -> int:
@@ -57,39 +72,56 @@ class Collection:
     def fields_of(self, value: dict[str, Any]) -> Mapping[str, str]:
         return self.select_fields(value) if self.select_fields else {}
 
-    def get(self, key: str) -> Entry | None:
+    def get(self, key: str) -> Version | None:
         head = self._heads.get(key)
         return head if head is not None and head.body is not None else None
 
-    def head(self, key: str) -> Entry | None:
+    def head(self, key: str) -> Version | None:
         """The newest version, a deletion included."""
         return self._heads.get(key)
 
-    def add(self, entry: Entry, *, to_history: bool = True) -> None:
-        """Take in the next version of a key; revisions only rise."""
-        old = self._heads.get(entry.key)
-        if old is None:
-            self._keys.add(entry.key)
-        elif old.body is None:
-            self._graves -= 1
-        if entry.body is None:
-            self._graves += 1
-        self._heads[entry.key] = entry
-        self.last_revision = entry.revision
-        if to_history:
-            self._history.append(entry)
-        else:
-            entry.previous = None
+    def load(self, versions: Iterable[Version]) -> None:
+        """Take in what was there before this process."""
+        heads = self._heads
+        for version in versions:
+            heads[version.key] = version
+            if version.revision > self.last_revision:
+                self.last_revision = version.revision
+        self._keys = SortedList(heads)
 
-    def publish(self, entry: Entry) -> None:
-        for listener in self.listeners:
-            listener(entry)
+    def add(self, version: Version) -> Change:
+        """Take in the next version of a key; revisions only rise. Gives what changed by it."""
+        key = version.key
+        before = self._heads.get(key)
+        if before is None:
+            self._keys.add(key)
+        else:
+            older = self._older.get(key)
+            if older is None:
+                self._older[key] = [before]
+            else:
+                older.append(before)
+            if before.body is None:
+                self._graves -= 1
+                before = None
+        after: Version | None = version
+        if version.body is None:
+            self._graves += 1
+            after = None
+        self._heads[key] = version
+        self.last_revision = version.revision
+        change = Change(self.resource, key, version.revision, version.api_version, before, after)
+        self._history.append(change)
+        return change
+
+    def publish(self, change: Change) -> None:
+        """Tell those who need not know before the writer does. Nothing that they do gets here."""
+        self.followers.tell(change)
         watchers = self._watchers
-        if not watchers:
-            return
-        for scope in ("", entry.namespace + "/", entry.key):
-            for watcher in tuple(watchers.get(scope, {}).values()):
-                watcher.deliver(entry)
+        if watchers:
+            for scope in ("", change.namespace + "/", change.key):
+                for watcher in tuple(watchers.get(scope, {}).values()):
+                    watcher.deliver(change)
 
     def watch(self, watcher: Watcher) -> None:
         self._watchers.setdefault(watcher.scope, {})[id(watcher)] = watcher
@@ -100,62 +132,73 @@ class Collection:
         if not scoped:
             self._watchers.pop(watcher.scope, None)
 
+    @property
+    def is_watched(self) -> bool:
+        return bool(self._watchers)
+
     def watchers(self) -> Iterator[Watcher]:
         for scoped in self._watchers.values():
             yield from scoped.values()
 
-    def events_after(self, revision: int) -> list[Entry]:
+    def events_after(self, revision: int) -> list[Change]:
         return self._history[bisect_right(self._history, revision, key=_revision) :]
 
     def _range(self, namespace: str, after: str | None = None) -> Iterator[str]:
-        low = f"{namespace}/" if namespace else None
-        high = f"{namespace}{_AFTER_SLASH}" if namespace else None
+        low, high = key_range(namespace)
         if after is not None:
             return self._keys.irange(after, high, inclusive=(False, False))
-        return self._keys.irange(low, high, inclusive=(True, False))
+        return self._keys.irange(low or None, high, inclusive=(True, False))
 
-    def current(self, namespace: str, selection: Selection = EVERYTHING) -> list[Entry]:
-        """All live entries of a namespace (or of all), in the order of keys."""
+    def current(self, namespace: str, selection: Selection = EVERYTHING) -> list[Version]:
+        """All live versions of a namespace (or of all), in the order of keys."""
         within = namespace or selection.namespace or ""
         if within and selection.name is not None:
             found = self.get(f"{within}/{selection.name}")
             return [found] if found is not None and selection.matches(found) else []
         heads = self._heads
-        entries = [heads[key] for key in self._range(within)]
+        versions = [heads[key] for key in self._range(within)]
         if selection:
-            return [entry for entry in entries if selection.matches(entry)]
+            return [version for version in versions if selection.matches(version)]
         if self._graves:
-            return [entry for entry in entries if entry.body is not None]
-        return entries
+            return [version for version in versions if version.body is not None]
+        return versions
 
     def page(
         self, namespace: str, selection: Selection, revision: int, limit: int, after: str | None
     ) -> Page:
-        """Up to `limit` entries (0: all) of the state at `revision`, behind the key `after`."""
+        """Up to `limit` versions (0: all) of the state at `revision`, behind the key `after`.
+        Raises Compacted for what is not in memory; see `Store.page`."""
+        if revision < self.floor:
+            raise Compacted(revision)
         found = self._state_at(self._range(namespace, after), selection, revision)
-        entries = list(islice(found, limit)) if limit else list(found)
+        versions = list(islice(found, limit)) if limit else list(found)
         more = next(found, None) if limit else None
         if more is None:
-            return Page(entries, None, None)
-        last = entries[-1].key
+            return Page(versions, None, None)
+        last = versions[-1].key
         remaining = None if selection else self._count_after(namespace, last, revision)
-        return Page(entries, last, remaining)
+        return Page(versions, last, remaining)
 
     def _state_at(
         self, keys: Iterable[str], selection: Selection, revision: int
-    ) -> Iterator[Entry]:
+    ) -> Iterator[Version]:
         heads = self._heads
         for key in keys:
-            entry: Entry | None = heads[key]
-            while entry is not None and entry.revision > revision:
-                entry = entry.previous
-            if entry is None or entry.body is None:
+            version: Version | None = heads[key]
+            if version is not None and version.revision > revision:
+                version = self._older_at(key, revision)
+            if version is None or version.body is None:
                 continue
-            if not selection or selection.matches(entry):
-                yield entry
+            if not selection or selection.matches(version):
+                yield version
+
+    def _older_at(self, key: str, revision: int) -> Version | None:
+        older = self._older.get(key, [])
+        at = bisect_right(older, revision, key=_revision)
+        return older[at - 1] if at else None
 
     def _count_after(self, namespace: str, key: str, revision: int) -> int:
-        """How many entries of the state at `revision` lie behind a key: today's number, corrected
+        """How many objects of the state at `revision` lie behind a key: today's number, corrected
         by what changed since, so that a page costs no walk over all that follows."""
         high = self._keys.bisect_left(f"{namespace}{_AFTER_SLASH}") if namespace else None
         low = self._keys.bisect_right(key)
@@ -163,27 +206,48 @@ class Collection:
         if self._graves:
             heads = self._heads
             count -= sum(heads[found].body is None for found in self._range(namespace, key))
-        changed = {entry.key for entry in self.events_after(revision)}
+        changed = {change.key for change in self.events_after(revision)}
         for found in changed:
             if found > key and (not namespace or found.startswith(f"{namespace}/")):
                 then = next(self._state_at([found], EVERYTHING, revision), None)
                 count += (then is not None) - (self.get(found) is not None)
         return count
 
-    def forget(self, floor: int) -> list[int]:
-        """Drop the history up to a revision; gives the revisions that nothing needs any more."""
-        cut = bisect_right(self._history, floor, key=_revision)
-        superseded: list[int] = []
-        for entry in self._history[:cut]:
-            if entry.previous is not None:
-                superseded.append(entry.previous.revision)
-                entry.previous = None
-            entry.frames = None
-            if entry.body is None:
-                superseded.append(entry.revision)
-                if self._heads.get(entry.key) is entry:
-                    del self._heads[entry.key]
-                    self._keys.remove(entry.key)
-                    self._graves -= 1
-        del self._history[:cut]
-        return superseded
+    def forget(self, floor: int) -> None:
+        """Let go of the history up to a revision."""
+        self.floor = floor
+        history = self._history
+        if not history or history[0].revision > floor:
+            return
+        cut = bisect_right(history, floor, key=_revision)
+        self._history = history[cut:]
+        for key in {change.key for change in history[:cut]}:
+            self._forget_key(key, floor)
+
+    def _forget_key(self, key: str, floor: int) -> None:
+        head = self._heads[key]
+        if head.revision <= floor:
+            self._older.pop(key, None)
+            if head.body is None:
+                del self._heads[key]
+                self._keys.remove(key)
+                self._graves -= 1
+            return
+        older = self._older[key]
+        # The newest one that is not after the floor is what the state at the floor shows.
+        needed = max(bisect_right(older, floor, key=_revision) - 1, 0)
+        del older[:needed]
+        if older and older[0].body is None and older[0].revision <= floor:
+            del older[0]
+        if not older:
+            del self._older[key]
+
+    def forget_readers(self) -> None:
+        """The resource is no longer served: nobody follows it, and what can be selected may be
+        something else when it is served again."""
+        for watcher in list(self.watchers()):
+            watcher.close()
+        self.followers.clear()
+        self.select_fields = None
+        for head in self._heads.values():
+            head.forget_facts()

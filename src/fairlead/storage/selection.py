@@ -1,4 +1,4 @@
-"""Label and field selectors: parsed once, matched against an entry's facts."""
+"""Label and field selectors: parsed once, matched against a version's facts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fairlead.bounded import remembered
 from fairlead.schema.names import label_value, qualified_name
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 
 class SelectorError(ValueError):
@@ -213,24 +213,24 @@ class Selection:
     def __bool__(self) -> bool:
         return bool(self.labels or self.fields)
 
-    def matches(self, entry: Entry) -> bool:
-        """Whether the content of this entry is selected; a deleted one never is."""
-        if entry.body is None:
+    def matches(self, version: Version) -> bool:
+        """Whether the content of this version is selected; a deleted one never is."""
+        if version.body is None:
             return False
-        return all(rule.matches(entry.labels) for rule in self.labels) and all(
-            self._field_matches(rule, entry) for rule in self.fields
+        return all(rule.matches(version.labels) for rule in self.labels) and all(
+            self._field_matches(rule, version) for rule in self.fields
         )
 
     @staticmethod
-    def _field_matches(rule: Requirement, entry: Entry) -> bool:
+    def _field_matches(rule: Requirement, version: Version) -> bool:
         known = _KEY_FIELDS.get(rule.key)
-        value = known(entry) if known else entry.fields.get(rule.key, "")
+        value = known(version) if known else version.fields.get(rule.key, "")
         return (value in rule.values) == (rule.operator == "in")
 
 
-_KEY_FIELDS: dict[str, Callable[[Entry], str]] = {
-    "metadata.name": lambda entry: entry.name,
-    "metadata.namespace": lambda entry: entry.namespace,
+_KEY_FIELDS: dict[str, Callable[[Version], str]] = {
+    "metadata.name": lambda version: version.name,
+    "metadata.namespace": lambda version: version.namespace,
 }
 
 EVERYTHING = Selection()

@@ -1,38 +1,106 @@
-"""The embedded log: one SQLite file in WAL mode, every commit synced."""
+"""The embedded backend: one SQLite file in WAL mode, every commit synced."""
 
 from __future__ import annotations
 
-import fcntl
-import os
+import logging
 import sqlite3
-from collections.abc import Iterable, Iterator
+import threading
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
-from zlib import crc32
+from urllib.parse import quote
 
-from fairlead.storage.log import Record, StorageError
+from fairlead.storage import format as file_format
+from fairlead.storage.backend import (
+    Compacted,
+    ConditionFailed,
+    Conflict,
+    Fault,
+    Outcome,
+    Row,
+    Slice,
+    Step,
+    StorageError,
+    Write,
+)
+from fairlead.storage.directory import Acknowledged, Directory
+from fairlead.storage.format import COLUMNS, Names, OldNames
 
-FORMAT = 1
-APPLICATION_ID = 0x0FA1_41EA
+logger = logging.getLogger("fairlead.storage")
+
 _ROWS_A_STATEMENT = 200
+_ROWS_A_PIECE = 500
+_BYTES_A_PIECE = 4 << 20
+_ROWS_A_SWEEP = 500
+_PAGES_A_VACUUM = 256
+_MOST_LISTINGS = 4
+_LARGEST_WAL = 16 << 20
 
-_SCHEMA = """
-CREATE TABLE log (
-    revision INTEGER PRIMARY KEY, key TEXT NOT NULL, value BLOB, sum INTEGER NOT NULL
-);
-CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO state VALUES ('compacted', 0), ('highest', 0);
-"""
+_PASSING = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+}
+_FATAL = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-class SqliteLog:
-    """A directory's log. The directory belongs to one process at a time."""
+def _fault(error: BaseException) -> Fault:
+    if isinstance(error, StorageError):
+        return error.fault
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code in _FATAL:
+        return Fault.FATAL
+    if code == sqlite3.SQLITE_READONLY_DBMOVED:
+        return Fault.DOUBTFUL
+    return Fault.PASSING if code & 0xFF in _PASSING else Fault.DOUBTFUL
 
-    def __init__(self, directory: Path) -> None:
-        self.path = directory / "fairlead.db"
-        self._lock_path = directory / "lock"
-        self._lock: BinaryIO | None = None
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a file that exists; who uses the connection sees to it that only one thread does."""
+    return sqlite3.connect(
+        f"file:{quote(str(path))}?mode=rw",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=512,
+    )
+
+
+class SqliteBackend:
+    """A directory's store. The directory belongs to one process at a time.
+
+    `dialect` is what it is written in: a directory of another one is refused. With
+    `accept_lost_writes` a store that lost acknowledged writes is taken as it is.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        dialect: str = "",
+        old_names: OldNames | None = None,
+        *,
+        accept_lost_writes: bool = False,
+    ) -> None:
+        self._directory = Directory(directory)
+        self._acknowledged = Acknowledged(directory)
+        self._dialect = dialect
+        self._old_names = old_names or OldNames()
+        self._accept_lost_writes = accept_lost_writes
         self._connection: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+        self._reading = threading.Lock()
+        self._names = Names(iter(()))
+        self._live: dict[str, dict[str, int]] = defaultdict(dict)  # revisions by resource and key
+        self._listings: OrderedDict[tuple[str, int], list[tuple[str, int]]] = OrderedDict()
+        self._swept = 0
+        self._warned = False
+        self.path = self._directory.database
+        self.revision = 0
+        self.floor = 0
 
     @property
     def _db(self) -> sqlite3.Connection:
@@ -40,131 +108,388 @@ class SqliteLog:
             raise StorageError(f"{self.path} is not open")
         return self._connection
 
-    def open(self) -> int:
-        self._take_lock()
+    def lock(self) -> None:
+        self._directory.lock()
+
+    def open(self) -> None:
+        self.lock()
         try:
-            self._connection = sqlite3.connect(
-                self.path, isolation_level=None, check_same_thread=False, cached_statements=512
-            )
+            if not self._directory.holds_database():
+                self._create()
+            self._directory.make_private()
+            self._connection = connect(self.path)
             self._prepare()
-            row = self._db.execute("SELECT value FROM state WHERE name = 'compacted'").fetchone()
-            return int(row[0])
-        except sqlite3.DatabaseError as error:
+            self._read_state()
+        except (sqlite3.Error, OSError) as error:
             self.close()
-            raise StorageError(f"{self.path} is damaged or not a Fairlead store: {error}") from None
-        except StorageError:
+            raise self._cannot_open(error) from None
+        except BaseException:
             self.close()
             raise
 
-    def _take_lock(self) -> None:
-        lock = self._lock_path.open("ab")
+    def _cannot_open(self, error: Exception) -> StorageError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if isinstance(error, sqlite3.DatabaseError) and code in (0, 1, *_DAMAGED):
+            return StorageError(f"{self.path} is damaged or not a Fairlead store: {error}")
+        return StorageError(f"cannot open {self.path}: {error}")
+
+    def _create(self) -> None:
+        db = connect(self._directory.start_database())
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            raise StorageError(
-                f"{self.path.parent} is in use by another server (it holds {self._lock_path})"
-            ) from None
-        self._lock = lock
+            file_format.create(db, self._dialect)
+        finally:
+            db.close()
+        self._directory.finish_database()
 
     def _prepare(self) -> None:
+        """Bring the file to the current format, if it is ours and of this dialect."""
         db = self._db
-        is_new = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-        if is_new:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.executescript(
-                f"BEGIN; {_SCHEMA} PRAGMA application_id = {APPLICATION_ID};"
-                f" PRAGMA user_version = {FORMAT}; COMMIT;"
-            )
-            os.chmod(self.path, 0o600)
-        if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-            raise StorageError(f"{self.path} is not a Fairlead store")
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version > FORMAT:
-            raise StorageError(
-                f"{self.path} has format {version}, written by a newer release;"
-                f" this one reads up to {FORMAT}"
-            )
+        found = file_format.check_kind(db, self.path)
+        if found < file_format.FORMAT:
+            self._check_dialect(file_format.old_dialect(db, self._old_names))
+            logger.info("bringing %s from format %d to %d", self.path, found, file_format.FORMAT)
+            self._migrate()
         db.execute("PRAGMA synchronous = FULL")
+        db.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
+        if db.execute("PRAGMA auto_vacuum").fetchone()[0] != file_format.INCREMENTAL:
+            db.execute(f"PRAGMA auto_vacuum = {file_format.INCREMENTAL}")
+            db.execute("VACUUM")
 
-    def records(self) -> Iterator[Record]:
-        highest = 0
+    def _migrate(self) -> None:
         try:
-            for revision, key, value, checksum in self._db.execute(
-                "SELECT revision, key, value, sum FROM log ORDER BY revision"
-            ):
-                if not _is_sound(key, value) or _checksum(key, value) != checksum:
-                    raise StorageError(f"{self.path} is damaged at revision {revision}")
-                highest = revision
-                yield Record(revision, key, value)
-            expected = self._db.execute("SELECT value FROM state WHERE name = 'highest'").fetchone()
-        except sqlite3.DatabaseError as error:
+            file_format.migrate(self._db, self.path, self._dialect, self._old_names)
+        except (KeyError, ValueError, TypeError) as error:
             raise StorageError(f"{self.path} is damaged: {error}") from None
-        if highest < expected[0]:
-            # Only the tail can have been compacted away (deletions); its revision still counts.
-            yield Record(expected[0], "", None)
 
-    def append(self, records: list[Record]) -> None:
+    def _check_dialect(self, found: str) -> None:
+        if found and self._dialect and found != self._dialect:
+            raise StorageError(
+                f"{self.path.parent} holds a store of the {found} dialect: start with"
+                f" --dialect {found}, or use another directory"
+            )
+
+    def _read_state(self) -> None:
+        state = dict(self._db.execute("SELECT name, value FROM state"))
+        highest = self._db.execute("SELECT max(revision) FROM log").fetchone()[0] or 0
         try:
-            if len(records) <= _ROWS_A_STATEMENT:
-                self._insert(records)
-                return
-            self._db.execute("BEGIN")
-            for start in range(0, len(records), _ROWS_A_STATEMENT):
-                self._insert(records[start : start + _ROWS_A_STATEMENT])
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise StorageError(f"cannot write {self.path}: {error}") from error
+            self._check_dialect(str(state["dialect"]))
+            self.floor = int(state["compacted"])
+            self._swept = int(state["swept"])
+            self.revision = max(int(highest), int(state["highest"]))
+        except (KeyError, ValueError, TypeError):
+            raise StorageError(f"{self.path} is damaged: its table `state` is not whole") from None
+        self._names = Names(self._db.execute("SELECT id, name FROM names"))
+        self._check_complete()
 
-    def _insert(self, records: list[Record]) -> None:
+    def _check_complete(self) -> None:
+        """Whether everything is there that anybody was told of."""
+        told = self._acknowledged.read()
+        if told <= self.revision:
+            return
+        if not self._accept_lost_writes:
+            raise StorageError(
+                f"{self.path} lost writes that were acknowledged: it ends at revision"
+                f" {self.revision}, but {told} was reached; put back the files that are missing,"
+                " or go on without those writes with --accept-lost-writes"
+            )
+        logger.warning("going on without revisions %d to %d", self.revision + 1, told)
+        self._db.execute("UPDATE state SET value = ? WHERE name = 'highest'", (told,))
+        self.revision = told
+
+    def heads(self) -> Iterator[Row]:
+        superseded: set[int] = set()
+        live, names = self._live, self._names
+        try:
+            for raw in self._db.execute(f"SELECT {COLUMNS} FROM log ORDER BY revision DESC"):
+                row = self._sound(names, raw)
+                if row.previous:
+                    superseded.add(row.previous)
+                if row.revision in superseded:
+                    superseded.discard(row.revision)
+                elif row.value is not None:
+                    live[row.resource][row.key] = row.revision
+                    yield row
+        except sqlite3.Error as error:
+            raise StorageError(f"{self.path} is damaged: {error}") from None
+
+    def _sound(self, names: Names, raw: file_format.RawRow) -> Row:
+        row = names.row(raw)
+        if row is None:
+            raise StorageError(f"{self.path} is damaged at revision {raw[0]}", Fault.FATAL)
+        return row
+
+    def append(self, writes: Sequence[Write]) -> list[Outcome]:
+        rows: list[Row] = []
+        outcomes: list[Outcome] = []
+        moved: dict[tuple[str, str], int] = {}  # what this batch did so far
+        for write in writes:
+            place = (write.resource, write.key)
+            current = self._current(place, moved)
+            refusal = self._refusal(write, current, moved)
+            if refusal is not None:
+                outcomes.append(refusal)
+                continue
+            revision = write.revision = self.revision + len(rows) + 1
+            value = write.value
+            row = Row(revision, write.resource, write.key, current, write.api_version, value)
+            rows.append(row)
+            outcomes.append(revision)
+            moved[place] = revision if value is not None else 0
+        if rows:
+            self._commit(rows)
+            self._remember(rows, moved)
+        return outcomes
+
+    def _current(self, place: tuple[str, str], moved: dict[tuple[str, str], int]) -> int:
+        found = moved.get(place)
+        return self._live[place[0]].get(place[1], 0) if found is None else found
+
+    def _refusal(
+        self, write: Write, current: int, moved: dict[tuple[str, str], int]
+    ) -> Conflict | ConditionFailed | None:
+        if write.expected_revision() != current:
+            return Conflict(write.key)
+        for condition in write.requires:
+            if not condition.holds(self._current((condition.resource, condition.key), moved)):
+                return ConditionFailed(condition)
+        return None
+
+    def _remember(self, rows: list[Row], moved: dict[tuple[str, str], int]) -> None:
+        for (resource, key), revision in moved.items():
+            if revision:
+                self._live[resource][key] = revision
+            else:
+                self._live[resource].pop(key, None)
+        self.revision = rows[-1].revision
+        try:
+            self._acknowledged.write(self.revision)
+        except OSError as error:
+            # The writes are safe; only the loss of them would go unseen.
+            if not self._warned:
+                self._warned = True
+                logger.warning("cannot note the acknowledged revision: %s", error.strerror)
+
+    def _commit(self, rows: list[Row]) -> None:
+        missing = self._names.missing(rows)
+        if not missing and len(rows) <= _ROWS_A_STATEMENT:
+            with self._guarded("write"):
+                self._insert(rows, self._names)
+            return
+        names = Names(iter(self._names.by_number.items()))
+        names.add(missing)
+        with self._guarded("write"):
+            self._db.execute("BEGIN")
+            if missing:
+                self._db.executemany("INSERT INTO names (name, id) VALUES (?, ?)", missing.items())
+            for start in range(0, len(rows), _ROWS_A_STATEMENT):
+                self._insert(rows[start : start + _ROWS_A_STATEMENT], names)
+            self._db.execute("COMMIT")
+        self._names = names
+
+    def _insert(self, rows: list[Row], names: Names) -> None:
         """One statement for many rows: it lets go of the interpreter lock once, not once a row."""
         values: list[int | str | bytes | None] = []
-        for record in records:
-            checksum = _checksum(record.key, record.value)
-            values += (record.revision, record.key, record.value, checksum)
-        rows = ",".join(["(?,?,?,?)"] * len(records))
-        self._db.execute(f"INSERT INTO log VALUES {rows}", values)
+        for row in rows:
+            values += names.values(row)
+        places = ",".join(["(?,?,?,?,?,?,?)"] * len(rows))
+        self._db.execute(f"INSERT INTO log VALUES {places}", values)
 
-    def compact(self, revision: int, superseded: Iterable[int]) -> None:
+    @contextmanager
+    def _guarded(self, what: str) -> Iterator[None]:
+        """Undo what was begun if anything is raised, and say what that means for the file."""
         try:
+            yield
+        except BaseException as error:
+            fault = _fault(error)
+            message = f"cannot {what} {self.path}: {error}"
+            try:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+            except sqlite3.Error as worse:
+                message += f"; nor undo that: {worse}"
+                fault = Fault.FATAL if Fault.FATAL in (fault, _fault(worse)) else Fault.DOUBTFUL
+            raise StorageError(message, fault) from error
+
+    def probe(self) -> None:
+        with self._guarded("write"):
+            self._db.execute("UPDATE state SET value = value + 1 WHERE name = 'probe'")
+
+    def recover(self) -> None:
+        with self._reading:
+            self._disconnect()
+            try:
+                self._connection = connect(self.path)
+            except sqlite3.Error as error:
+                raise StorageError(
+                    f"cannot open {self.path} again: {error}", _fault(error)
+                ) from None
+        self._db.execute("PRAGMA synchronous = FULL")
+        self.check()
+        with self._guarded("trust"):
+            found = self._db.execute(
+                "SELECT max((SELECT ifnull(max(revision), 0) FROM log), value) FROM state"
+                " WHERE name = 'highest'"
+            ).fetchone()
+            if found is None or found[0] < self.revision:
+                raise StorageError(f"{self.path} lost writes that were acknowledged", Fault.FATAL)
             self._db.execute("BEGIN")
-            self._db.execute(
-                "UPDATE state SET value = (SELECT max(revision) FROM log) WHERE name = 'highest'"
-                " AND value < (SELECT max(revision) FROM log)"
-            )
-            self._db.execute("UPDATE state SET value = ? WHERE name = 'compacted'", (revision,))
-            self._db.executemany(
-                "DELETE FROM log WHERE revision = ?", ((number,) for number in superseded)
-            )
+            # What a failed commit may have left behind was refused, and stays so.
+            self._db.execute("DELETE FROM log WHERE revision > ?", (self.revision,))
+            self._db.execute("UPDATE state SET value = value + 1 WHERE name = 'probe'")
             self._db.execute("COMMIT")
+        self._names = Names(self._db.execute("SELECT id, name FROM names"))
+
+    def check(self) -> None:
+        db = connect(self.path)
+        try:
+            found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
         except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise StorageError(f"cannot compact {self.path}: {error}") from error
+            raise StorageError(f"cannot check {self.path}: {error}", _fault(error)) from None
+        finally:
+            db.close()
+        if found != "ok":
+            raise StorageError(f"{self.path} is damaged: {' '.join(found.split())}", Fault.FATAL)
+
+    def compact(self, floor: int) -> bool:
+        with self._guarded("compact"):
+            db = self._db
+            found = db.execute(
+                "SELECT revision, previous, value IS NULL FROM log"
+                " WHERE revision > ? AND revision <= ? ORDER BY revision LIMIT ?",
+                (self._swept, floor, _ROWS_A_SWEEP),
+            ).fetchall()
+            doomed = [(previous,) for _, previous, _ in found if previous]
+            doomed += [(revision,) for revision, _, is_deletion in found if is_deletion]
+            swept = found[-1][0] if len(found) == _ROWS_A_SWEEP else max(floor, self._swept)
+            db.execute("BEGIN")
+            state = {"compacted": max(floor, self.floor), "swept": swept, "highest": self.revision}
+            db.executemany(
+                "UPDATE state SET value = ?2 WHERE name = ?1 AND value < ?2", state.items()
+            )
+            db.executemany("DELETE FROM log WHERE revision = ?", doomed)
+            db.execute("COMMIT")
+            self._swept, self.floor = swept, max(floor, self.floor)
+            return swept < floor or self._give_back()
+
+    def _give_back(self) -> bool:
+        """Return some free space to the file system, if much is free; True if there is more."""
+        free = self._number("freelist_count")
+        enough = max(_PAGES_A_VACUUM * 4, self._number("page_count") // 4)
+        if free <= enough:
+            return False
+        self._db.execute(f"PRAGMA incremental_vacuum({_PAGES_A_VACUUM})").fetchall()
+        return free - _PAGES_A_VACUUM > enough
+
+    def _number(self, pragma: str) -> int:
+        return int(self._db.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+    @contextmanager
+    def _snapshot(self, oldest: int) -> Iterator[sqlite3.Connection]:
+        """A reading transaction in which everything after a revision is there, or Compacted."""
+        with self._reading:
+            try:
+                if self._reader is None:
+                    self._reader = connect(self.path)
+                db = self._reader
+                db.execute("BEGIN")
+                try:
+                    query = "SELECT value FROM state WHERE name = 'compacted'"
+                    if oldest < db.execute(query).fetchone()[0]:
+                        raise Compacted(oldest)
+                    yield db
+                finally:
+                    db.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                raise StorageError(f"cannot read {self.path}: {error}", _fault(error)) from None
+
+    def changes(self, resource: str, after: int, upto: int) -> list[Step]:
+        names = self._names
+        found: list[Step] = []
+        held = 0
+        with self._snapshot(after) as db:
+            for raw in db.execute(
+                f"SELECT {COLUMNS} FROM log WHERE revision > ? AND revision <= ? AND resource = ?"
+                " ORDER BY revision LIMIT ?",
+                (after, upto, names.numbers.get(resource, 0), _ROWS_A_PIECE),
+            ):
+                row = self._sound(names, raw)
+                before = self._at(db, names, row.previous) if row.previous else None
+                found.append(Step(row, before))
+                held += len(row.value or b"") + (len(before.value or b"") if before else 0)
+                if held > _BYTES_A_PIECE:
+                    break
+        return found
+
+    def _at(self, db: sqlite3.Connection, names: Names, revision: int) -> Row:
+        raw = db.execute(f"SELECT {COLUMNS} FROM log WHERE revision = ?", (revision,)).fetchone()
+        if raw is None:
+            raise StorageError(
+                f"{self.path} is damaged: revision {revision} is missing", Fault.FATAL
+            )
+        return self._sound(names, raw)
+
+    def state(
+        self, resource: str, revision: int, after: str, below: str | None, limit: int
+    ) -> Slice:
+        names = self._names
+        with self._snapshot(revision) as db:
+            listing = self._listing(db, names, resource, revision)
+            start = bisect_right(listing, after, key=_key)
+            end = bisect_left(listing, below, key=_key) if below is not None else len(listing)
+            most = min(limit or _ROWS_A_PIECE, _ROWS_A_PIECE)
+            rows: list[Row] = []
+            held = 0
+            for _, found in listing[start : min(start + most, end)]:
+                row = self._at(db, names, found)
+                rows.append(row)
+                held += len(row.value or b"")
+                if held > _BYTES_A_PIECE:
+                    break
+        return Slice(rows, max(end - start - len(rows), 0))
+
+    def _listing(
+        self, db: sqlite3.Connection, names: Names, resource: str, revision: int
+    ) -> list[tuple[str, int]]:
+        """The keys of a resource at a revision and where they are; kept for the pages to come."""
+        wanted = (resource, revision)
+        listing = self._listings.get(wanted)
+        if listing is None:
+            superseded: set[int] = set()
+            listing = []
+            for found, previous, key, is_deletion in db.execute(
+                "SELECT revision, previous, key, value IS NULL FROM log"
+                " WHERE revision <= ? AND resource = ? ORDER BY revision DESC",
+                (revision, names.numbers.get(resource, 0)),
+            ):
+                if previous:
+                    superseded.add(previous)
+                if found in superseded:
+                    superseded.discard(found)
+                elif not is_deletion:
+                    listing.append((key, found))
+            listing.sort()
+            while len(self._listings) >= _MOST_LISTINGS:
+                self._listings.popitem(last=False)
+            self._listings[wanted] = listing
+        self._listings.move_to_end(wanted)
+        return listing
 
     def size(self) -> int:
-        total = 0
-        for path in (self.path, self.path.with_name(self.path.name + "-wal")):
-            try:
-                total += path.stat().st_size
-            except FileNotFoundError:
-                continue
-        return total
+        return self._directory.size()
+
+    def _disconnect(self) -> None:
+        for connection in (self._reader, self._connection):
+            if connection is not None:
+                with suppress(sqlite3.Error):
+                    connection.close()
+        self._reader = self._connection = None
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        with self._reading:
+            self._disconnect()
+        self._acknowledged.close()
+        self._directory.unlock()
 
 
-def _is_sound(key: object, value: object) -> bool:
-    return isinstance(key, str) and (value is None or isinstance(value, bytes))
-
-
-def _checksum(key: str, value: bytes | None) -> int:
-    return crc32(value or b"", crc32(key.encode()))
+def _key(item: tuple[str, int]) -> str:
+    return item[0]

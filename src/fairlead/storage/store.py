@@ -1,161 +1,318 @@
-"""The store that a server works with: writes go to the log, reads come from the watch cache."""
+"""The store that a server works with: writes go to the backend, reads come from the watch cache."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-from fairlead.storage.collection import Collection
-from fairlead.storage.entry import Entry, body_of, encode
-from fairlead.storage.log import Log, Record, StorageError
+from fairlead.storage.backend import (
+    Backend,
+    Compacted,
+    ConditionFailed,
+    Conflict,
+    Outcome,
+    Precondition,
+    StorageError,
+    Write,
+)
+from fairlead.storage.change import Change, existing
+from fairlead.storage.collection import Collection, Page
+from fairlead.storage.counts import FEED_LAG, REFUSED
+from fairlead.storage.followers import FollowerFailed, Listener
+from fairlead.storage.health import Health
+from fairlead.storage.history import History
+from fairlead.storage.past import Past
+from fairlead.storage.selection import Selection
+from fairlead.storage.version import Version, body_of, encode
 from fairlead.storage.watcher import Watcher
-from fairlead.storage.writer import Writer
+from fairlead.storage.writer import Pending, Writer
 
 logger = logging.getLogger("fairlead.storage")
 
-_SEPARATOR = ":"  # between prefix and key on disk; no prefix holds one
-
-
-class Conflict(Exception):
-    """The key moved on: its revision is no longer the expected one."""
-
-
-class Compacted(Exception):
-    """The revision asked for is older than the kept history."""
+_CHANGES_A_TURN = 500  # handed out before other work of the loop gets its turn
 
 
 class Store:
-    """All collections at one revision. Lives on the event loop.
+    """All collections at one revision: the cache over one backend. Lives on the event loop.
 
     A write is checked against the newest version of its key, committed or still on its way to the
-    disk, gets its revision at once and is acknowledged after its commit. Reads see commits only.
+    disk, and is acknowledged after its commit. Reads see commits only. The revision of a version
+    that is not committed yet is foreseen here and given by the backend.
+
+    `on_fatal` is called when the process must stop, with what to tell.
     """
 
-    def __init__(self, log: Log, *, retention: float = 300.0) -> None:
-        self._log = log
-        self._writer = Writer(log)
-        self._retention = retention
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        retention: float = 300.0,
+        history_memory: int = 64 << 20,
+        history_bytes: int = 2 << 30,
+    ) -> None:
+        self._backend = backend
+        self._writer = Writer(backend, self)
+        self._past = Past(backend)
+        self._health = Health(backend, self._writer)
+        self._history = History(retention, history_memory, history_bytes)
         self._collections: dict[str, Collection] = {}
-        self._pending: dict[tuple[str, str], Entry] = {}
         self._next_revision = 1
-        self._marks: deque[tuple[float, int]] = deque()
-        self._superseded: list[int] = []
         self._reached: list[tuple[int, asyncio.Future[None]]] = []
+        self._undelivered: list[tuple[Collection, Change, float]] = []
+        self._delivering = False
+        self._unswept = False
         self.revision = 0
         self.floor = 0
-        self.healthy = True
 
-    def collection(self, prefix: str) -> Collection:
-        found = self._collections.get(prefix)
+    @property
+    def healthy(self) -> bool:
+        return self._health.healthy
+
+    @property
+    def on_fatal(self) -> Callable[[str], None]:
+        return self._health.on_fatal
+
+    @on_fatal.setter
+    def on_fatal(self, call: Callable[[str], None]) -> None:
+        self._health.on_fatal = call
+
+    def collection(self, resource: str) -> Collection:
+        found = self._collections.get(resource)
         if found is None:
-            found = self._collections[prefix] = Collection(prefix)
+            found = self._collections[resource] = Collection(resource, self._history.floor)
         return found
 
     def collections(self) -> list[Collection]:
         return list(self._collections.values())
 
-    async def open(self) -> None:
-        """Load the log and start to write; raises StorageError."""
-        self.floor = self._log.open()
-        try:
-            for record in self._log.records():
-                self._load(record)
-        except StorageError:
-            self._log.close()
-            raise
-        self._next_revision = self.revision + 1
-        self._writer.start()
-        self._marks.append((asyncio.get_running_loop().time(), self.revision))
-
-    def _load(self, record: Record) -> None:
-        self.revision = max(self.revision, record.revision)
-        if not record.key:
+    def forget(self, resource: str) -> None:
+        """The resource is no longer served: its watches end and nobody follows it. Objects that
+        are left stay, for when it is served again."""
+        collection = self._collections.get(resource)
+        if collection is None:
             return
-        prefix, _, key = record.key.partition(_SEPARATOR)
-        collection = self.collection(prefix)
-        body = body_of(record.value, record.revision) if record.value is not None else None
-        entry = Entry(key, record.revision, body, collection.head(key), collection.fields_of)
-        collection.add(entry, to_history=record.revision > self.floor)
+        collection.forget_readers()
+        if not len(collection) and not collection.pending:
+            del self._collections[resource]
+
+    async def open(self) -> None:
+        """Load what the backend keeps and start to write; raises StorageError."""
+        self._backend.open()
+        try:
+            self._load()
+            self._writer.start()
+            await self._health.begin()
+        except StorageError:
+            self._backend.close()
+            raise
+
+    def _load(self) -> None:
+        rows = defaultdict(list)
+        for row in self._backend.heads():
+            rows[row.resource].append(row)
+        self.revision = self._backend.revision
+        self.floor = self._backend.floor
+        self._next_revision = self.revision + 1
+        for resource, kept in rows.items():
+            collection = self.collection(resource)
+            select = collection.fields_of
+            collection.load(
+                Version(
+                    row.key,
+                    row.revision,
+                    row.api_version,
+                    body_of(row.value or b"", row.revision),
+                    select,
+                )
+                for row in kept
+            )
+        # What came before is read from the backend; memory keeps what happens from now on.
+        self._history.begin(self.revision, self._backend.size() - self._live_bytes())
+        self._forget_in_memory(self.revision)
+
+    def _live_bytes(self) -> int:
+        return sum(collection.bytes for collection in self._collections.values())
 
     def end_watches(self) -> None:
         """Let every watcher finish with what it already has."""
+        self._deliver_all()
         for collection in self.collections():
             for watcher in list(collection.watchers()):
                 watcher.close()
 
     async def close(self) -> None:
         self.end_watches()
+        self._health.stop()
         await self._writer.stop()
-        self._log.close()
+        self._deliver_all()
+        self._past.close()
+        self._backend.close()
 
-    def latest(self, collection: Collection, key: str) -> Entry | None:
+    def latest(self, collection: Collection, key: str) -> Version | None:
         """The newest live version of a key, including one that is not committed yet."""
-        head = self._newest(collection, key)
-        return head if head is not None and head.body is not None else None
+        newest = self._newest(collection, key)
+        return newest if newest is not None and newest.body is not None else None
 
-    def _newest(self, collection: Collection, key: str) -> Entry | None:
-        return self._pending.get((collection.prefix, key)) or collection.head(key)
+    def _newest(self, collection: Collection, key: str) -> Version | None:
+        return collection.pending.get(key) or collection.head(key)
 
     async def put(
-        self, collection: Collection, key: str, value: dict[str, Any], expected: int
-    ) -> Entry:
-        """Write an object (see `entry.encode` for its form) over the version `expected`, 0 for
-        none. Returns after the commit; raises Conflict."""
-        return await self._write(collection, key, value, expected)
+        self,
+        collection: Collection,
+        key: str,
+        value: dict[str, Any],
+        over: Version | None,
+        requires: Sequence[Precondition] = (),
+    ) -> Version:
+        """Write an object (see `version.encode` for its form) over the version that it was made
+        from, None for a new one. Returns after the commit; raises Conflict, ConditionFailed."""
+        expected = self._expected(collection, key, over, requires)
+        encoded = encode(value)
+        body = body_of(encoded, self._next_revision)
+        version = Version(
+            key, self._next_revision, collection.api_version, body, collection.fields_of
+        )
+        version.know(value)
+        return await self._write(collection, version, encoded, expected, requires)
 
-    async def delete(self, collection: Collection, key: str, expected: int) -> Entry:
-        return await self._write(collection, key, None, expected)
+    async def delete(
+        self,
+        collection: Collection,
+        key: str,
+        over: Version,
+        requires: Sequence[Precondition] = (),
+    ) -> Version:
+        """Delete an object as `put` writes it; gives the deletion."""
+        expected = self._expected(collection, key, over, requires)
+        version = Version(key, self._next_revision, collection.api_version, None)
+        return await self._write(collection, version, None, expected, requires)
+
+    def _expected(
+        self,
+        collection: Collection,
+        key: str,
+        over: Version | None,
+        requires: Sequence[Precondition],
+    ) -> int | Write:
+        """What the backend has to find; raises where it is known already that it will not."""
+        current = self.latest(collection, key)
+        if current is not over and (
+            current is None or over is None or current.revision != over.revision
+        ):
+            REFUSED.add(of=("conflict",))
+            raise Conflict(key)
+        for condition in requires:
+            found = self.latest(self.collection(condition.resource), condition.key)
+            if not condition.holds(found.revision if found is not None else 0):
+                REFUSED.add(of=("condition",))
+                raise ConditionFailed(condition)
+        if current is None:
+            return 0
+        return current.commit.write if current.commit is not None else current.revision
 
     async def _write(
-        self, collection: Collection, key: str, value: dict[str, Any] | None, expected: int
-    ) -> Entry:
-        previous = self._newest(collection, key)
-        current = previous.revision if previous is not None and previous.body is not None else 0
-        if current != expected:
-            raise Conflict(key)
-        encoded = encode(value) if value is not None else None
-        revision = self._next_revision
+        self,
+        collection: Collection,
+        version: Version,
+        encoded: bytes | None,
+        expected: int | Write,
+        requires: Sequence[Precondition],
+    ) -> Version:
+        write = Write(
+            collection.resource, version.key, version.api_version, encoded, expected, requires
+        )
+        pending = Pending(collection, version, write)
+        self._writer.write(pending)
         self._next_revision += 1
-        body = body_of(encoded, revision) if encoded is not None else None
-        entry = Entry(key, revision, body, previous, collection.fields_of)
-        if value is not None:
-            entry.know(value)
-        self._pending[(collection.prefix, key)] = entry
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entry.commit = future
+        version.commit = pending
+        collection.pending[version.key] = version
+        await self.settled(version)
+        return version
 
-        def done(error: StorageError | None) -> None:
-            entry.commit = None
-            self._settle(collection, entry, error)
-            if not future.done():
-                future.set_result(None) if error is None else future.set_exception(error)
-
-        self._writer.write(Record(revision, f"{collection.prefix}{_SEPARATOR}{key}", encoded), done)
-        await future
-        return entry
-
-    async def settled(self, entry: Entry) -> None:
+    async def settled(self, version: Version) -> None:
         """Wait until a version that `latest` gave is on disk; raises StorageError if it never
         gets there. Whoever tells a client about a version must have waited for it."""
-        if entry.commit is not None:
-            await asyncio.shield(entry.commit)
+        if version.commit is not None:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            version.commit.waiters.append(future)
+            await future
 
-    def _settle(self, collection: Collection, entry: Entry, error: StorageError | None) -> None:
-        """A write reached the disk (or did not): the cache and the watchers follow."""
-        pending_key = (collection.prefix, entry.key)
-        self.healthy = error is None
-        if error is not None:
-            self._pending.pop(pending_key, None)
-            return
-        if self._pending.get(pending_key) is entry:
-            del self._pending[pending_key]
-        collection.add(entry)
-        self.revision = entry.revision
-        collection.publish(entry)
+    def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
+        """A batch reached the disk: the cache, the essential followers, the writers, and later
+        everybody else."""
+        self._health.worked()
+        changes: list[tuple[Collection, Change]] = []
+        for pending, outcome in zip(batch, outcomes, strict=True):
+            self._unpend(pending)
+            if isinstance(outcome, int):
+                changes.append((pending.collection, self._take(pending, outcome)))
+        if self._next_revision <= self.revision:
+            self._next_revision = self.revision + 1
+        try:
+            for collection, change in changes:
+                collection.followers.tell_essential(change)
+        except FollowerFailed as error:
+            self._health.give_up(f"what the server acts on is out of date: {error}")
+        for pending, outcome in zip(batch, outcomes, strict=True):
+            pending.answer(None if isinstance(outcome, int) else outcome)
+        self._deliver_later(changes)
+        if self._history.is_too_large:
+            self._forget_in_memory(self._history.shrink())
         if self._reached:
             self._announce()
+
+    def _take(self, pending: Pending, revision: int) -> Change:
+        version, collection = pending.version, pending.collection
+        if version.revision != revision:
+            version.settle_at(revision)
+        change = collection.add(version)
+        self.revision = revision
+        written = len(pending.write.value) if pending.write.value is not None else 0
+        self._history.note(change, written, framed=collection.is_watched)
+        return change
+
+    def failed(self, batch: Sequence[Pending], error: StorageError) -> None:
+        """A batch did not reach the disk, and what was queued behind it will not."""
+        for pending in batch:
+            self._unpend(pending)
+            pending.answer(error)
+        self._next_revision = self.revision + 1
+        self._health.failed(error)
+
+    @staticmethod
+    def _unpend(pending: Pending) -> None:
+        version = pending.version
+        version.commit = None
+        if pending.collection.pending.get(version.key) is version:
+            del pending.collection.pending[version.key]
+
+    def _deliver_later(self, changes: list[tuple[Collection, Change]]) -> None:
+        """Behind the tasks of the writers, which were woken before this."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        self._undelivered += [(collection, change, now) for collection, change in changes]
+        if self._undelivered and not self._delivering:
+            self._delivering = True
+            loop.call_soon(self._deliver)
+
+    def _deliver(self) -> None:
+        undelivered = self._undelivered
+        turn, self._undelivered = undelivered[:_CHANGES_A_TURN], undelivered[_CHANGES_A_TURN:]
+        for collection, change, _ in turn:
+            collection.publish(change)
+        loop = asyncio.get_running_loop()
+        if turn:
+            FEED_LAG.observe(loop.time() - turn[0][2])
+        self._delivering = bool(self._undelivered)
+        if self._delivering:
+            loop.call_soon(self._deliver)
+
+    def _deliver_all(self) -> None:
+        while self._undelivered:
+            self._deliver()
 
     def _announce(self) -> None:
         waiting, self._reached = self._reached, []
@@ -184,36 +341,80 @@ class Store:
         if revision < self.floor:
             raise Compacted(revision)
 
-    def watch(self, collection: Collection, watcher: Watcher) -> list[Entry]:
-        """Register a watcher; gives the changes after its revision that were already made."""
-        self.check_kept(watcher.after)
+    async def page(
+        self,
+        collection: Collection,
+        namespace: str,
+        selection: Selection,
+        revision: int,
+        limit: int,
+        after: str | None = None,
+    ) -> Page:
+        """Up to `limit` objects (0: all) of the state at a revision, behind the key `after`; from
+        memory, or from the backend if they are older. Raises Compacted."""
+        self.check_kept(revision)
+        if revision >= collection.floor:
+            return collection.page(namespace, selection, revision, limit, after)
+        return await self._past.page(collection, namespace, selection, revision, limit, after)
+
+    def follow(
+        self,
+        collection: Collection,
+        listener: Listener,
+        *,
+        essential: bool,
+        resync: Callable[[], None] | None = None,
+    ) -> None:
+        """Tell a listener of every object that there is, as if it were added now, and then of
+        every change: an essential one before the writer is answered (if it raises, the process
+        stops), others afterwards. One that raised has lost a change: `resync` is called soon."""
+        for version in collection.current(""):
+            listener(existing(collection.resource, version))
+        collection.followers.add(listener, self.revision, essential=essential, resync=resync)
+
+    def unfollow(self, collection: Collection, listener: Listener) -> None:
+        collection.followers.remove(listener)
+
+    def watch(self, collection: Collection, watcher: Watcher) -> AsyncIterator[list[Change]]:
+        """Register a watcher; gives the changes after its revision that were already made, some
+        at a time. Raises Compacted, also while they are read: then some are gone."""
+        after = watcher.after
+        self.check_kept(after)
+        recent = collection.events_after(max(after, collection.floor))
+        # What is committed but not handed out yet is among them.
+        watcher.after = max(after, self.revision)
         collection.watch(watcher)
-        return collection.events_after(watcher.after)
+        return self._past.replay(collection, after, collection.floor, recent)
 
     async def keep_compacting(self) -> None:
         """Forget what is older than the retention, for ever."""
-        interval = max(min(self._retention / 10, 10.0), 0.05)
         while True:
-            await asyncio.sleep(interval)
-            now = asyncio.get_running_loop().time()
-            self._marks.append((now, self.revision))
-            floor = self.floor
-            while self._marks and self._marks[0][0] <= now - self._retention:
-                floor = self._marks.popleft()[1]
-            if floor > self.floor or self._superseded:
+            await asyncio.sleep(self._history.interval)
+            floor = self._history.due(self.revision)
+            if floor > self.floor or self._unswept:
                 try:
                     await self.compact(max(floor, self.floor))
-                except StorageError:
-                    logger.exception("cannot compact the store; the next round tries again")
+                except StorageError as error:
+                    logger.error("cannot compact the store: %s; the next round tries again", error)
 
     async def compact(self, floor: int) -> None:
-        """Forget history up to a revision. What the log could not drop stays to be dropped."""
+        """Forget history up to a revision, on disk in small steps between commits."""
         self.floor = floor
-        for collection in self.collections():
-            self._superseded += collection.forget(floor)
-        superseded = list(self._superseded)
-        await self._writer.run(lambda: self._log.compact(floor, superseded))
-        del self._superseded[: len(superseded)]
+        self._history.compacted(floor)
+        self._forget_in_memory(max(floor, self._history.floor))
+        self._unswept = True
+        try:
+            while await self._writer.run(lambda: self._backend.compact(floor)):
+                pass
+        except StorageError as error:
+            self._health.failed(error)
+            raise
+        self._unswept = False
+
+    def _forget_in_memory(self, floor: int) -> None:
+        self._history.floor = floor
+        for collection in self._collections.values():
+            collection.forget(floor)
 
     def size(self) -> int:
-        return self._log.size()
+        return self._backend.size()

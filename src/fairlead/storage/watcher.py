@@ -5,40 +5,45 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from fairlead.storage.entry import Entry
+from fairlead.storage.change import Change
+from fairlead.storage.counts import WATCHERS_ENDED
 from fairlead.storage.selection import Selection
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
-# Turns an event into the bytes that are sent; asked once an event and kind of watcher.
-Frame = Callable[[str, Entry], bytes]
+Event = tuple[str, Change]
 
 MOST_PENDING = 10_000
+MOST_PENDING_BYTES = 64 << 20
 
 
-def event_type(entry: Entry, selection: Selection) -> str | None:
+def event_type(change: Change, selection: Selection) -> str | None:
     """What the change means to someone who sees only the selection, or None if nothing."""
+    old, new = change.before, change.after
     if not selection:
-        if entry.body is None:
+        if new is None:
             return DELETED
-        return MODIFIED if entry.existed_before else ADDED
-    before = entry.previous is not None and selection.matches(entry.previous)
-    if selection.matches(entry):
+        return ADDED if old is None else MODIFIED
+    before = old is not None and selection.matches(old)
+    if new is not None and selection.matches(new):
         return MODIFIED if before else ADDED
     return DELETED if before else None
 
 
 class Watcher:
-    """Collects frames as commits happen; `take` gives them to the connection.
+    """Collects events as commits happen; `take` gives them to the connection, which encodes them.
 
-    A watcher that lets more than MOST_PENDING frames pile up is closed, never waited for.
+    It hears of changes after the revision `after`. A watcher that lets too many events or bytes
+    pile up is closed, never waited for, and one whose selection raises is closed with that
+    `failure`.
     """
 
     __slots__ = (
+        "_bytes",
         "_waiter",
         "after",
         "closed",
-        "frame",
+        "failure",
         "lagging",
         "on_close",
         "pending",
@@ -46,29 +51,43 @@ class Watcher:
         "selection",
     )
 
-    def __init__(self, scope: str, selection: Selection, after: int, frame: Frame) -> None:
+    def __init__(self, scope: str, selection: Selection, after: int) -> None:
         self.scope = scope
         self.selection = selection
         self.after = after
-        self.frame = frame
-        self.pending: list[bytes] = []
+        self.pending: list[Event] = []
         self.closed = False
         self.lagging = False
+        self.failure: Exception | None = None
         self.on_close: Callable[[], None] | None = None  # told when someone else closes it
+        self._bytes = 0
         self._waiter: asyncio.Future[None] | None = None
 
-    def deliver(self, entry: Entry) -> None:
-        if entry.revision <= self.after or self.closed:
+    def deliver(self, change: Change) -> None:
+        if change.revision <= self.after or self.closed:
             return
-        kind = event_type(entry, self.selection)
-        if kind is None:
-            return
-        if len(self.pending) >= MOST_PENDING:
-            self.lagging = True
+        try:
+            kind = event_type(change, self.selection)
+        except Exception as error:
+            self.failure = error
+            WATCHERS_ENDED.add(of=("failure",))
             self.close()
             return
-        self.pending.append(self.frame(kind, entry))
-        self.wake()
+        if kind is None:
+            return
+        pending = self.pending
+        if not pending:
+            pending.append((kind, change))
+            self._bytes = change.size
+            self.wake()
+            return
+        self._bytes += change.size
+        if len(pending) >= MOST_PENDING or self._bytes > MOST_PENDING_BYTES:
+            self.lagging = True
+            WATCHERS_ENDED.add(of=("lagging",))
+            self.close()
+            return
+        pending.append((kind, change))
 
     def close(self) -> None:
         """End the stream: what is pending is still given out, then `take` gives nothing."""
@@ -85,8 +104,8 @@ class Watcher:
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
-    async def take(self) -> list[bytes]:
-        """The next frames; none when it was woken or closed without any."""
+    async def take(self) -> list[Event]:
+        """The next events; none when it was woken or closed without any."""
         if not self.pending and not self.closed:
             self._waiter = asyncio.get_running_loop().create_future()
             try:

@@ -4,29 +4,62 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import Any
+from time import perf_counter
+from typing import Any, Protocol, TypeVar
 
-from fairlead.storage.log import Log, Record, StorageError
+from fairlead.storage.backend import Backend, Fault, Outcome, StorageError, Write
+from fairlead.storage.collection import Collection
+from fairlead.storage.counts import BATCH_SIZES, COMMIT_SECONDS, COMMITS, QUEUE_DEPTH
+from fairlead.storage.version import Version
 
-Done = Callable[[StorageError | None], None]
+Result = TypeVar("Result")
+
+
+class Pending:
+    """A version on its way to the disk, and those who wait for it: each with a future of its own,
+    so that one who gives up takes nobody along."""
+
+    __slots__ = ("collection", "version", "waiters", "write")
+
+    def __init__(self, collection: Collection, version: Version, write: Write) -> None:
+        self.collection = collection
+        self.version = version
+        self.write = write
+        self.waiters: list[asyncio.Future[None]] = []
+
+    def answer(self, error: Exception | None) -> None:
+        for waiter in self.waiters:
+            if not waiter.done():
+                waiter.set_result(None) if error is None else waiter.set_exception(error)
+
+
+class Listener(Protocol):
+    """Who is told on the loop how commits ended."""
+
+    def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None: ...
+
+    def failed(self, batch: Sequence[Pending], error: StorageError) -> None: ...
 
 
 class Writer:
-    """Hands records to the log from one thread, a batch at a time, in order.
+    """Hands writes to the backend from one thread, a batch at a time, in order.
 
-    Lives on the event loop; only the log's own calls run in the thread. After a failed commit
+    Lives on the event loop; only the backend's own calls run in the thread. After a failed commit
     everything that was queued behind it fails too, since it may build on what was lost.
     """
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
+    def __init__(self, backend: Backend, listener: Listener) -> None:
+        self._backend = backend
+        self._listener = listener
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="fairlead-writer", daemon=True)
-        self._waiting: list[tuple[Record, Done]] = []
+        self._waiting: list[Pending] = []
         self._busy = False
         self._scheduled = False
+        self._held = False
+        self._refusal: StorageError | None = None
         self._idle = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -34,35 +67,57 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
-    def write(self, record: Record, done: Done) -> None:
-        """Queue a record; `done` is called on the loop once it is on disk or has failed."""
-        self._waiting.append((record, done))
+    def write(self, pending: Pending) -> None:
+        """Queue a write; the listener is told once it is on disk or has failed."""
+        if self._refusal is not None:
+            raise self._refusal
+        self._waiting.append(pending)
         if not self._busy and not self._scheduled:
             assert self._loop is not None
             self._scheduled = True
             self._loop.call_soon(self._hand_over)
 
-    async def run(self, call: Callable[[], Any]) -> Any:
-        """Run another call on the log in its thread, between two batches."""
-        assert self._loop is not None
-        loop, future = self._loop, self._loop.create_future()
+    def hold(self) -> None:
+        """Hand nothing more to the backend until `release`."""
+        self._held = True
 
-        def settle(result: Any, error: Exception | None) -> None:
+    def refuse(self, error: StorageError) -> None:
+        """Fail what waits and what comes, until `release`."""
+        self._held, self._refusal = True, error
+        if self._waiting:
+            self._fail([], error)
+
+    def release(self) -> None:
+        self._held, self._refusal = False, None
+        self._hand_over()
+
+    async def run(self, call: Callable[[], Result]) -> Result:
+        """Run another call on the backend in its thread, between two batches; what it raises
+        comes as a StorageError."""
+        assert self._loop is not None
+        loop: asyncio.AbstractEventLoop = self._loop
+        future: asyncio.Future[Any] = loop.create_future()
+
+        def settle(result: Any, error: StorageError | None) -> None:
             if not future.done():
                 future.set_result(result) if error is None else future.set_exception(error)
 
         def job() -> None:
+            result, error = None, None
             try:
-                result, error = call(), None
-            except Exception as raised:
-                result, error = None, raised
+                result = call()
+            except BaseException as raised:
+                error = _storage_error(raised)
             loop.call_soon_threadsafe(settle, result, error)
 
         self._jobs.put(job)
-        return await future
+        found: Result = await future
+        return found
 
     async def stop(self) -> None:
         """Commit what is queued and end the thread."""
+        if self._held:
+            self.refuse(StorageError("the server is shutting down", Fault.PASSING))
         if self._busy or self._waiting:
             self._idle.clear()
             await self._idle.wait()
@@ -71,31 +126,55 @@ class Writer:
 
     def _hand_over(self) -> None:
         self._scheduled = False
-        if self._busy or not self._waiting:
+        if self._busy or self._held or not self._waiting:
             self._idle.set()
             return
         batch, self._waiting = self._waiting, []
         self._busy = True
+        QUEUE_DEPTH.set(len(batch))
         self._jobs.put(lambda: self._commit(batch))
 
-    def _commit(self, batch: list[tuple[Record, Done]]) -> None:
+    def _commit(self, batch: list[Pending]) -> None:
+        outcomes: list[Outcome] = []
         error: StorageError | None = None
+        start = perf_counter()
         try:
-            self._log.append([record for record, _ in batch])
-        except StorageError as raised:
-            error = raised
+            outcomes = self._backend.append([pending.write for pending in batch])
+        except BaseException as raised:
+            error = _storage_error(raised)
+        seconds = perf_counter() - start
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._committed, batch, error)
+        self._loop.call_soon_threadsafe(self._committed, batch, outcomes, error, seconds)
 
-    def _committed(self, batch: list[tuple[Record, Done]], error: StorageError | None) -> None:
+    def _committed(
+        self,
+        batch: list[Pending],
+        outcomes: list[Outcome],
+        error: StorageError | None,
+        seconds: float,
+    ) -> None:
         self._busy = False
         if error is not None:
-            batch += self._waiting
-            self._waiting = []
-        for _, done in batch:
-            done(error)
+            COMMITS.add(of=("failed",))
+            self._fail(batch, error)
+        else:
+            COMMITS.add(of=("ok",))
+            COMMIT_SECONDS.observe(seconds)
+            BATCH_SIZES.observe(len(batch))
+            self._listener.committed(batch, outcomes)
         self._hand_over()
+
+    def _fail(self, batch: list[Pending], error: StorageError) -> None:
+        waiting, self._waiting = self._waiting, []
+        self._listener.failed(batch + waiting, error)
+        self._idle.set()
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             job()
+
+
+def _storage_error(raised: BaseException) -> StorageError:
+    if isinstance(raised, StorageError):
+        return raised
+    return StorageError(f"the store failed: {type(raised).__name__}: {raised}")

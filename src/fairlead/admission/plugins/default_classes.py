@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 
-def default_names(annotations: tuple[str, ...]) -> Callable[[Iterable[Entry]], list[str]]:
+def default_names(annotations: tuple[str, ...]) -> Callable[[Iterable[Version]], list[str]]:
     """A function that finds the classes marked by one of the annotations, newest first."""
 
-    def work_out(entries: Iterable[Entry]) -> list[str]:
+    def work_out(entries: Iterable[Version]) -> list[str]:
         marked: list[tuple[str, str]] = []
         for entry in entries:
             metadata = entry.object()["metadata"]

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from fairlead.admission.chain import CREATE, DELETE, Attributes, PluginBase
 from fairlead.dialect import Dialect
 from fairlead.errors import Cause, ResourceRef, forbidden, not_found
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 # The newest version of an object, by our name for its resource, namespace and name.
-Find = Callable[[str, str, str], Entry | None]
+Find = Callable[[str, str, str], Version | None]
 
 
 class NamespaceLifecycle(PluginBase):

@@ -9,7 +9,7 @@ from fairlead.admission.chain import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal, refusal
 from fairlead.admission.plugins.namespace_lifecycle import Find
 from fairlead.admission.plugins.remembering import CollectionFact, EntryFacts, FindCollection
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 CLASSES = "scheduling/v1/priorityclasses"
 _USUAL_POLICY = "PreemptLowerPriority"
@@ -25,13 +25,13 @@ class _Class(NamedTuple):
 _NO_CLASS = _Class("", 0, _USUAL_POLICY, is_default=False)
 
 
-def _class_of(entry: Entry) -> _Class:
+def _class_of(entry: Version) -> _Class:
     value = entry.object()
     policy = value.get("preemptionPolicy") or _USUAL_POLICY
     return _Class(entry.name, value["value"], policy, bool(value.get("globalDefault")))
 
 
-def _default_class(entries: Iterable[Entry]) -> _Class | None:
+def _default_class(entries: Iterable[Version]) -> _Class | None:
     """Of several, which only a race can make, the one with the lowest priority."""
     defaults = [found for found in map(_class_of, entries) if found.is_default]
     return min(defaults, key=lambda found: found.priority, default=None)

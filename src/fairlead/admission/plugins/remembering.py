@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from fairlead.storage.collection import Collection
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 Fact = TypeVar("Fact")
 
@@ -18,11 +18,11 @@ _MOST_KEPT = 4096
 class EntryFacts(Generic[Fact]):
     """One fact of each object of a resource."""
 
-    def __init__(self, work_out: Callable[[Entry], Fact]) -> None:
+    def __init__(self, work_out: Callable[[Version], Fact]) -> None:
         self._work_out = work_out
         self._known: dict[str, tuple[int, Fact]] = {}
 
-    def of(self, entry: Entry) -> Fact:
+    def of(self, entry: Version) -> Fact:
         known = self._known.get(entry.key)
         if known is not None and known[0] == entry.revision:
             return known[1]
@@ -37,7 +37,7 @@ class CollectionFact(Generic[Fact]):
     """One fact of all objects of a resource together."""
 
     def __init__(
-        self, find: FindCollection, key: str, work_out: Callable[[Iterable[Entry]], Fact]
+        self, find: FindCollection, key: str, work_out: Callable[[Iterable[Version]], Fact]
     ) -> None:
         self._collection = find(key)
         self._work_out = work_out

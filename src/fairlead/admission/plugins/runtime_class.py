@@ -10,7 +10,7 @@ from fairlead.admission.plugins.namespace_lifecycle import Find
 from fairlead.admission.plugins.remembering import EntryFacts
 from fairlead.admission.plugins.tolerations import merged
 from fairlead.kinds.core.shared import same_quantities
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 CLASSES = "node/v1/runtimeclasses"
 _NO_CLASS: Object = {}
@@ -25,7 +25,7 @@ class RuntimeClass(PluginBase):
 
     def __init__(self, find: Find) -> None:
         self._find = find
-        self._classes = EntryFacts(Entry.object)
+        self._classes = EntryFacts(Version.object)
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.key != PODS or attributes.operation != CREATE:

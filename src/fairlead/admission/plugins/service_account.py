@@ -19,7 +19,7 @@ from fairlead.admission.plugins.token_volume import TokenVolume
 from fairlead.authorization.pod_references import SECRETS, pod_references
 from fairlead.dialect import Dialect
 from fairlead.kinds.core.pods.annotations import keys
-from fairlead.storage.entry import Entry
+from fairlead.storage.version import Version
 
 ACCOUNTS = "core/v1/serviceaccounts"
 EPHEMERAL = f"{PODS}/ephemeralcontainers"
@@ -46,7 +46,7 @@ class ServiceAccount(PluginBase):
         self._token_volume = TokenVolume(dialect)
         self._accounts = EntryFacts(self._read)
 
-    def _read(self, entry: Entry) -> _Account:
+    def _read(self, entry: Version) -> _Account:
         value = entry.object()
         annotations = value["metadata"].get("annotations") or {}
         pull_secrets = _names(value.get("imagePullSecrets"))
@@ -128,7 +128,7 @@ class ServiceAccount(PluginBase):
             )
         return self._accounts.of(entry)
 
-    async def _awaited(self, namespace: str, name: str) -> Entry | None:
+    async def _awaited(self, namespace: str, name: str) -> Version | None:
         loop = asyncio.get_running_loop()
         end = loop.time() + _PATIENCE
         entry = None

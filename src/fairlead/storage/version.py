@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
+
+if TYPE_CHECKING:
+    from fairlead.storage.writer import Pending
 
 METADATA_HEAD = b'"metadata":{'
 _DISK_HEAD = b'{"metadata":{'
 _NO_FACTS: Mapping[str, str] = {}
 
 
-class Entry:
-    """A version of an object. An entry is also the event that made it: `previous` tells whether
-    it added, modified or (with no body) deleted.
+class Version:
+    """A version of an object, or (with no body) the deletion of one. Nobody changes it once it is
+    committed.
 
     `body` is the object's JSON without its opening `{"kind":…,"apiVersion":…,`: it starts with
     `"metadata":{"resourceVersion":"<revision>",`, so a list joins bodies and an item is one prefix.
@@ -25,11 +27,10 @@ class Entry:
         "_fields",
         "_labels",
         "_select",
+        "api_version",
         "body",
         "commit",
-        "frames",
         "key",
-        "previous",
         "revision",
     )
 
@@ -37,16 +38,15 @@ class Entry:
         self,
         key: str,
         revision: int,
+        api_version: str,
         body: bytes | None,
-        previous: Entry | None,
         select: Callable[[dict[str, Any]], Mapping[str, str]] | None = None,
     ) -> None:
         self.key = key
         self.revision = revision
+        self.api_version = api_version
         self.body = body
-        self.previous = previous
-        self.frames: dict[Any, bytes] | None = None
-        self.commit: asyncio.Future[None] | None = None  # while it is on its way to the disk
+        self.commit: Pending | None = None  # while it is on its way to the disk
         self._select = select
         self._labels: Mapping[str, str] | None = None
         self._fields: Mapping[str, str] | None = None
@@ -56,13 +56,9 @@ class Entry:
         return self.body is None
 
     @property
-    def existed_before(self) -> bool:
-        return self.previous is not None and self.previous.body is not None
-
-    @property
     def labels(self) -> Mapping[str, str]:
         if self._labels is None:
-            self._read_facts(self.object())
+            self.know(self.object())
         assert self._labels is not None
         return self._labels
 
@@ -70,7 +66,7 @@ class Entry:
     def fields(self) -> Mapping[str, str]:
         """Selectable fields of the kind, other than name and namespace."""
         if self._fields is None:
-            self._read_facts(self.object())
+            self.know(self.object())
         assert self._fields is not None
         return self._fields
 
@@ -90,17 +86,18 @@ class Entry:
 
     def know(self, value: dict[str, Any]) -> None:
         """Take the facts from the object at hand instead of parsing the bytes later."""
-        self._read_facts(value)
-
-    def _read_facts(self, value: dict[str, Any]) -> None:
         self._labels = value["metadata"].get("labels") or _NO_FACTS
         self._fields = self._select(value) if self._select else _NO_FACTS
 
-    def last_body(self) -> bytes:
-        """The content before this change, at the revision of this change."""
-        assert self.previous is not None
-        assert self.previous.body is not None
-        return at_revision(self.previous.body, self.revision)
+    def forget_facts(self) -> None:
+        """The kind's selectable fields are others now."""
+        self._labels = self._fields = None
+
+    def settle_at(self, revision: int) -> None:
+        """The backend gave it another revision than was foreseen."""
+        self.revision = revision
+        if self.body is not None:
+            self.body = at_revision(self.body, revision)
 
 
 def at_revision(body: bytes, revision: int) -> bytes:
@@ -118,5 +115,5 @@ def encode(value: dict[str, Any]) -> bytes:
 
 
 def body_of(encoded: bytes, revision: int) -> bytes:
-    """The body of an entry from what is kept on disk."""
+    """The body of a version from what is kept on disk."""
     return b'"metadata":{"resourceVersion":"%d",' % revision + encoded[len(_DISK_HEAD) :]

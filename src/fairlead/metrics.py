@@ -1,0 +1,117 @@
+"""What any part of the server counts about itself: plain dictionaries, formatted only when asked.
+
+All of it is written on the event loop, so nothing is locked; `snapshot` copies there, and whoever
+formats the copy may do so in another thread.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Labels = tuple[str, ...]
+
+SECONDS = (
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+    10.0,
+)  # fmt: skip
+SIZES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A copy of one metric: `rows` has a number for each set of labels, or, of a histogram, how
+    many fell into each bucket (the last is open) and then their sum."""
+
+    name: str
+    kind: str
+    text: str
+    labels: Labels
+    bounds: tuple[float, ...]
+    rows: Mapping[Labels, float | Sequence[float]]
+
+
+class Counter:
+    """A number that only rises; its name is given without `_total`."""
+
+    kind = "counter"
+
+    def __init__(self, name: str, text: str, labels: Labels = ()) -> None:
+        self.name = name
+        self.text = text
+        self.labels = labels
+        self.values: dict[Labels, float] = {}
+
+    def add(self, by: float = 1, of: Labels = ()) -> None:
+        values = self.values
+        values[of] = values.get(of, 0) + by
+
+    def value(self, of: Labels = ()) -> float:
+        return self.values.get(of, 0)
+
+    def snapshot(self) -> Family:
+        return Family(self.name, self.kind, self.text, self.labels, (), dict(self.values))
+
+
+class Gauge(Counter):
+    """A number that rises and falls."""
+
+    kind = "gauge"
+
+    def set(self, value: float, of: Labels = ()) -> None:
+        self.values[of] = value
+
+
+class Histogram:
+    """How often a number fell between which bounds."""
+
+    def __init__(
+        self, name: str, text: str, bounds: tuple[float, ...] = SECONDS, labels: Labels = ()
+    ) -> None:
+        self.name = name
+        self.text = text
+        self.bounds = bounds
+        self.labels = labels
+        self.rows: dict[Labels, list[float]] = {}
+
+    def observe(self, value: float, of: Labels = ()) -> None:
+        row = self.rows.get(of)
+        if row is None:
+            row = self.rows[of] = [0.0] * (len(self.bounds) + 2)
+        row[bisect_left(self.bounds, value)] += 1
+        row[-1] += value
+
+    def snapshot(self) -> Family:
+        rows = {key: tuple(row) for key, row in self.rows.items()}
+        return Family(self.name, "histogram", self.text, self.labels, self.bounds, rows)
+
+
+class Registry:
+    """The metrics of a process, in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self._metrics: list[Counter | Histogram] = []
+
+    def counter(self, name: str, text: str, labels: Labels = ()) -> Counter:
+        made = Counter(name, text, labels)
+        self._metrics.append(made)
+        return made
+
+    def gauge(self, name: str, text: str, labels: Labels = ()) -> Gauge:
+        made = Gauge(name, text, labels)
+        self._metrics.append(made)
+        return made
+
+    def histogram(
+        self, name: str, text: str, bounds: tuple[float, ...] = SECONDS, labels: Labels = ()
+    ) -> Histogram:
+        made = Histogram(name, text, bounds, labels)
+        self._metrics.append(made)
+        return made
+
+    def snapshot(self) -> list[Family]:
+        return [metric.snapshot() for metric in self._metrics]
+
+
+REGISTRY = Registry()

@@ -1,0 +1,141 @@
+"""The data directory as the store uses it: one process at a time, private, and complete."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+from zlib import crc32
+
+from fairlead.storage.backend import StorageError
+
+PRIVATE = 0o600
+_PAIRED = ("-wal", "-shm")
+
+
+class Directory:
+    """The files of a store in a directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.database = path / "fairlead.db"
+        self.unfinished = path / "fairlead.db.new"  # a database that is being made
+        self._lock_path = path / "lock"
+        self._lock: int | None = None
+
+    def lock(self) -> None:
+        """Raises StorageError if another server has it, or if nothing can be written here."""
+        if self._lock is not None:
+            return
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
+        except OSError as error:
+            raise StorageError(f"cannot use {self.path}: {error.strerror}") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            raise StorageError(
+                f"{self.path} is in use by another server (it holds {self._lock_path})"
+            ) from None
+        self._lock = lock
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def holds_database(self) -> bool:
+        """Whether there is one; raises StorageError if there must have been one."""
+        try:
+            size = self.database.stat().st_size
+        except FileNotFoundError:
+            size = 0
+        except OSError as error:
+            raise StorageError(f"cannot use {self.database}: {error.strerror}") from None
+        if size:
+            return True
+        wal = self._paired("-wal")
+        what = "empty" if self.database.exists() else "missing"
+        if wal.exists() and wal.stat().st_size:
+            raise StorageError(
+                f"{self.database} is {what}, but {wal.name} beside it holds writes:"
+                " put the database back, or use another directory"
+            )
+        pki = self.path / "pki"
+        if pki.is_dir() and any(pki.iterdir()):
+            raise StorageError(
+                f"{self.database} is {what}, but {pki} shows that this directory was in use:"
+                " put the database back, or use another directory"
+            )
+        return False
+
+    def start_database(self) -> Path:
+        """An empty private file in which a new database can be made."""
+        for suffix in ("", "-journal", *_PAIRED):
+            self._with_suffix(self.unfinished, suffix).unlink(missing_ok=True)
+        os.close(os.open(self.unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
+        return self.unfinished
+
+    def finish_database(self) -> None:
+        """Put the database that was made in its place: there is never half a one there."""
+        os.replace(self.unfinished, self.database)
+        for suffix in _PAIRED:
+            self._paired(suffix).unlink(missing_ok=True)
+        directory = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    def make_private(self) -> None:
+        """Files of older releases may be readable by others; new ones take after the database."""
+        for suffix in ("", *_PAIRED):
+            path = self._paired(suffix)
+            with suppress(OSError):
+                if path.stat().st_mode & 0o077:
+                    path.chmod(PRIVATE)
+
+    def size(self) -> int:
+        total = 0
+        for suffix in ("", "-wal"):
+            with suppress(FileNotFoundError):
+                total += self._paired(suffix).stat().st_size
+        return total
+
+    def _paired(self, suffix: str) -> Path:
+        return self._with_suffix(self.database, suffix)
+
+    @staticmethod
+    def _with_suffix(path: Path, suffix: str) -> Path:
+        return path.with_name(path.name + suffix)
+
+
+class Acknowledged:
+    """The highest revision that anybody was told of, kept apart from the database: so that what a
+    damaged file lost is noticed. Written after each commit, not synced."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "acknowledged"
+        self._file: int | None = None
+
+    def read(self) -> int:
+        """0 if there is nothing that can be read; a torn write is no worse than none."""
+        try:
+            number, _, checksum = self._path.read_bytes().partition(b" ")
+            return int(number) if crc32(number) == int(checksum, 16) else 0
+        except (OSError, ValueError):
+            return 0
+
+    def write(self, revision: int) -> None:
+        if self._file is None:
+            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
+        number = b"%020d" % revision
+        os.pwrite(self._file, b"%b %08x\n" % (number, crc32(number)), 0)
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

@@ -1,0 +1,113 @@
+"""Those who are told of every change of a resource, and what becomes of one that fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from fairlead.storage.change import Change
+from fairlead.storage.counts import FOLLOWER_FAILURES
+
+logger = logging.getLogger("fairlead.storage")
+
+Listener = Callable[[Change], None]
+_RESYNC_PAUSE = 1.0
+
+
+class FollowerFailed(Exception):
+    """One that had to know before the writer does could not take a change in."""
+
+
+class _Follower:
+    __slots__ = ("after", "listener", "lost", "resting", "resync")
+
+    def __init__(self, listener: Listener, after: int, resync: Callable[[], None] | None) -> None:
+        self.listener = listener
+        self.after = after
+        self.resync = resync
+        self.lost = False  # a change since the last resync
+        self.resting = False
+
+
+class Followers:
+    """The followers of one resource. Essential ones are told before the writer is answered and
+    must not fail; what the others raise is logged and counted, and ends nothing."""
+
+    def __init__(self, resource: str) -> None:
+        self._resource = resource
+        self._essential: list[_Follower] = []
+        self._others: list[_Follower] = []
+        self._failed_before = False
+
+    def add(
+        self,
+        listener: Listener,
+        after: int,
+        *,
+        essential: bool,
+        resync: Callable[[], None] | None = None,
+    ) -> None:
+        """Tell a listener of what comes after a revision."""
+        follower = _Follower(listener, after, resync)
+        (self._essential if essential else self._others).append(follower)
+
+    def remove(self, listener: Listener) -> None:
+        self._essential = [found for found in self._essential if found.listener != listener]
+        self._others = [found for found in self._others if found.listener != listener]
+
+    def clear(self) -> None:
+        self._essential, self._others = [], []
+
+    def tell_essential(self, change: Change) -> None:
+        """Raises FollowerFailed."""
+        for follower in self._essential:
+            try:
+                follower.listener(change)
+            except Exception as error:
+                FOLLOWER_FAILURES.add(of=(self._resource,))
+                name = getattr(follower.listener, "__qualname__", repr(follower.listener))
+                raise FollowerFailed(
+                    f"{name} could not take in {self._resource} {change.key} at revision"
+                    f" {change.revision}: {type(error).__name__}: {error}"
+                ) from error
+
+    def tell(self, change: Change) -> None:
+        for follower in self._others:
+            if change.revision <= follower.after:
+                continue  # it saw this among what existed when it began to follow
+            try:
+                follower.listener(change)
+            except Exception as error:
+                self._isolate(follower, change, error)
+
+    def _isolate(self, follower: _Follower, change: Change, error: Exception) -> None:
+        FOLLOWER_FAILURES.add(of=(self._resource,))
+        logger.error(
+            "a follower of %s failed at %s, revision %d: %s: %s",
+            self._resource,
+            change.key,
+            change.revision,
+            type(error).__name__,
+            error,
+            exc_info=None if self._failed_before else error,
+        )
+        self._failed_before = True
+        follower.lost = True
+        if follower.resync is not None and not follower.resting:
+            follower.resting = True
+            asyncio.get_running_loop().call_soon(self._resync, follower)
+
+    def _resync(self, follower: _Follower) -> None:
+        """Let one that lost a change look at everything again; soon, but not all the time."""
+        follower.resting = follower.lost
+        if not follower.lost:
+            return
+        follower.lost = False
+        assert follower.resync is not None
+        try:
+            follower.resync()
+        except Exception as error:
+            follower.lost = True
+            logger.error("a follower of %s cannot resync: %s", self._resource, error)
+        asyncio.get_running_loop().call_later(_RESYNC_PAUSE, self._resync, follower)

@@ -1,0 +1,102 @@
+"""What becomes of the store after a failure: it mends itself, or the process has to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from fairlead.storage.backend import Backend, Fault, StorageError
+from fairlead.storage.writer import Writer
+
+logger = logging.getLogger("fairlead.storage")
+
+PROBE_EVERY = 1.0
+
+
+def _say(message: str) -> None:
+    logger.critical("the server must stop: %s", message)
+
+
+class Health:
+    """Whether the store can be written.
+
+    A passing failure is over when a write works, an ordinary one or a probe. After a doubtful one
+    nothing is written until the backend has proved itself sound. What cannot be proved is fatal.
+    """
+
+    def __init__(self, backend: Backend, writer: Writer) -> None:
+        self.on_fatal: Callable[[str], None] = _say
+        self.healthy = True
+        self._backend = backend
+        self._writer = writer
+        self._doubtful = False
+        self._gave_up = False
+        self._mending: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        """See whether it can be written at all; raises StorageError if it is worse than that."""
+        try:
+            await self._writer.run(self._backend.probe)
+        except StorageError as error:
+            if error.fault is not Fault.PASSING:
+                await self._writer.stop()
+                raise
+            self.failed(error)
+
+    def stop(self) -> None:
+        if self._mending is not None:
+            self._mending.cancel()
+
+    def worked(self) -> None:
+        """A write reached the disk."""
+        if not self.healthy and not self._doubtful and not self._gave_up:
+            self.healthy = True
+            logger.warning("the store can be written again")
+
+    def failed(self, error: StorageError) -> None:
+        logger.error("%s", error)
+        self.healthy = False
+        if error.fault is Fault.FATAL:
+            self.give_up(str(error))
+        if self._gave_up:
+            return
+        if error.fault is Fault.DOUBTFUL and not self._doubtful:
+            self._doubtful = True
+            self._writer.hold()
+        if self._mending is None or self._mending.done():
+            self._mending = asyncio.get_running_loop().create_task(self._mend())
+
+    def give_up(self, message: str) -> None:
+        """Nothing can be written or trusted any more."""
+        self.healthy = False
+        if not self._gave_up:
+            self._gave_up = True
+            self._writer.refuse(StorageError(message, Fault.FATAL))
+            self.on_fatal(message)
+
+    async def _mend(self) -> None:
+        while not self.healthy and not self._gave_up:
+            if not self._doubtful:
+                await asyncio.sleep(PROBE_EVERY)
+                if self.healthy:
+                    return
+            try:
+                await self._writer.run(
+                    self._backend.recover if self._doubtful else self._backend.probe
+                )
+            except StorageError as error:
+                await self._still_failing(error)
+            else:
+                self._doubtful = False
+                self.worked()
+                self._writer.release()
+
+    async def _still_failing(self, error: StorageError) -> None:
+        if error.fault is Fault.FATAL or (self._doubtful and error.fault is Fault.DOUBTFUL):
+            self.give_up(str(error))
+        elif error.fault is Fault.DOUBTFUL:
+            self.failed(error)
+        elif self._doubtful:
+            self._writer.refuse(error)
+            await asyncio.sleep(PROBE_EVERY)
