@@ -48,9 +48,7 @@ class TokenWebhook:
         self._api_version = api_version
         self._own_audiences = own_audiences
         self._keep = keep
-        self._verdicts: Bounded[_Key, _Verdict] = Bounded(
-            _MOST_KEPT, _MOST_BYTES, _LONGEST_VERDICT
-        )
+        self._verdicts: Bounded[_Key, _Verdict] = Bounded(_MOST_KEPT, _MOST_BYTES, _LONGEST_VERDICT)
         self._asking: dict[_Key, asyncio.Task[Grant | None]] = {}
 
     async def check(self, token: str, wanted: Audiences) -> Grant | None:

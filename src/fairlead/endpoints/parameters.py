@@ -20,6 +20,7 @@ from fairlead.errors import (
 )
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.metadata import go_strings
+from fairlead.kinds.rules import bounded_int
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.decode import DecodeError, decoder
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
@@ -46,7 +47,7 @@ def _strict_int(text: str) -> int:
     body = text[1:] if text[:1] in "+-" else text
     if not body.isascii() or not body.isdigit():
         raise ValueError("invalid syntax")
-    value = int(text)
+    value = bounded_int(text)
     if not -(2**63) <= value < 2**63:
         raise ValueError("value out of range")
     return value
@@ -62,11 +63,12 @@ def revision_of(text: str, what: str = "resourceVersion") -> int:
     """A resourceVersion that a client sent; nothing counts as 0."""
     if not text:
         return 0
-    if not text.isascii() or not text.isdigit() or int(text) >= 2**64:
+    digits = text.lstrip("0") or "0"
+    if not text.isascii() or not text.isdigit() or len(digits) > 20 or int(digits) >= 2**64:
         raise bad_request(
             f'{what}: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
         )
-    return int(text)
+    return int(digits)
 
 
 @dataclass(slots=True)
