@@ -6,6 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# How much a refusal tells. The reference has no such limits, but an answer must not grow with the
+# square of the question.
+MOST_CAUSES = 1000
+MOST_CAUSE_BYTES = 256 * 1024  # of all causes together
+LONGEST_CAUSE = 64 * 1024
+LONGEST_FIELD = 4096
+LONGEST_MESSAGE = 512 * 1024
+
 STATUS_HEAD: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
 
 
@@ -22,6 +30,11 @@ class Cause:
         return {key: value for key, value in parts.items() if value}
 
 
+def clipped(text: str, limit: int) -> str:
+    """A text, without its end if that goes over the limit."""
+    return text if len(text) <= limit else text[:limit] + "..."
+
+
 class StatusError(Exception):
     """An answer that is an error; `status()` is its body."""
 
@@ -35,6 +48,7 @@ class StatusError(Exception):
         retry_after: int | None = None,
         list_meta: dict[str, Any] | None = None,
     ) -> None:
+        message = clipped(message, LONGEST_MESSAGE)
         super().__init__(message)
         self.code = code
         self.reason = reason
@@ -181,6 +195,16 @@ def invalid(ref: ResourceRef, causes: Sequence[Cause]) -> StatusError:
         f'{ref.qualified} "{ref.name}" is invalid: {joined}',
         details=ref.details(causes=[cause.as_dict() for cause in causes]),
     )
+
+
+class TooManyCauses(StatusError):
+    """Enough was found wrong with an object to stop looking. Whoever knows the object's name says
+    so with `invalid`; nobody has to."""
+
+    def __init__(self, causes: Any) -> None:
+        found = invalid(ResourceRef("", ""), causes)
+        super().__init__(found.code, found.reason, found.message, details=found.details)
+        self.causes = causes
 
 
 def too_many_requests(message: str, retry_after: int = 1) -> StatusError:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
-from fairlead.authorization.coverage import missing_atoms
+from fairlead.authorization.coverage import atoms, missing_rules
 from fairlead.authorization.rbac import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -201,8 +201,8 @@ def plain_covers(owned: Object, atom: Object) -> bool:
 @settings(max_examples=300, deadline=None)
 @given(rules, rules)
 def test_coverage(owned: list[Object], wanted: list[Object]) -> None:
-    missing = missing_atoms(owned, wanted)
-    everything = missing_atoms([], wanted)
+    missing = atoms(missing_rules(owned, wanted))
+    everything = atoms(missing_rules([], wanted))
     expected = [a for a in everything if not any(plain_covers(rule, a) for rule in owned)]
     assert missing == expected
 
@@ -213,7 +213,7 @@ def test_covered_rules_give_nothing_new(
     owned: list[Object], wanted: list[Object], asked: list[Attributes]
 ) -> None:
     """Whoever may give a rule away could have done what it allows."""
-    if missing_atoms(owned, wanted):
+    if missing_rules(owned, wanted):
         return
     for question in asked:
         if any(rule_matches(rule, question) for rule in wanted):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
+
+import orjson
+from sortedcontainers import SortedDict
 
 from fairlead.authorization.following import Follow
 from fairlead.authorization.rbac import CLUSTER_ROLES
@@ -20,36 +24,36 @@ logger = logging.getLogger("fairlead")
 WriteRules = Callable[[str, list[Rule]], Awaitable[object]]
 
 _PAUSE_AFTER_ERROR = 1.0
+_ROLES_A_STEP = 100
 
 
 class _Role(NamedTuple):
     labels: dict[str, str]
-    rules: list[Rule]
+    rules: dict[bytes, Rule]  # by their content, which tells them apart
     selectors: list[dict[str, Any]]
+
+    def selects(self, other: _Role) -> bool:
+        return any(selector_matches(selector, other.labels) for selector in self.selectors)
 
 
 class ClusterRoleAggregation:
-    """Follows the ClusterRoles; `reconcile` brings the aggregated ones up to date, `run` does it
-    after every change."""
+    """Follows the ClusterRoles; `reconcile` brings the aggregated ones that a change concerns up
+    to date, `run` does it after every change. A commit is only noted, all work is done later and
+    in small steps."""
 
     def __init__(self, write: WriteRules) -> None:
         self._write = write
-        self._roles: dict[str, _Role] = {}
+        self._roles: SortedDict[str, _Role] = SortedDict()
+        self._aggregated: dict[str, _Role] = {}
+        self._noted: dict[str, Version | None] = {}
+        self._stale: dict[str, None] = {}
         self._changed = asyncio.Event()
 
     def follow(self, follow: Follow) -> None:
         follow(CLUSTER_ROLES, self._role_changed)
 
     def _role_changed(self, change: Change) -> None:
-        if change.after is None:
-            self._roles.pop(change.name, None)
-        else:
-            value = change.after.object()
-            self._roles[change.name] = _Role(
-                value["metadata"].get("labels") or {},
-                value.get("rules") or [],
-                (value.get("aggregationRule") or {}).get("clusterRoleSelectors") or [],
-            )
+        self._noted[change.name] = change.after
         self._changed.set()
 
     async def run(self) -> None:
@@ -66,23 +70,65 @@ class ClusterRoleAggregation:
 
     async def reconcile(self) -> None:
         """One role after the other until none changes, because aggregated roles may aggregate
-        each other."""
-        for _ in range(len(self._roles) + 1):
-            settled = True
-            for name in sorted(self._roles):
-                role = self._roles.get(name)
-                if role is not None and role.selectors:
-                    rules = self._aggregated(name, role)
-                    if rules != role.rules:
-                        settled = False
-                        await self._write(name, rules)
-            if settled:
-                return
+        each other; none more often than there are roles, because they may chase each other."""
+        tries: Counter[str] = Counter()
+        while self._noted or self._stale:
+            await asyncio.sleep(0)
+            if self._noted:
+                name = next(iter(self._noted))
+                self._take(name, self._noted.pop(name))
+                continue
+            name = next(iter(self._stale))
+            del self._stale[name]
+            tries[name] += 1
+            role = self._aggregated.get(name)
+            if role is not None and tries[name] <= len(self._roles) + 1:
+                await self._renew(name, role)
 
-    def _aggregated(self, name: str, role: _Role) -> list[Rule]:
-        rules: list[Rule] = []
+    def _take(self, name: str, version: Version | None) -> None:
+        """Take over a change and find the roles that it concerns."""
+        before = self._roles.pop(name, None)
+        self._aggregated.pop(name, None)
+        versions = [before] if before is not None else []
+        if version is not None:
+            role = self._roles[name] = _read(version)
+            versions.append(role)
+            if role.selectors:
+                self._aggregated[name] = role
+                self._stale[name] = None
+        for other, aggregated in self._aggregated.items():
+            if other != name and any(map(aggregated.selects, versions)):
+                self._stale[other] = None
+
+    async def _renew(self, name: str, role: _Role) -> None:
+        rules = await self._rules_for(name, role)
+        if list(rules) != list(role.rules):
+            try:
+                await self._write(name, list(rules.values()))
+            except BaseException:
+                self._stale[name] = None
+                raise
+
+    async def _rules_for(self, name: str, role: _Role) -> dict[bytes, Rule]:
+        rules: dict[bytes, Rule] = {}
         for selector in role.selectors:
-            for other, candidate in sorted(self._roles.items()):
+            for count, (other, candidate) in enumerate(self._roles.items()):
+                if count % _ROLES_A_STEP == _ROLES_A_STEP - 1:
+                    await asyncio.sleep(0)
                 if other != name and selector_matches(selector, candidate.labels):
-                    rules += [rule for rule in candidate.rules if rule not in rules]
+                    for key, rule in candidate.rules.items():
+                        rules.setdefault(key, rule)
         return rules
+
+
+def _read(version: Version) -> _Role:
+    value = version.object()
+    return _Role(
+        value["metadata"].get("labels") or {},
+        {_key(rule): rule for rule in value.get("rules") or ()},
+        (value.get("aggregationRule") or {}).get("clusterRoleSelectors") or [],
+    )
+
+
+def _key(rule: Rule) -> bytes:
+    return orjson.dumps(rule, option=orjson.OPT_SORT_KEYS)

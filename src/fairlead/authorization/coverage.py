@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
-from math import prod
+from collections.abc import Iterable, Sequence
 
-from fairlead.authorization.rules import CompiledRules, Rule
+from fairlead.authorization.rules import CompiledRules, ResourceRule, Rule
 from fairlead.kinds.causes import quote
 
-_MOST_ATOMS = 100_000
+_MOST_STEPS = 200_000
+_MOST_TOLD = 1000
 _PARTS = (
     ("apiGroups", "APIGroups"),
     ("resources", "Resources"),
@@ -20,33 +19,79 @@ _PARTS = (
 
 
 class TooManyRules(Exception):
-    """A rule grants more single permissions than can be compared one by one."""
+    """Rules grant more single permissions than can be compared one by one."""
 
 
-def atoms(rule: Rule) -> Iterator[Rule]:
-    """A rule taken apart: one verb on one resource of one group (and one name), or on one path."""
-    groups, resources = rule.get("apiGroups") or (), rule.get("resources") or ()
-    verbs, names = rule.get("verbs") or (), rule.get("resourceNames") or ()
-    if prod((len(groups), len(resources), len(verbs), len(names) or 1)) > _MOST_ATOMS:
-        raise TooManyRules
-    for group, resource, verb in product(groups, resources, verbs):
-        atom = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
-        if not names:
-            yield atom
-        for name in names:
-            yield {**atom, "resourceNames": [name]}
-    for path, verb in product(rule.get("nonResourceURLs") or (), verbs):
-        yield {"nonResourceURLs": [path], "verbs": [verb]}
+class _Comparison:
+    """The rules that somebody has against those that are wanted. Verbs are compared as sets; what
+    is left is groups times resources times names, of which only so many are looked at."""
+
+    def __init__(self, owned: Iterable[Rule]) -> None:
+        self._owned = CompiledRules(owned)
+        self._left = _MOST_STEPS
+        self.missing: list[Rule] = []
+
+    def _spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise TooManyRules
+
+    def look_for(self, rule: Rule) -> None:
+        """Add the parts of a wanted rule that no owned rule covers: some verbs on one resource of
+        one group (and one name), or on one path."""
+        verbs = list(dict.fromkeys(rule.get("verbs") or ()))
+        groups = dict.fromkeys(rule.get("apiGroups") or ())
+        names = dict.fromkeys(rule.get("resourceNames") or (None,))
+        for resource in dict.fromkeys(rule.get("resources") or ()):
+            owned = self._owned.rules_on(resource)
+            for group in groups:
+                self._spend(1 + len(owned))
+                fitting = [one for one in owned if one.groups is None or group in one.groups]
+                for name in names:
+                    self._spend(1 + len(fitting))
+                    left = _uncovered(verbs, fitting, name)
+                    if left:
+                        part: Rule = {"apiGroups": [group], "resources": [resource], "verbs": left}
+                        self._add(part if name is None else {**part, "resourceNames": [name]})
+        for path in dict.fromkeys(rule.get("nonResourceURLs") or ()):
+            self._spend(len(verbs) * self._owned.path_count)
+            for verb in verbs:
+                if not self._owned.allow_path(verb, path):
+                    self._add({"nonResourceURLs": [path], "verbs": [verb]})
+
+    def _add(self, part: Rule) -> None:
+        if len(self.missing) < _MOST_TOLD:
+            self.missing.append(part)
 
 
-def missing_atoms(owned: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """The atoms of the wanted rules that no owned rule covers; raises TooManyRules."""
-    compiled = CompiledRules(owned)
-    return [atom for rule in wanted for atom in atoms(rule) if not compiled.covers(atom)]
+def _uncovered(verbs: list[str], owned: list[ResourceRule], name: str | None) -> list[str]:
+    """The verbs that none of the rules grants on a name, or on all names."""
+    for rule in owned:
+        if rule.names is None or (name is not None and name in rule.names):
+            if rule.verbs is None:
+                return []
+            verbs = [verb for verb in verbs if verb not in rule.verbs]
+            if not verbs:
+                return []
+    return verbs
+
+
+def missing_rules(owned: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+    """The parts of the wanted rules that no owned rule covers, the first thousand of them; raises
+    TooManyRules."""
+    comparison = _Comparison(owned)
+    for rule in wanted:
+        comparison.look_for(rule)
+    return comparison.missing
+
+
+def atoms(rules: Iterable[Rule]) -> list[Rule]:
+    """Rules taken apart into those of one verb."""
+    return [{**rule, "verbs": [verb]} for rule in rules for verb in rule["verbs"]]
 
 
 def compact(rules: Sequence[Rule]) -> list[Rule]:
-    """Atoms put together again where they differ in the verb only."""
+    """Parts put together where they differ in the verb only."""
     kept: list[Rule] = []
     merged: dict[tuple[str, ...], Rule] = {}
     for rule in rules:

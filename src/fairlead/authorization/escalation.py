@@ -13,7 +13,7 @@ from fairlead.authorization.coverage import (
     TooManyRules,
     compact,
     described,
-    missing_atoms,
+    missing_rules,
     quoted_list,
 )
 from fairlead.authorization.rbac import Rbac
@@ -86,7 +86,7 @@ class EscalationGuard:
         """Which of the wanted rules the user does not hold, in words; nothing if all are held."""
         held, dangling = self._rbac.held_rules(user, namespace)
         try:
-            missing = missing_atoms(held, wanted)
+            missing = missing_rules(held, wanted)
         except TooManyRules:
             return "one of the rules grants too many permissions to check each of them"
         if not missing:

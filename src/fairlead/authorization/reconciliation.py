@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any, Protocol
 
 from fairlead.authorization.bootstrap import autoupdate_annotation, bootstrap_objects
-from fairlead.authorization.coverage import missing_atoms
+from fairlead.authorization.coverage import atoms, missing_rules
 from fairlead.authorization.rbac import CLUSTER_ROLES, ROLES
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
@@ -83,7 +83,7 @@ def completed(key: str, wanted: Object, found: Object) -> Object:
     elif "aggregationRule" in wanted:
         _complete_selectors(better, wanted)
     elif not found.get("aggregationRule"):
-        missing = missing_atoms(found.get("rules") or (), wanted["rules"] or ())
+        missing = atoms(missing_rules(found.get("rules") or (), wanted["rules"] or ()))
         _append(better, "rules", missing)
     return better
 

@@ -11,7 +11,7 @@ Rule = dict[str, Any]
 ALL = "*"
 
 
-class _ResourceRule(NamedTuple):
+class ResourceRule(NamedTuple):
     """A rule for one resource; None means any."""
 
     verbs: frozenset[str] | None
@@ -63,7 +63,7 @@ class CompiledRules:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = list(rules)
-        self._by_resource: dict[str, list[_ResourceRule]] = {}
+        self._by_resource: dict[str, list[ResourceRule]] = {}
         self._paths: list[_PathRule] = []
         for rule in self.rules:
             self._add(rule)
@@ -73,7 +73,7 @@ class CompiledRules:
         resources = rule.get("resources")
         if resources:
             names = rule.get("resourceNames")
-            compiled = _ResourceRule(
+            compiled = ResourceRule(
                 verbs, _any_or_set(rule.get("apiGroups")), frozenset(names) if names else None
             )
             for resource in dict.fromkeys(resources):
@@ -85,7 +85,7 @@ class CompiledRules:
 
     def allow(self, asked: Question) -> bool:
         if not asked.is_resource:
-            return self._allow_path(asked.verb, asked.path)
+            return self.allow_path(asked.verb, asked.path)
         by_resource = self._by_resource
         verb, group, resources, name = asked[:4]
         for resource in resources:
@@ -100,7 +100,7 @@ class CompiledRules:
                         return True
         return False
 
-    def _allow_path(self, verb: str, path: str) -> bool:
+    def allow_path(self, verb: str, path: str) -> bool:
         for verbs, paths, prefixes in self._paths:
             if verbs is not None and verb not in verbs:
                 continue
@@ -108,23 +108,17 @@ class CompiledRules:
                 return True
         return False
 
-    def covers(self, rule: Rule) -> bool:
-        """Whether one rule here grants at least an atomic rule (see `coverage.atoms`): one verb
-        on one path, or on one resource of one group and at most one name."""
-        (verb,) = rule["verbs"]
-        if rule.get("nonResourceURLs"):
-            return self._allow_path(verb, rule["nonResourceURLs"][0])
-        (group,), (resource,) = rule["apiGroups"], rule["resources"]
-        name = rule.get("resourceNames", [None])[0]
+    def rules_on(self, resource: str) -> list[ResourceRule]:
+        """The rules that name a resource as a rule would write it, `pods/log` or `*`, or cover
+        it with a wildcard."""
         _, slash, subresource = resource.partition("/")
-        ways = (resource, ALL, f"*/{subresource}") if slash else (resource, ALL)
-        return any(
-            (verbs is None or verb in verbs)
-            and (groups is None or group in groups)
-            and (names is None or (name is not None and name in names))
-            for way in ways
-            for verbs, groups, names in self._by_resource.get(way, ())
-        )
+        ways = dict.fromkeys((resource, ALL, f"*/{subresource}") if slash else (resource, ALL))
+        return [rule for way in ways for rule in self._by_resource.get(way, ())]
+
+    @property
+    def path_count(self) -> int:
+        """How many paths a question about a path is compared with at most."""
+        return sum(1 + len(rule.prefixes) for rule in self._paths)
 
 
 def _any_or_set(values: list[str] | None) -> frozenset[str] | None:

@@ -18,6 +18,7 @@ from fairlead.errors import (
 )
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.resources import Resource
+from fairlead.kinds.rules import bounded_int
 from fairlead.operations.options import (
     DeleteOptions,
     ListOptions,
@@ -52,7 +53,7 @@ def _strict_int(text: str) -> int:
     body = text[1:] if text[:1] in "+-" else text
     if not body.isascii() or not body.isdigit():
         raise ValueError("invalid syntax")
-    value = int(text)
+    value = bounded_int(text)
     if not -(2**63) <= value < 2**63:
         raise ValueError("value out of range")
     return value

@@ -74,7 +74,8 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
                 found = operations(document)
                 named = [f'json patch duplicate field "{path}"' for path in repeated]
                 named += _unknown_members(found)
-                return Patch(lambda value: apply_json_patch(value, found), raw.decode(), named)
+                shown = raw.decode("utf-8", "replace")
+                return Patch(lambda value: apply_json_patch(value, found), shown, named)
             case "application/merge-patch+json":
                 merge = merge_document(document)
                 make: Callable[[Object], Object] = lambda value: apply_merge_patch(value, merge)  # noqa: E731

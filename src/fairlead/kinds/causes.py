@@ -7,7 +7,15 @@ from typing import Any
 
 import orjson
 
-from fairlead.errors import Cause
+from fairlead.errors import (
+    LONGEST_CAUSE,
+    LONGEST_FIELD,
+    MOST_CAUSE_BYTES,
+    MOST_CAUSES,
+    Cause,
+    TooManyCauses,
+    clipped,
+)
 
 
 class GoValue(str):
@@ -35,7 +43,19 @@ def quote(text: str) -> str:
 
 
 class Causes(list[Cause]):
-    """The causes found so far. Paths are dotted: `spec.containers[0].name`."""
+    """The causes found so far. Paths are dotted: `spec.containers[0].name`. Raises TooManyCauses
+    where more would not be told, so that no check goes on for long after that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = MOST_CAUSE_BYTES
+
+    def append(self, cause: Cause) -> None:
+        text, field = clipped(cause.message, LONGEST_CAUSE), clipped(cause.field, LONGEST_FIELD)
+        super().append(Cause(cause.reason, text, field))
+        self._left -= len(text) + len(field)
+        if len(self) >= MOST_CAUSES or self._left <= 0:
+            raise TooManyCauses(self)
 
     def _add(self, reason: str, field: str, text: str, detail: str = "") -> None:
         self.append(Cause(reason, f"{text}: {detail}" if detail else text, field))

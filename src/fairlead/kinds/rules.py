@@ -36,6 +36,15 @@ _PERCENT = re.compile(r"\A[0-9]+%\Z", re.ASCII)
 _PORT_LETTERS = re.compile(r"\A[-a-z0-9]+\Z", re.ASCII)
 
 
+def bounded_int(digits: str) -> int:
+    """The number that digits, with a sign or none, stand for; one beyond 64 bits counts as the
+    first that is. Python refuses to read thousands of digits, and nobody needs them."""
+    body = digits.lstrip("+-").lstrip("0") or "0"
+    beyond = 2**63 + 1 if digits[:1] == "-" else 2**63
+    value = min(int(body), beyond) if len(body) < 20 else beyond
+    return -value if digits[:1] == "-" else value
+
+
 def non_negative(value: int | None, path: str, causes: Causes) -> None:
     if value is not None and value < 0:
         causes.invalid(path, value, NON_NEGATIVE)
@@ -135,7 +144,7 @@ def int_or_percent(value: int | str, path: str, causes: Causes) -> None:
 
 
 def at_most_hundred_percent(value: int | str, path: str, causes: Causes) -> None:
-    if isinstance(value, str) and _PERCENT.match(value) and int(value[:-1]) > 100:
+    if isinstance(value, str) and _PERCENT.match(value) and bounded_int(value[:-1]) > 100:
         causes.invalid(path, value, "must not be greater than 100%")
 
 

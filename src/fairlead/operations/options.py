@@ -9,19 +9,17 @@ from fairlead.errors import ResourceRef, StatusError, bad_request, conflict
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.metadata import go_strings
 
-_MOST_DIGITS = 20  # of a 64-bit number
-
 
 def revision_of(text: str, what: str = "resourceVersion") -> int:
     """A resourceVersion that a client sent; nothing counts as 0."""
     if not text:
         return 0
-    valid = len(text) <= _MOST_DIGITS and text.isascii() and text.isdigit()
-    if not valid or int(text) >= 2**64:
+    digits = text.lstrip("0") or "0"
+    if not text.isascii() or not text.isdigit() or len(digits) > 20 or int(digits) >= 2**64:
         raise bad_request(
             f'{what}: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
         )
-    return int(text)
+    return int(digits)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ import os
 import random
 
 from fairlead.admission.chain import Attributes
-from fairlead.errors import ResourceRef, bad_request, invalid
+from fairlead.errors import ResourceRef, TooManyCauses, bad_request, invalid
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.metadata import check_metadata, check_metadata_update, check_names
@@ -90,9 +90,12 @@ def check_new(api: Api, resource: Resource, value: Object, context: Context) -> 
     """The rules of a new object: the kind's own, then those that hold for any name."""
     causes = Causes()
     behaviour = api.behaviour(resource)
-    behaviour.check_create(value, causes, context)
-    if not causes:
-        check_names(value["metadata"], path_segment, causes)
+    try:
+        behaviour.check_create(value, causes, context)
+        if not causes:
+            check_names(value["metadata"], path_segment, causes)
+    except TooManyCauses as found:
+        causes = found.causes
     if causes:
         raise invalid(behaviour.error_ref(value["metadata"].get("name", "")), causes)
 
@@ -103,12 +106,15 @@ def check_changed(
     causes = Causes()
     behaviour = api.behaviour(resource)
     metadata, old_metadata = value["metadata"], old["metadata"]
-    check_metadata(metadata, resource.namespaced, path_segment, causes)
-    check_metadata_update(metadata, old_metadata, causes)
-    if resource.subresource and not resource.is_scale:
-        behaviour.check_subresource_update(resource.subresource, value, old, causes, context)
-    else:
-        behaviour.check_update(value, old, causes, context)
+    try:
+        check_metadata(metadata, resource.namespaced, path_segment, causes)
+        check_metadata_update(metadata, old_metadata, causes)
+        if resource.subresource and not resource.is_scale:
+            behaviour.check_subresource_update(resource.subresource, value, old, causes, context)
+        else:
+            behaviour.check_update(value, old, causes, context)
+    except TooManyCauses as found:
+        causes = found.causes
     if causes:
         raise invalid(behaviour.error_ref(old_metadata["name"]), causes)
 

@@ -35,6 +35,7 @@ class InvalidFields(ValueError):
 
 
 _NUMBER = re.compile(r"-?[0-9]+")
+_LONGEST_NUMBER = 20
 
 
 def key_element(fields: dict[str, Any]) -> str:
@@ -301,7 +302,7 @@ def _canonical(element: str) -> str | None:
     if kind == "f:":
         return element
     if kind == "i:":
-        if not _NUMBER.fullmatch(rest):
+        if not _NUMBER.fullmatch(rest) or len(rest) > _LONGEST_NUMBER:
             raise InvalidFields(f"not an index: {element}")
         return f"i:{int(rest)}"
     if kind == "k:":

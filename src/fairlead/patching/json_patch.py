@@ -15,11 +15,13 @@ import orjson
 
 from fairlead.patching.errors import MalformedPatch, OperationFailed, TooManyOperations
 from fairlead.patching.values import copied, equal, json_type
+from fairlead.serialization.limits import TooDeep, bounded_json
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
 
 _INDEX = re.compile(r"[+-]?[0-9]+")
+_LONGEST_INDEX = 20
 _TEXTS = ("op", "path", "from")
 
 Operation = dict[str, Any]
@@ -51,9 +53,19 @@ def operations(document: Any) -> list[Operation]:
 
 
 def apply_json_patch(document: dict[str, Any], patch: list[Operation]) -> dict[str, Any]:
-    """The document after all operations; `OperationFailed` when one of them does not fit it."""
+    """The document after all operations; `OperationFailed` when one of them does not fit it, or
+    when they nest the document too deep."""
     if not patch:
         return document
+    try:
+        result = _applied(document, patch)
+        bounded_json(result)
+    except (TooDeep, RecursionError, orjson.JSONEncodeError):
+        raise OperationFailed("the document would be nested too deep") from None
+    return result
+
+
+def _applied(document: dict[str, Any], patch: list[Operation]) -> dict[str, Any]:
     result: dict[str, Any] = copied(document)
     copied_bytes = 0
     for operation in patch:
@@ -110,7 +122,7 @@ def _index(member: str, size: int) -> int:
     """The place a member names in a list in which `size` places may be named."""
     if not _INDEX.fullmatch(member):
         raise OperationFailed(f"not an index: {member}")
-    index = int(member)
+    index = int(member) if len(member) <= _LONGEST_INDEX else size
     if not -size <= index < size:
         raise OperationFailed(f"index out of range: {member}")
     return index + size if index < 0 else index

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from fairlead.serialization.limits import TooDeep as TooDeep
 from fairlead.serialization.limits import bounded_json
 
 MOST_FOUND = 100  # more than that are not told

@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
 
 from fairlead.schema.model import Field, ListOf, MapOf, Scalar, Struct, Type
 from fairlead.schema.times import format_micro_time, format_time, parse_time
+from fairlead.serialization.limits import TooDeep, bounded_json
 from fairlead.serialization.wire import (
     BYTES,
     FIXED64,
@@ -26,11 +27,13 @@ from fairlead.serialization.wire import (
     double_bytes,
     fields,
     key,
+    packed,
     signed,
     varint,
 )
 
 MAGIC = b"k8s\x00"
+_EPOCH, _SECOND = datetime.fromtimestamp(0, UTC), timedelta(seconds=1)
 
 Write = Callable[[Any], bytes]
 Read = Callable[[Any], Any]
@@ -48,7 +51,7 @@ def _write_time(value: str | None) -> bytes:
     if not value:
         return b""
     moment = parse_time(value)
-    out = key(1, VARINT) + varint(int(moment.timestamp()))
+    out = key(1, VARINT) + varint((moment - _EPOCH) // _SECOND)
     nanos = moment.microsecond * 1000
     return out + key(2, VARINT) + varint(nanos)
 
@@ -60,7 +63,10 @@ def _moment(raw: bytes) -> datetime | None:
     seconds, nanos = found.get(1, 0), found.get(2, 0)
     if isinstance(seconds, bytes) or isinstance(nanos, bytes):
         raise WireError("wrong wireType for a timestamp")
-    return datetime.fromtimestamp(signed(seconds), UTC).replace(microsecond=nanos // 1000)
+    try:
+        return _EPOCH + timedelta(seconds=signed(seconds), microseconds=signed(nanos) // 1000)
+    except OverflowError:
+        raise WireError(f"timestamp: {signed(seconds)} seconds are out of range") from None
 
 
 def _read_time(raw: bytes) -> str | None:
@@ -161,9 +167,9 @@ def _item_codec(node: Type) -> tuple[int, Write, Read]:
 
 def _read_one(member: _Member, raw: bytes) -> Any:
     out: dict[str, Any] = {}
-    for number, _, value in fields(raw):
+    for number, wire_type, value in fields(raw):
         if number == 1:
-            member.read(out, value)
+            member.read(out, wire_type, value)
     return out.get("items")
 
 
@@ -195,20 +201,33 @@ class _Member:
         entry = delimited(b"\x0a", _text(name)) + self._one(self._value_key, value)
         return delimited(self._key, entry)
 
-    def read(self, out: dict[str, Any], value: int | bytes) -> None:
-        if isinstance(value, bytes) is not (self.mapped or self.wire_type != VARINT):
-            raise WireError(f"proto: wrong wireType for field {self.name}")
-        if self.mapped:
-            found = {number: item for number, _, item in fields(value)}  # type: ignore[arg-type]
-            name = found.get(1, b"")
-            if not isinstance(name, bytes):
-                raise WireError(f"proto: wrong wireType for a key of {self.name}")
-            item = found.get(2, b"" if self.wire_type == BYTES else 0)
-            out.setdefault(self.name, {})[name.decode()] = self._read(item)
+    def read(self, out: dict[str, Any], wire_type: int, value: int | bytes) -> None:
+        if wire_type != (BYTES if self.mapped else self.wire_type):
+            if not self.repeated or wire_type != BYTES or self.wire_type != VARINT:
+                raise WireError(f"proto: wrong wireType = {wire_type} for field {self.name}")
+            assert isinstance(value, bytes)
+            out.setdefault(self.name, []).extend(map(self._read, packed(value)))
+        elif self.mapped:
+            assert isinstance(value, bytes)
+            name, item = self._read_entry(value)
+            out.setdefault(self.name, {})[name] = item
         elif self.repeated:
             out.setdefault(self.name, []).append(self._read(value))
         else:
             out[self.name] = self._read(value)
+
+    def _read_entry(self, raw: bytes) -> tuple[str, Any]:
+        name: int | bytes = b""
+        item: int | bytes = b"" if self.wire_type == BYTES else 0
+        for number, wire_type, value in fields(raw):
+            if number in (1, 2) and wire_type != (BYTES if number == 1 else self.wire_type):
+                raise WireError(f"proto: wrong wireType = {wire_type} for an entry of {self.name}")
+            if number == 1:
+                name = value
+            elif number == 2:
+                item = value
+        assert isinstance(name, bytes)
+        return name.decode(), self._read(item)
 
 
 class _Codec:
@@ -251,10 +270,10 @@ def reader(struct: Struct) -> Read:
     def read(raw: Any) -> dict[str, Any]:
         codec = _codec(struct)
         out: dict[str, Any] = {}
-        for number, _, value in fields(raw):
+        for number, wire_type, value in fields(raw):
             member = codec.by_number.get(number)
             if member is not None:
-                member.read(out, value)
+                member.read(out, wire_type, value)
             elif number in codec.parts and isinstance(value, bytes):
                 out.update(reader(codec.parts[number])(value))
         return out
@@ -290,8 +309,8 @@ def envelope(raw: bytes) -> tuple[str, str, bytes]:
                 api_version, kind = meta.get(1, b"").decode(), meta.get(2, b"").decode()
             elif number == 2 and isinstance(value, bytes):
                 content = value
-    except WireError as error:
-        raise ProtobufError(str(error)) from None
+    except (WireError, UnicodeDecodeError) as error:
+        raise ProtobufError(_told(error)) from None
     return api_version, kind, content
 
 
@@ -299,9 +318,18 @@ def from_message(struct: Struct, content: bytes) -> dict[str, Any]:
     """The object in an envelope, as JSON values that are still to be decoded."""
     try:
         value: dict[str, Any] = reader(struct)(content)
+        bounded_json(value)
     except (WireError, UnicodeDecodeError, orjson.JSONDecodeError, binascii.Error) as error:
-        raise ProtobufError(str(error)) from None
+        raise ProtobufError(_told(error)) from None
+    except (TooDeep, RecursionError):
+        raise ProtobufError("proto: exceeded max depth") from None
     return value
+
+
+def _told(error: ValueError) -> str:
+    """What is wrong, without the bytes that are."""
+    is_text = not isinstance(error, UnicodeDecodeError)
+    return str(error) if is_text else "proto: a text contains invalid UTF-8"
 
 
 def watch_frame(kind: str, message: bytes) -> bytes:

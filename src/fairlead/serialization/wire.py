@@ -62,6 +62,14 @@ def fields(raw: bytes) -> Iterator[tuple[int, int, int | bytes]]:
         yield number, wire_type, value
 
 
+def packed(raw: bytes) -> Iterator[int]:
+    """The numbers of a repeated field that were written into one."""
+    at = 0
+    while at < len(raw):
+        value, at = _read_varint(raw, at)
+        yield value
+
+
 def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
     result = shift = 0
     while True:
@@ -76,6 +84,8 @@ def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
 
 
 def double(raw: bytes) -> float:
+    if not raw:  # a value that a map entry leaves out
+        return 0.0
     value: float = struct.unpack("<d", raw)[0]
     return value
 

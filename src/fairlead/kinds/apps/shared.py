@@ -10,7 +10,7 @@ from typing import Any
 
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue, quote
-from fairlead.kinds.rules import IMMUTABLE, PERCENT_ERROR, non_negative
+from fairlead.kinds.rules import IMMUTABLE, PERCENT_ERROR, bounded_int, non_negative
 
 # How messages print a pointer that is not set.
 UNSET = "null"
@@ -81,14 +81,14 @@ def check_at_most_hundred_percent(value: int | str, path: str, causes: Causes) -
 
 def _percent(value: int | str) -> int:
     match = _PERCENT.match(value) if isinstance(value, str) else None
-    return int(match[1]) if match else 0
+    return bounded_int(match[1]) if match else 0
 
 
 def amount(value: int | str) -> int:
     """The number in a number or percentage; 0 for text that is neither."""
     if isinstance(value, int):
         return value
-    return _percent(value) or (int(value) if _INTEGER.match(value) else 0)
+    return _percent(value) or (bounded_int(value) if _INTEGER.match(value) else 0)
 
 
 @dataclass(frozen=True, slots=True)

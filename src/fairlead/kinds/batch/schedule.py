@@ -10,6 +10,7 @@ from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from fairlead.kinds.causes import quote
+from fairlead.kinds.rules import bounded_int
 
 
 class ScheduleError(ValueError):
@@ -143,7 +144,7 @@ def _parse_number(text: str, names: Mapping[str, int]) -> int:
     if not re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII):
         why = f"strconv.Atoi: parsing {quote(text)}: invalid syntax"
         raise ScheduleError(f"failed to parse int from {text}: {why}")
-    number = int(text)
+    number = bounded_int(text)
     if number >= 2**63:
         why = f"strconv.Atoi: parsing {quote(text)}: value out of range"
         raise ScheduleError(f"failed to parse int from {text}: {why}")
@@ -153,6 +154,7 @@ def _parse_number(text: str, names: Mapping[str, int]) -> int:
 
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
+_LONGEST_DURATION = 2**63 / 1e9  # seconds
 _DURATION_PART = re.compile(r"([0-9]*\.?[0-9]*)([^0-9.]*)")
 
 
@@ -183,6 +185,8 @@ def parse_duration(text: str) -> float:
             raise ValueError(f"time: unknown unit {quote(unit)} in duration {quote(text)}")
         seconds += float(number) * _UNITS[unit]
         position += len(number) + len(unit)
+        if seconds > _LONGEST_DURATION:
+            raise ValueError(f"time: invalid duration {quote(text)}")
     return -seconds if text[0] == "-" else seconds
 
 

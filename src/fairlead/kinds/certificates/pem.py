@@ -8,11 +8,9 @@ from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_BLOCK = re.compile(
-    rb"(?:^|(?<=\n))-----BEGIN ([^\r\n]*?)-----[ \t\r]*\n(.*?)-----END \1-----[ \t\r]*(?:\n|$)",
-    re.DOTALL,
-)
-_HEADER = re.compile(rb"^[^\n:]+:[^\n]*\n", re.MULTILINE)
+from fairlead.kinds.pem_text import pem_blocks
+
+_HEADER = re.compile(rb"[^\n:]+:[^\n]*\n")
 _SEQUENCE = 16
 
 
@@ -25,16 +23,15 @@ class Block:
 
 def blocks(data: bytes) -> Iterator[Block]:
     """The PEM blocks of a text; what stands between them is passed over."""
-    for found in _BLOCK.finditer(data):
-        body = found[2]
-        headers = 0
-        while header := _HEADER.match(body):
-            body, headers = body[header.end() :], headers + 1
+    for kind, body in pem_blocks(data):
+        start = 0
+        while header := _HEADER.match(body, start):
+            start = header.end()
         try:
-            der = b64decode(re.sub(rb"\s", b"", body), validate=True)
+            der = b64decode(b"".join(body[start:].split()), validate=True)
         except (binascii.Error, ValueError):
             continue
-        yield Block(found[1].decode(errors="replace"), headers > 0, der)
+        yield Block(kind, start > 0, der)
 
 
 def request_error(data: bytes) -> str:

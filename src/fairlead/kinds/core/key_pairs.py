@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from fairlead.errors import clipped
+from fairlead.kinds.pem_text import pem_blocks
 
-_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n.+?-----END \1-----", re.DOTALL)
+_LONGEST_KEY = 64 * 1024  # bytes; a key of 16,384 bits has 13,000
+_LONGEST_KINDS = 1024
 
 
 def key_pair_error(certificate: bytes, key: bytes) -> str:
@@ -13,7 +15,11 @@ def key_pair_error(certificate: bytes, key: bytes) -> str:
 
 
 def _kinds(text: bytes) -> list[str]:
-    return [found.decode() for found in _BLOCK.findall(text)]
+    return [kind for kind, _ in pem_blocks(text)]
+
+
+def _listed(kinds: list[str]) -> str:
+    return f"[{clipped(' '.join(kinds), _LONGEST_KINDS)}]"
 
 
 def _certificate_error(text: bytes) -> str:
@@ -29,7 +35,7 @@ def _certificate_error(text: bytes) -> str:
         )
     return (
         'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks'
-        f" of the following types: [{' '.join(kinds)}]"
+        f" of the following types: {_listed(kinds)}"
     )
 
 
@@ -43,7 +49,7 @@ def _key_error(text: bytes) -> str:
         return "tls: found a certificate rather than a key in the PEM for the private key"
     return (
         'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after'
-        f" skipping PEM blocks of the following types: [{' '.join(kinds)}]"
+        f" skipping PEM blocks of the following types: {_listed(kinds)}"
     )
 
 
@@ -61,7 +67,11 @@ def _match_error(certificate: bytes, key: bytes) -> str:
     except (ValueError, UnsupportedAlgorithm):
         return "x509: malformed certificate"
     try:
-        held = load_pem_private_key(key, None).public_key()
+        if len(key) > _LONGEST_KEY:
+            raise ValueError
+        # Whether its numbers are primes takes seconds to find out and is its owner's matter.
+        loaded = load_pem_private_key(key, None, unsafe_skip_rsa_key_validation=True)
+        held = loaded.public_key()
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return "tls: failed to parse private key"
     form = Encoding.DER, PublicFormat.SubjectPublicKeyInfo

@@ -75,22 +75,20 @@ def _shown(scopes: list[str]) -> GoValue:
     return go_list("core.ResourceQuotaScope", scopes)
 
 
-def _misfits(spec: Object, scope: str) -> list[str]:
-    """The limited resources that are not counted in a scope."""
-    counted = SCOPES.get(scope)
-    if counted is None:
-        return []
-    limited = sorted(spec.get("hard") or ())
-    return [name for name in limited if is_quota_resource(name) and name not in counted]
+def _misfits(spec: Object) -> dict[str, int]:
+    """How many of the limited resources are not counted in each scope."""
+    limited = {name for name in spec.get("hard") or () if is_quota_resource(name)}
+    return {scope: len(limited - counted) for scope, counted in SCOPES.items()}
 
 
 def _check_scopes(spec: Object, path: str, causes: Causes) -> None:
     scopes: list[str] = spec.get("scopes") or []
+    misfits, shown = _misfits(spec), _shown(scopes)
     for scope in scopes:
         if scope not in SCOPES:
-            causes.invalid(path, _shown(scopes), "unsupported scope")
-        for _ in _misfits(spec, scope):
-            causes.invalid(path, _shown(scopes), _NOT_APPLICABLE)
+            causes.invalid(path, shown, "unsupported scope")
+        for _ in range(misfits.get(scope, 0)):
+            causes.invalid(path, shown, _NOT_APPLICABLE)
     for pair in _EXCLUSIVE:
         if pair <= set(scopes):
             causes.invalid(path, _shown(scopes), "conflicting scopes")
@@ -98,11 +96,12 @@ def _check_scopes(spec: Object, path: str, causes: Causes) -> None:
 
 def _check_selector(spec: Object, path: str, causes: Causes) -> None:
     rules: list[Object] = spec["scopeSelector"].get("matchExpressions") or []
+    misfits = _misfits(spec)
     for rule in rules:
         scope = rule["scopeName"]
         if scope not in SCOPES:
             causes.invalid(f"{path}.scopeName", scope, "unsupported scope")
-        for _ in _misfits(spec, scope):
+        for _ in range(misfits.get(scope, 0)):
             causes.invalid(path, _shown_selector(rules), _NOT_APPLICABLE)
         if scope in SCOPES and scope != "PriorityClass" and rule["operator"] != "Exists":
             causes.invalid(f"{path}.operator", rule["operator"], _MUST_EXIST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from fairlead.kinds.behaviour import Object
@@ -61,27 +62,33 @@ def _check_parameters(parameters: dict[str, str], causes: Causes) -> None:
 def _check_topologies(terms: list[dict[str, Any]], causes: Causes) -> None:
     # The reference compares with as many empty terms as there are terms, so an empty term counts
     # as a duplicate that many times.
-    seen: list[dict[str, set[str]]] = [{} for _ in terms]
+    seen = Counter({_NO_TERM: len(terms)})
     for index, term in enumerate(terms):
         path = f"allowedTopologies[{index}].matchLabelExpressions"
         found = _check_term(term.get("matchLabelExpressions") or [], path, causes)
-        for _ in range(seen.count(found)):
+        for _ in range(seen[found]):
             causes.duplicate(path, "")
-        seen.append(found)
+        seen[found] += 1
 
 
-def _check_term(rules: list[dict[str, Any]], path: str, causes: Causes) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+_Term = frozenset[tuple[str, frozenset[str]]]  # the keys of a term with their values
+_NO_TERM: _Term = frozenset()
+
+
+def _check_term(rules: list[dict[str, Any]], path: str, causes: Causes) -> _Term:
+    found: dict[str, frozenset[str]] = {}
     for index, rule in enumerate(rules):
         key, values = rule["key"], rule["values"] or []
         here = f"{path}[{index}]"
         if not values:
             causes.required(f"{here}.values")
+        seen: set[str] = set()
         for number, text in enumerate(values):
-            if text in values[:number]:
+            if text in seen:
                 causes.duplicate(f"{here}.values[{number}]", text)
+            seen.add(text)
         causes.invalid_each(f"{here}.key", key, qualified_name(key))
         if key in found:
             causes.duplicate(f"{here}.key", key)
-        found[key] = set(values)
-    return found
+        found[key] = frozenset(seen)
+    return frozenset(found.items())

@@ -14,6 +14,7 @@ from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.pods.scheduling import check_tolerations
 from fairlead.kinds.core.pods.visiting import all_containers, containers_with_paths
 from fairlead.kinds.core.volumes.paths import descending_path
+from fairlead.kinds.rules import bounded_int
 
 RUNTIME_DEFAULT, DOCKER_DEFAULT = "runtime/default", "docker/default"
 UNCONFINED, LOCALHOST = "unconfined", "localhost/"
@@ -47,7 +48,7 @@ def keys(dialect: Dialect) -> Keys:
 def is_deletion_cost(text: str) -> bool:
     if not _DELETION_COST.match(text):
         return False
-    return -(2**31) <= int(text) < 2**31
+    return -(2**31) <= bounded_int(text) < 2**31
 
 
 def check_pod_annotations(

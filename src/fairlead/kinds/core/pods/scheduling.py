@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.pods.go_text import TOLERATION, go_struct
@@ -147,19 +149,27 @@ def _check_toleration(toleration: Object, path: str, causes: Causes) -> None:
 
 
 def check_spreading(constraints: list[Object], path: str, causes: Causes) -> None:
+    later = Counter(map(_spread_by, constraints))
     for index, constraint in enumerate(constraints):
-        _check_constraint(constraint, constraints[index + 1 :], f"{path}[{index}]", causes)
+        later[_spread_by(constraint)] -= 1
+        repeats = later[_spread_by(constraint)] > 0
+        _check_constraint(constraint, repeats, f"{path}[{index}]", causes)
 
 
-def _check_constraint(constraint: Object, later: list[Object], path: str, causes: Causes) -> None:
-    key, action = constraint["topologyKey"], constraint["whenUnsatisfiable"]
+def _spread_by(constraint: Object) -> tuple[str, str]:
+    return constraint["topologyKey"], constraint["whenUnsatisfiable"]
+
+
+def _check_constraint(constraint: Object, repeats: bool, path: str, causes: Causes) -> None:
+    """`repeats`: a later constraint spreads by the same key and action."""
+    key, action = _spread_by(constraint)
     if constraint["maxSkew"] <= 0:
         causes.invalid(f"{path}.maxSkew", constraint["maxSkew"], NOT_POSITIVE)
     if not key:
         causes.required(f"{path}.topologyKey", "can not be empty")
     if action not in UNSATISFIABLE:
         causes.unsupported(f"{path}.whenUnsatisfiable", action, UNSATISFIABLE)
-    if any(o["topologyKey"] == key and o["whenUnsatisfiable"] == action for o in later):
+    if repeats:
         causes.duplicate(f"{path}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}")
     _check_domains(constraint.get("minDomains"), action, f"{path}.minDomains", causes)
     for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.schema.names import qualified_name
@@ -36,7 +34,6 @@ _FIELDS = frozenset(
         "status.podIPs",
     )
 )
-_SUBSCRIPTED = re.compile(r"\A(.+?)\['(.*)'\]\Z", re.DOTALL)
 _OLD_NAMES = {"spec.host": "spec.nodeName"}
 _CPU_DIVISORS = ("1m", "1")
 _BYTES = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei"
@@ -63,15 +60,22 @@ def check_field_reference(
         return
     if _OLD_NAMES.get(field, field) in allowed and version == "v1":
         return
-    subscripted = _SUBSCRIPTED.match(field)
-    name = subscripted[1] if subscripted else field
+    name, subscript = _split(field)
     wrong = _conversion_error(version, name, field)
     if wrong:
         causes.invalid(f"{path}.fieldPath", field, f"error converting fieldPath: {wrong}")
-    elif subscripted:
-        _check_subscript(name, subscripted[2], path, causes)
+    elif subscript is not None:
+        _check_subscript(name, subscript, path, causes)
     else:
         causes.unsupported(f"{path}.fieldPath", _OLD_NAMES.get(field, field), allowed)
+
+
+def _split(field: str) -> tuple[str, str | None]:
+    """A field and what stands in brackets behind it: `metadata.labels['key']`."""
+    start = field.find("['", 1)
+    if start < 0 or not field.endswith("']") or len(field) < start + 4:
+        return field, None
+    return field[:start], field[start + 2 : -2]
 
 
 def _conversion_error(version: str, name: str, field: str) -> str:
