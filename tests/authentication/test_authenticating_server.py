@@ -207,7 +207,7 @@ class TestAttacks:
         assert running.client().get("/healthz").status == 200
 
     def test_large_but_allowed_token(self, running: ServerProcess) -> None:
-        assert refused(running.client("x" * 500_000).get("/healthz"))
+        assert refused(running.client("x" * 60_000).get("/healthz"))
 
     @pytest.mark.parametrize("scheme", ["Basic", "Token", "Negotiate"])
     def test_other_schemes_are_anonymous(self, running: ServerProcess, scheme: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -84,25 +85,32 @@ class Reply:
         return json.loads(self.body)
 
 
+class Recorder:
+    """Keeps the answer that it is given."""
+
+    reply: Reply
+
+    def respond(self, code: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
+        shown = {name.decode(): text.decode() for name, text in headers}
+        if code != 304:
+            shown["content-length"] = str(len(body))
+        self.reply = Reply(code, shown, body)
+
+    async def respond_in_pieces(
+        self, code: int, headers: Iterable[tuple[bytes, bytes]], body: bytes
+    ) -> None:
+        self.respond(code, headers, body)
+
+
 async def ask(
     openapi: OpenApi, served: Resources, path: str, method: str = "GET", **headers: str
 ) -> Reply:
     """Headers are given by name with `_` for `-`."""
     where, _, query = path.partition("?")
     named = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
-    scope = {"method": method, "path": where, "query_string": query.encode(), "headers": named}
-
-    async def receive() -> Value:
-        return {"type": "http.request", "body": b""}
-
-    sent: list[Any] = []
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    request = Request(scope, receive)
+    request = Request(method, where, query.encode(), named)
+    request.exchange = exchange = Recorder()  # type: ignore[assignment]
     request.target = route(served, method, where)
     answer = await openapi.answer(request)
-    await answer.send(request, send)
-    got = {name.decode(): text.decode() for name, text in sent[0]["headers"]}
-    return Reply(sent[0]["status"], got, b"".join(part["body"] for part in sent[1:]))
+    await answer.send(request)
+    return exchange.reply

@@ -4,38 +4,50 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from support.client import JSON, MERGE_PATCH, Client
 from support.process import ServerProcess
+from support.slow_answers import PRELUDE
 from support.things import Space
 from support.waiting import eventually
+from support.wire import Wire
 
 
 class Pending:
-    """A POST whose body never comes to an end: it stays under way."""
+    """A request that is being answered for a while."""
 
-    def __init__(self, client: Client, path: str, method: str = "POST") -> None:
+    def __init__(self, client: Client, path: str, method: str = "POST", seconds: float = 5) -> None:
         self.connection = client.connect()
-        self.connection.putrequest(method, path)
-        for name, value in client.head_of().items():
-            self.connection.putheader(name, value)
         kind = MERGE_PATCH if method == "PATCH" else JSON
-        self.connection.putheader("Content-Type", kind)
-        self.connection.putheader("Content-Length", "100")
-        self.connection.endheaders(b"{")
+        headers = {**client.head_of(), "Content-Type": kind, "X-Hold": str(seconds)}
+        self.connection.request(method, path, b"{}", headers)
 
     def close(self) -> None:
         self.connection.close()
 
 
+def limited_space(server: ServerProcess) -> Space:
+    """A namespace in which alice, who is not one of the masters, may do everything."""
+    space = Space(server, server.client())
+    space.everywhere("clusterrolebindings", "rbac.authorization.@").create(
+        space.name,
+        roleRef={"kind": "ClusterRole", "name": "cluster-admin"},
+        subjects=[{"kind": "User", "name": "alice"}],
+    )
+    space.client.token = "alice-token"
+    return space
+
+
 @pytest.fixture
 def limited(fresh_server: Callable[..., ServerProcess]) -> Space:
     """A server that takes two writes at once."""
-    server = fresh_server("--max-mutating-requests-inflight", "2", "--max-requests-inflight", "3")
-    client = server.client()
-    return Space(server, client)
+    return limited_space(
+        fresh_server(
+            "--max-mutating-requests-inflight", "2", "--max-requests-inflight", "3", prelude=PRELUDE
+        )
+    )
 
 
 def under_way(client: Client, kind: str) -> int:
@@ -45,14 +57,17 @@ def under_way(client: Client, kind: str) -> int:
     raise AssertionError("no such metric")
 
 
-def hold(space: Space, count: int, path: str = "", method: str = "POST") -> list[Pending]:
+def hold(
+    space: Space, count: int, path: str = "", method: str = "POST", seconds: float = 5
+) -> list[Pending]:
     """Keep this many writes under way."""
-    held = [Pending(space.client, path or space.secrets.path, method) for _ in range(count)]
+    path = path or space.secrets.path
+    held = [Pending(space.client, path, method, seconds) for _ in range(count)]
     eventually(lambda: under_way(space.client, "mutating") == count, f"{count} are under way")
     return held
 
 
-def release(held: list[Pending]) -> None:
+def release(held: Sequence[Pending | Wire]) -> None:
     for pending in held:
         pending.close()
 
@@ -82,11 +97,60 @@ def test_reads_have_a_limit_of_their_own(limited: Space) -> None:
 
 
 def test_a_place_is_free_again_when_a_request_ends(limited: Space) -> None:
-    held = hold(limited, 2)
-    held[0].close()
-    eventually(lambda: under_way(limited.client, "mutating") == 1, "one of them has ended")
+    held = hold(limited, 2, seconds=1)
+    eventually(lambda: under_way(limited.client, "mutating") == 0, "they have ended")
     assert limited.client.post(limited.secrets.path, {"metadata": {"name": "a"}}).status == 201
     release(held)
+
+
+def test_masters_are_taken_however_many_are_under_way(limited: Space) -> None:
+    held = hold(limited, 2)
+    master = limited.server.client()
+    assert master.post(limited.secrets.path, {"metadata": {"name": "a"}}).status == 201
+    release(held)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+def test_health_is_told_however_many_are_under_way(limited: Space, path: str) -> None:
+    held = [Pending(limited.client, limited.secrets.path, "GET") for _ in range(3)]
+    eventually(lambda: limited.secrets.list().status == 429, "no more are taken")
+    assert limited.server.client(None).get(path).status == 200
+    release(held)
+
+
+def test_a_stranger_takes_no_place(limited: Space) -> None:
+    strangers = [
+        Pending(limited.server.client("wrong"), limited.secrets.path, "GET") for _ in range(3)
+    ]
+    assert [one.connection.getresponse().status for one in strangers] == [401] * 3
+    assert limited.secrets.list().status == 200
+    release(strangers)
+
+
+def test_a_body_that_never_comes_takes_no_place(limited: Space) -> None:
+    silent = [Wire(limited.server) for _ in range(4)]
+    for wire in silent:
+        head = f"POST {limited.secrets.path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+        wire.send(f"{head}Authorization: Bearer alice-token\r\nContent-Length: 9\r\n\r\n".encode())
+        assert wire.status() == 100
+    assert limited.client.post(limited.secrets.path, {"metadata": {"name": "a"}}).status == 201
+    release(silent)
+
+
+def test_answers_that_nobody_reads_take_no_place(limited: Space) -> None:
+    limited.client.token = "admin-token"
+    for number in range(4):
+        limited.config_maps.create(f"large-{number}", data={"k": "x" * 900_000})
+    limited.client.token = "alice-token"
+    sleepers = [Wire(limited.server, buffer=4096) for _ in range(6)]
+    for wire in sleepers:
+        wire.send(
+            f"GET {limited.config_maps.path} HTTP/1.1\r\nHost: x\r\n"
+            "Authorization: Bearer alice-token\r\n\r\n".encode()
+        )
+        wire.sock.recv(10)
+    assert limited.secrets.list().status == 200
+    release(sleepers)
 
 
 def test_a_write_is_not_a_watch_for_carrying_its_parameter(limited: Space) -> None:
@@ -107,8 +171,8 @@ def test_watches_do_not_count(limited: Space) -> None:
 
 
 def test_no_limit_is_no_limit(fresh_server: Callable[..., ServerProcess]) -> None:
-    server = fresh_server("--max-mutating-requests-inflight", "0")
-    space = Space(server, server.client())
+    server = fresh_server("--max-mutating-requests-inflight", "0", prelude=PRELUDE)
+    space = limited_space(server)
     held = hold(space, 5)
     assert space.client.post(space.secrets.path, {"metadata": {"name": "a"}}).status == 201
     release(held)
@@ -118,8 +182,7 @@ def test_reads_over_the_limit_are_told_to_come_back(
     fresh_server: Callable[..., ServerProcess],
 ) -> None:
     """Gets that wait for a version to come are under way meanwhile."""
-    server = fresh_server("--max-requests-inflight", "2")
-    space = Space(server, server.client())
+    space = limited_space(fresh_server("--max-requests-inflight", "2"))
     space.secrets.create("a")
     future = int(space.secrets.version()) + 1000
     waiting = []

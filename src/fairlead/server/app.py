@@ -32,6 +32,7 @@ class Application:
         self.handler = handler
         self.metrics = metrics
         self._most = (most_reading, most_writing)
+        self._taken = [0, 0]
         self._under_way = metrics.under_way
 
     async def __call__(self, exchange: Exchange) -> None:
@@ -59,8 +60,6 @@ class Application:
             await self.handler.admit(request)
             if request.exchange.head.has_body:
                 await request.read_body()
-            if self._is_exempt(request):
-                return await self.handler.answer(request)
             return await self._counted(request)
         except StatusError as error:
             return self._refusal(request, error)
@@ -70,26 +69,22 @@ class Application:
             logger.exception("cannot answer %s %r", request.method, request.path[:200])
             return self._refusal(request, internal("the server could not answer the request"))
 
-    def _is_exempt(self, request: Request) -> bool:
-        """Whether a request is taken however many are under way."""
-        if MASTERS in request.user.groups:
-            return True
-        target = request.target
-        if target.is_resource:
-            return target.verb == "watch" or target.subresource in _CONVERSATIONS
-        return target.path.startswith(_HEALTH)
-
     async def _counted(self, request: Request) -> Answer:
         """A place is held while the answer is made, not while the client reads it."""
+        target = request.target
+        if target.is_resource and (target.verb == "watch" or target.subresource in _CONVERSATIONS):
+            return await self.handler.answer(request)
         kind = 0 if request.method in _READING else 1
-        under_way = self._under_way
-        if under_way[kind] >= self._most[kind] > 0:
+        place = 1 if _is_limited(request) else 0
+        if place and self._taken[kind] >= self._most[kind] > 0:
             raise too_many_requests(_TOO_MANY)
-        under_way[kind] += 1
+        self._taken[kind] += place
+        self._under_way[kind] += 1
         try:
             return await self.handler.answer(request)
         finally:
-            under_way[kind] -= 1
+            self._taken[kind] -= place
+            self._under_way[kind] -= 1
 
     def _refusal(self, request: Request, error: StatusError) -> Answer:
         values = request.query.get("pretty")
@@ -100,3 +95,11 @@ class Application:
             request.user_agent,
         )
         return error_answer(error, representation, self.handler.api.resources)
+
+
+def _is_limited(request: Request) -> bool:
+    """Whether a request may be told to come back when many are under way."""
+    if MASTERS in request.user.groups:
+        return False
+    target = request.target
+    return target.is_resource or not target.path.startswith(_HEALTH)
