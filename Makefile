@@ -1,44 +1,82 @@
-# Every target makes .venv and installs what it needs; the second time it starts at once.
+# Every target installs what it needs into .venv the first time; afterwards it starts at once.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALLED := $(VENV)/.installed
+SERVING := $(VENV)/.serving
+TESTING := $(VENV)/.testing
+CHECKED := src tests bench tools
 
-.PHONY: serve test lint format bench parity crash
+# What is tried by `make quick`: every layer, and the paths that people meet first.
+QUICK := tests/schema tests/serialization tests/patching tests/storage/test_cache.py \
+	tests/endpoints/test_create.py tests/endpoints/test_update.py tests/endpoints/test_delete.py \
+	tests/endpoints/test_watch_streams.py tests/authorization/test_rbac.py \
+	tests/cli/test_command.py tests/server/test_banner.py
+# Lines that must be run by the tests, in percent, by `make coverage`.
+COVERAGE_FLOOR := 80
 
-$(INSTALLED): pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
-	touch $@
+.DEFAULT_GOAL := help
+.PHONY: help serve test quick coverage lint format bench parity crash
+
+help: ## show this
+	@echo "make TARGET [ARGS='...'], where TARGET is one of"
+	@awk -F ': .*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+		{ echo "$(PYTHON) cannot make $(VENV); it may need the package python3-venv"; exit 1; }
+
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+
+$(SERVING): pyproject.toml | $(VENV)/bin/python
+	@echo "Installing what serving needs into $(VENV), about half a minute, once ..."
+	@$(PIP) -e .
+	@touch $@
+
+$(TESTING): pyproject.toml | $(VENV)/bin/python
+	@echo "Installing what serving and testing need into $(VENV), about a minute, once ..."
+	@$(PIP) -e '.[dev]'
+	@touch $@ $(SERVING)
 
 # Compiled beforehand, also where PYTHONDONTWRITEBYTECODE would have every start compile again.
 COMPILE := $(BIN)/python -m compileall -q src
 
-serve: $(INSTALLED)
+serve: $(SERVING) ## run a server; its flags go into ARGS
 	@$(COMPILE)
-	$(BIN)/fairlead serve $(ARGS)
+	@$(BIN)/fairlead serve $(ARGS)
 
-test: $(INSTALLED)
-	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+test: $(TESTING) ## run all tests, about 5 minutes on two cores
+	@echo "Running all tests, about 5 minutes on two cores; make quick takes less than one."
+	@$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
 
-lint: $(INSTALLED)
-	$(BIN)/ruff check src tests bench tools
-	$(BIN)/ruff format --check src tests bench tools
+quick: $(TESTING) ## run a choice of tests, under a minute
+	@$(BIN)/pytest -n 2 --dist worksteal $(QUICK) $(ARGS)
+
+coverage: $(TESTING) ## run all tests and measure which lines they reach
+	@echo "Running all tests with coverage, under 10 minutes on two cores."
+	@rm -f .coverage .coverage.*
+	@$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered \
+		--cov-fail-under=$(COVERAGE_FLOOR) $(ARGS)
+
+lint: $(TESTING) ## check style, types and the direction of imports
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(INSTALLED)
-	$(BIN)/ruff check --fix src tests bench tools
-	$(BIN)/ruff format src tests bench tools
+format: $(TESTING) ## bring the sources into shape
+	$(BIN)/ruff check --fix $(CHECKED)
+	$(BIN)/ruff format $(CHECKED)
+	$(BIN)/python tools/flags.py
 
-bench: $(INSTALLED)
+bench: $(TESTING) ## measure
 	@$(COMPILE)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench $(ARGS)
 
-# Replays the recorded scenarios of ../shared/parity in both dialects against the committed floors.
-parity: $(INSTALLED)
+parity: $(TESTING) ## compare with the recorded answers of the reference, under 5 minutes a dialect
+	@$(COMPILE)
 	$(BIN)/python tools/parity.py $(ARGS)
 
-# Kills a server under load, round after round, and checks that nothing acknowledged is lost.
-crash: $(INSTALLED)
+crash: $(TESTING) ## kill a server under load, round after round, and look for losses
 	FAIRLEAD_CRASH_ROUNDS=$(or $(ROUNDS),30) $(BIN)/pytest tests/storage/test_crash.py $(ARGS)

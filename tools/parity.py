@@ -1,24 +1,33 @@
-"""Starts a server in each dialect, replays the recorded scenarios, and holds the committed floor.
+"""Replays the recorded scenarios in each dialect and holds the committed floor.
 
 `tools/parity.floor` has a line a dialect: its name and how many answers must be equal. A floor
-only rises; half a percent of slack is left for timing.
+only rises; half a percent of slack is left for timing. Every scenario file runs against a fresh
+server of its own, several at a time: most of the time is spent waiting for what does not come.
+The scenarios are looked for in ../shared/parity, or where FAIRLEAD_PARITY says.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 
 HERE = Path(__file__).resolve().parent
-RUNNER = HERE.parent.parent / "shared" / "parity" / "parity.py"
+PLACE = Path(os.environ.get("FAIRLEAD_PARITY") or HERE.parent.parent / "shared" / "parity")
+RUNNER = PLACE / "parity.py"
 FLOOR = HERE / "parity.floor"
 SLACK = 0.005
+AT_ONCE = 5  # scenario files
+SIDE_BY_SIDE = 8  # scenarios of a file
 
 ADMIN = "parity-admin"
 USERS = {
@@ -32,6 +41,39 @@ SERVER_FLAGS = (
     "--enable-admission-plugins=NodeRestriction",
     "--service-cluster-ip-range=10.0.0.0/24",
 )
+FIGURES = re.compile(
+    r"(\d+) of (\d+) answers equal, (\d+) with the same status code, (\d+) of (\d+) scenarios whole"
+)
+
+
+class ParityError(Exception):
+    """The scenarios could not be run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How many answers there were and how many of them are as recorded."""
+
+    equal: int = 0
+    answers: int = 0
+    same_status: int = 0
+    whole: int = 0
+    scenarios: int = 0
+
+    def __add__(self, other: Figures) -> Figures:
+        return Figures(
+            self.equal + other.equal,
+            self.answers + other.answers,
+            self.same_status + other.same_status,
+            self.whole + other.whole,
+            self.scenarios + other.scenarios,
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.equal} of {self.answers} answers equal, {self.same_status} with the same"
+            f" status code, {self.whole} of {self.scenarios} scenarios whole"
+        )
 
 
 def token_file(directory: Path) -> Path:
@@ -48,39 +90,69 @@ def server(dialect: str) -> Iterator[str]:
     """A fresh server; gives its address."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        log = (directory / "log").open("wb")
         command = [sys.executable, "-m", "fairlead", "serve", "--dialect", dialect]
         command += ["--data-dir", str(directory / "data"), "--secure-port", "0"]
         command += ["--token-auth-file", str(token_file(directory)), *SERVER_FLAGS]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        with (directory / "log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.search(r"https://\S+", line)
-        if found is None:
-            sys.exit(f"the server did not start: {(directory / 'log').read_text()}")
         try:
+            found = re.search(r"https://\S+", process.stdout.readline())
+            if found is None:
+                raise ParityError(f"the server did not start: {(directory / 'log').read_text()}")
             yield found[0]
         finally:
             process.terminate()
-            process.wait(30)
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(10)
+            process.stdout.close()
 
 
-def check(dialect: str, files: list[str], words: str, quiet: bool) -> int:
-    """How many answers are equal."""
+def check(dialect: str, file: Path, words: str) -> tuple[Figures, str]:
+    """Run one scenario file; gives its figures and the differences that were printed."""
     with server(dialect) as address:
         command = [sys.executable, str(RUNNER), "check", "--base", address, "--token", ADMIN]
-        command += ["--dialect", dialect, "-k", words, *(["-q"] if quiet else [])]
+        command += ["--dialect", dialect, "-k", words, "-j", str(SIDE_BY_SIDE)]
         for name in USERS:
             command += ["--user", f"{name}=parity-{name}"]
-        done = subprocess.run([*command, *files], stdout=subprocess.PIPE, text=True, check=False)
-    print(f"{dialect}:", done.stdout if not quiet else done.stdout.strip().splitlines()[-1])
-    equal = re.search(r"(\d+) of \d+ answers equal", done.stdout)
-    return int(equal[1]) if equal else 0
+        done = subprocess.run([*command, str(file)], capture_output=True, text=True, check=False)
+    found = FIGURES.search(done.stdout)
+    if found is None:
+        raise ParityError(f"{file.stem}: {done.stderr or done.stdout}")
+    return Figures(*map(int, found.groups())), done.stdout[: found.start()]
+
+
+def check_all(dialect: str, files: list[Path], words: str, verbose: bool) -> Figures:
+    """Run all files, several at a time, and print a line for each."""
+    total, started = Figures(), monotonic()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        running = [(file, pool.submit(check, dialect, file, words)) for file in files]
+        for file, future in running:
+            figures, differences = future.result()
+            if verbose:
+                print(differences, end="")
+            print(f"  {dialect} {file.stem}: {figures}", flush=True)
+            total += figures
+    print(f"{dialect}: {total} ({monotonic() - started:.0f} s)", flush=True)
+    return total
 
 
 def floors() -> dict[str, int]:
     rows = (line.split() for line in FLOOR.read_text().splitlines())
     return {name: int(count) for name, count in rows}
+
+
+def chosen_files(names: list[str]) -> list[Path]:
+    """The scenario files, the longest first; raises ParityError if any is missing."""
+    scenarios = PLACE / "scenarios"
+    files = [scenarios / f"{name}.yaml" for name in names] or list(scenarios.glob("*.yaml"))
+    missing = [str(path) for path in (RUNNER, *files) if not path.is_file()]
+    if missing or not files:
+        raise ParityError(f"there is no {', '.join(missing) or scenarios / '*.yaml'}")
+    return sorted(files, key=lambda path: -path.read_text().count("until:"))
 
 
 def main() -> int:
@@ -90,21 +162,20 @@ def main() -> int:
     parser.add_argument("-v", action="store_true", help="print every difference")
     parser.add_argument("names", nargs="*", help="only these scenario files, e.g. crud")
     options = parser.parse_args()
-    if not RUNNER.exists():
-        print(f"parity: skipped, there is no {RUNNER}")
-        return 0
-    scenarios = RUNNER.parent / "scenarios"
-    files = [str(path) for path in sorted(scenarios.glob("*.yaml"))]
-    if options.names:
-        files = [str(scenarios / f"{name}.yaml") for name in options.names]
-    partial = bool(options.names or options.k)
     failed = False
-    for dialect, floor in floors().items():
-        if options.dialect in (None, dialect):
-            equal = check(dialect, files, options.k, quiet=not options.v)
-            if not partial and equal < floor * (1 - SLACK):
-                print(f"parity: {dialect} has {equal} equal answers, the floor is {floor}")
+    try:
+        files = chosen_files(options.names)
+        for dialect, floor in floors().items():
+            if options.dialect not in (None, dialect):
+                continue
+            total = check_all(dialect, files, options.k, options.v)
+            partial = bool(options.names or options.k)
+            if not partial and total.equal < floor * (1 - SLACK):
+                print(f"parity: {dialect} has {total.equal} equal answers, the floor is {floor}")
                 failed = True
+    except ParityError as error:
+        print(f"parity: {error}", file=sys.stderr)
+        return 1
     return int(failed)
 
 

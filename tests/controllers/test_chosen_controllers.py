@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from conftest import FreshServer
+from support.waiting import eventually
 
 from fairlead.controllers.enabling import ControllerNameError, chosen_controllers
 
@@ -34,3 +36,18 @@ def test_what_cannot_be_switched_is_named() -> None:
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(ControllerNameError, match='unknown controller "jobs"'):
         chosen_controllers("*,jobs")
+
+
+def test_a_controller_that_is_left_out_does_nothing(fresh_server: FreshServer) -> None:
+    client = fresh_server("--controllers=*,-serviceaccount").client()
+    assert client.post("/api/v1/namespaces", {"metadata": {"name": "n"}}).status == 201
+    authority = "/api/v1/namespaces/n/configmaps/kube-root-ca.crt"
+    eventually(lambda: client.get(authority).status == 200, "the other controllers work")
+    assert client.get("/api/v1/namespaces/n/serviceaccounts").names == []
+
+
+def test_flags_without_effect_are_named_at_start(fresh_server: FreshServer) -> None:
+    server = fresh_server("--cluster-signing-duration=1h", "--controllers=*,csrsigning")
+    said = server.log.read_text()
+    assert "--cluster-signing-duration is accepted but has no effect" in said
+    assert "--controllers=csrsigning is accepted but has no effect" in said

@@ -14,10 +14,17 @@ PROGRAM = "fairlead"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; gives the exit code: 1 if it failed, 2 if it was not understood."""
+    """Run a command; gives the exit code: 1 if it failed, 2 if it was not understood, 130 if it
+    was interrupted before it had begun."""
+    try:
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(words: list[str]) -> int:
     from fairlead.cli.parsing import Parser
 
-    words = list(sys.argv[1:] if arguments is None else arguments)
     parser = Parser(prog=PROGRAM, description="A Kubernetes-style cluster API server.")
     parser.add_argument("--version", action="version", version=_version(), help="what version does")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="Commands")
@@ -30,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("version", help="tell the version and end")
     commands.add_parser("help", help="show this and end")
     if words[:1] == ["serve"]:
+        gc.disable()  # until the server is ready: nothing of what is imported and loaded goes away
         from fairlead.server.options import add_serve_flags
 
         add_serve_flags(serve)
@@ -48,8 +56,6 @@ def _version() -> str:
 
 
 def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    gc.disable()  # until the server is ready: nothing of what is imported and loaded goes away
-
     from fairlead.server.options import FlagError, check_flags
 
     try:
