@@ -8,10 +8,12 @@ import orjson
 
 from fairlead.endpoints.negotiation import JSON, YAML, media_types
 from fairlead.endpoints.request import Request
-from fairlead.errors import StatusError, bad_request, unsupported_media_type
+from fairlead.errors import StatusError, bad_request, invalid, unsupported_media_type
+from fairlead.kinds.causes import Causes
 from fairlead.kinds.resources import Resource, Resources
-from fairlead.schema.decode import DecodeError, decoder, unknown_paths
+from fairlead.schema.decode import DecodeError, decoder, json_kind, unknown_paths
 from fairlead.schema.remembering import ContentMemory
+from fairlead.schema.required import missing_paths
 from fairlead.serialization.bodies import (
     BodyError,
     parse_json,
@@ -57,6 +59,8 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
             repeated = [f'duplicate field "{path}"' for path in duplicate_fields(raw, value)]
         else:
             value, repeated = parse_yaml(raw)
+        if value is None:
+            value = {}
         if not isinstance(value, dict):
             raise BodyError(_not_an_object(value))
         _check_type_meta(value)
@@ -84,17 +88,12 @@ def _parse_message(raw: bytes, resource: Resource) -> Object:
     return {"apiVersion": api_version, "kind": kind, **value}
 
 
-def _json_word(value: Any) -> str:
-    words = {str: "string", bool: "bool", list: "array", dict: "object"}
-    return words.get(type(value), "number")
-
-
 def _not_an_object(value: Any) -> str:
     wanted = (
         'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
         ' "json:\\"kind,omitempty\\"" }'
     )
-    return f"json: cannot unmarshal {_json_word(value)} into Go value of type {wanted}"
+    return f"json: cannot unmarshal {json_kind(value)} into Go value of type {wanted}"
 
 
 def _check_type_meta(value: Object) -> None:
@@ -102,7 +101,7 @@ def _check_type_meta(value: Object) -> None:
         found = value.get(name)
         if found is not None and not isinstance(found, str):
             raise BodyError(
-                f"json: cannot unmarshal {_json_word(found)} into Go struct field .{name}"
+                f"json: cannot unmarshal {json_kind(found)} into Go struct field .{name}"
                 " of type string"
             )
 
@@ -160,11 +159,32 @@ def decode_object(
     except DecodeError as error:
         raise _decode_failure(resource, raw, error) from None
     if unknown or repeated:
-        found = strict_errors(unknown_paths(resource.struct, value) if unknown else [], repeated)
+        request.has_unknown_fields = bool(unknown)
+        paths = unknown_paths(resource.struct, value) if unknown else []
         if validation == "Strict":
+            found = strict_errors(paths, _as_one_error(repeated))
             raise _not_handled(resource, f"strict decoding error: {', '.join(found)}")
-        warn_of(request, found, validation)
+        warn_of(request, strict_errors(paths, repeated), validation)
+    if resource.dialect.required_fields_refused:
+        check_required(resource, value)
     return decoded
+
+
+def check_required(resource: Resource, value: Object) -> None:
+    """Refuse a body that leaves out what must be there, whatever its value."""
+    causes = Causes()
+    for path in missing_paths(resource.struct, value):
+        causes.required(path)
+    if causes:
+        metadata = value.get("metadata") or {}
+        raise invalid(resource.kind_ref(metadata.get("name") or ""), causes)
+
+
+def _as_one_error(repeated: list[str]) -> list[str]:
+    """The lines of the YAML reader are one error."""
+    if not repeated or not repeated[0].startswith("line "):
+        return repeated
+    return ["\n  ".join(["yaml: unmarshal errors:", *repeated])]
 
 
 def _decode_templated(

@@ -42,7 +42,8 @@ async def delete(api: Api, request: Request) -> Answer:
         done = success(ref, value["metadata"]["uid"])
         return value_answer(request, 200, done, api.resources)
     shown = typed(resource, from_stored(resource, value))
-    return object_answer(api.resources, request, resource, shown)
+    code = 202 if options.cascades and not gone else 200
+    return object_answer(api.resources, request, resource, shown, code)
 
 
 async def delete_one(
@@ -147,7 +148,7 @@ async def delete_collection(api: Api, request: Request) -> Answer:
         {
             "kind": f"{resource.kind}List",
             "apiVersion": resource.api_version,
-            "metadata": list_metadata(page, revision),
+            "metadata": list_metadata(resource, page, revision),
             "items": [untyped(read(resource, entry)) for entry in page.entries],
         },
         api.resources,

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-from dataclasses import dataclass
-
 import orjson
 
 from fairlead.endpoints.answers import Answer, encode
@@ -16,12 +12,11 @@ from fairlead.endpoints.representing import include_object, metadata_only, read,
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request, expired, too_large_resource_version
 from fairlead.kinds.resources import Resource
+from fairlead.serialization.continuation import Continuation, ContinuationError
 from fairlead.storage.collection import Page
 from fairlead.storage.entry import Entry
 from fairlead.storage.selection import Selection
 from fairlead.storage.store import Compacted
-
-_TOKEN_VERSION = "meta.fairlead/v1"
 
 EXPIRED_TOKEN = (
     "The provided continue parameter is too old to display a consistent list result. You can start"
@@ -32,46 +27,26 @@ EXPIRED_TOKEN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Continuation:
-    """Where a paged list goes on: the snapshot's revision and the last key that was sent. A
-    revision of -1 goes on in the newest state."""
-
-    revision: int
-    key: str
-
-    def encode(self) -> str:
-        raw = orjson.dumps({"v": _TOKEN_VERSION, "rv": self.revision, "start": self.key})
-        return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-    @classmethod
-    def decode(cls, text: str) -> Continuation:
-        try:
-            raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            value = orjson.loads(raw)
-            if value["v"] != _TOKEN_VERSION:
-                raise ValueError(value["v"])
-            return cls(int(value["rv"]), str(value["start"]))
-        except (binascii.Error, ValueError, KeyError, TypeError):
-            raise bad_request(
-                "continue key is not valid: encoded start key could not be decoded"
-            ) from None
-
-
 async def list_objects(api: Api, request: Request) -> Answer:
     resource = request.target.resource
     assert resource is not None
     options = list_options(api.dialect, request, api.gates["APIListChunking"])
     selection = api.selection(request, resource)
     page, revision = await find(api, request, resource, options, selection)
-    return _answer(api, request, resource, page.entries, list_metadata(page, revision))
+    return _answer(api, request, resource, page.entries, list_metadata(resource, page, revision))
 
 
-def list_metadata(page: Page, revision: int) -> Object:
+def _token_version(resource: Resource) -> str:
+    return f"{resource.dialect.meta_group}/v1"
+
+
+def list_metadata(resource: Resource, page: Page, revision: int) -> Object:
     """The metadata of a list: its version, and how to go on where there is more."""
     metadata: Object = {"resourceVersion": str(revision)}
     if page.last_key is not None:
-        metadata["continue"] = Continuation(revision, page.last_key).encode()
+        metadata["continue"] = Continuation(revision, page.last_key).encode(
+            _token_version(resource)
+        )
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
     return metadata
@@ -106,19 +81,23 @@ def _continued(
 ) -> tuple[Page, int]:
     if options.revision not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
-    at = Continuation.decode(options.token)
+    try:
+        at = Continuation.decode(options.token, _token_version(resource))
+    except ContinuationError as error:
+        raise bad_request(f"invalid continue token: {error}") from None
     namespace = request.target.namespace if resource.namespaced else ""
     if namespace and not at.key.startswith(f"{namespace}/"):
         raise bad_request(
-            f"continue key is not valid: provided key does not match prefix /{namespace}/"
+            "invalid continue token: continue key is not valid: provided key does not match prefix"
+            f" /{namespace}/"
         )
     revision = at.revision if at.revision >= 0 else api.store.revision
     if revision > api.store.revision:
-        raise bad_request("continue key is not valid: it is of a future version")
+        raise bad_request("invalid continue token: it is of a future version")
     try:
         page = _snapshot(api, resource, namespace, selection, revision, options.limit, at.key)
     except StatusError as error:
-        newest = Continuation(-1, at.key).encode()
+        newest = Continuation(-1, at.key).encode(_token_version(resource))
         raise StatusError(410, "Expired", EXPIRED_TOKEN, list_meta={"continue": newest}) from error
     return page, revision
 

@@ -31,8 +31,7 @@ from fairlead.patching.json_patch import apply_json_patch, operations
 from fairlead.patching.merge_patch import apply_merge_patch, merge_document
 from fairlead.patching.ownership import apply
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
-from fairlead.patching.values import json_type
-from fairlead.schema.decode import DecodeError, decoder, unknown_paths
+from fairlead.schema.decode import DecodeError, decoder, json_kind, unknown_paths
 from fairlead.schema.times import now
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.duplicates import TooDeep, duplicate_fields
@@ -161,17 +160,20 @@ def _decoded(
     options: WriteOptions,
 ) -> Object:
     document = dict(document)
+    if not document.get("apiVersion"):
+        check_name(request.target.name, {})  # without its version nothing of it is understood
     wanted = {"kind": subject.kind, "apiVersion": subject.api_version}
     for name, expected in wanted.items():
-        if document.pop(name, expected) != expected:
+        if (document.pop(name, None) or expected) != expected:
             raise _refused(api, read, f"the {name} of the object may not change", strict=False)
     unknown: list[str] = []
     try:
         value: Object = decoder(subject.struct)(document, unknown)
     except DecodeError as error:
-        strict = bool(unknown or read.repeated)
+        strict = bool(read.repeated or unknown_paths(subject.struct, document))
         raise _refused(api, read, str(error), strict=strict) from None
     if unknown or read.repeated:
+        request.has_unknown_fields = bool(unknown)
         paths = unknown_paths(subject.struct, document) if unknown else []
         found = strict_errors(paths, read.repeated)
         if options.validation == "Strict":
@@ -249,7 +251,7 @@ def _configuration(request: Request, raw: bytes, options: WriteOptions) -> Objec
     if value is not None and not isinstance(value, dict):
         raise bad_request(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot"
-            f" unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
+            f" unmarshal {json_kind(value)} into Go value of type map[string]interface {{}}"
         )
     return value or {}
 

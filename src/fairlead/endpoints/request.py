@@ -35,6 +35,7 @@ class Request:
 
     __slots__ = (
         "_headers",
+        "has_unknown_fields",
         "impersonator",
         "method",
         "query",
@@ -59,6 +60,7 @@ class Request:
         self.query = _parse_query(raw_query) if raw_query else _NO_QUERY
         self.representation: Representation = PLAIN_JSON
         self.warnings: list[str] = []
+        self.has_unknown_fields = False  # the body has fields that its type does not know
         self.impersonator: User | None = None  # who really asks, if the user is another
         self._headers: dict[bytes, bytes] | None = None
 
