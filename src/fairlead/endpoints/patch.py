@@ -10,7 +10,7 @@ from fairlead.endpoints import writing
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.api import Api, Object
 from fairlead.endpoints.create import store_new
-from fairlead.endpoints.decoding import strict_errors, warn_of
+from fairlead.endpoints.decoding import check_required, strict_errors, warn_of
 from fairlead.endpoints.parameters import WriteOptions, write_options
 from fairlead.endpoints.representing import item_answer, typed
 from fairlead.endpoints.request import Request
@@ -179,6 +179,8 @@ def _decoded(
         if options.validation == "Strict":
             raise _refused(api, read, f"strict decoding error: {', '.join(found)}", strict=True)
         warn_of(request, found, options.validation)
+    if api.dialect.required_fields_refused:
+        check_required(subject.resource, document)
     return value
 
 
@@ -297,6 +299,8 @@ def _read_merged(request: Request, subject: Subject, merged: Object, config: Obj
         value: Object = decoder(subject.struct)(document, [])
     except DecodeError as error:
         raise bad_request(str(error)) from None
+    if subject.api.dialect.required_fields_refused:
+        check_required(subject.resource, document)
     given = (config.get("metadata") or {}).get("name")
     check_name(request.target.name, {"name": given} if given else value["metadata"])
     writing.set_namespace(request, subject.kept, value["metadata"])

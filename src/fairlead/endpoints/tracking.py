@@ -7,7 +7,7 @@ from fairlead.endpoints.parameters import WriteOptions
 from fairlead.endpoints.representing import typed
 from fairlead.kinds.conversion import from_stored, to_stored
 from fairlead.kinds.resources import Resource
-from fairlead.patching.entries import Entry
+from fairlead.patching.entries import Entry, entries_of
 from fairlead.patching.field_sets import EMPTY, FieldSet, of
 from fairlead.patching.ownership import OneVersion, track_update
 from fairlead.patching.prune import Versions
@@ -80,6 +80,8 @@ def tracked(
 ) -> list[Entry]:
     """The entries after a write other than apply; both objects are in the stored version."""
     kept = resource.parent or resource
+    if resource.is_scale and live is not None and api.dialect.scale_untracked:
+        return entries_of(live)
     if not kept.is_stored_here:
         live = from_stored(kept, copied(live)) if live is not None else None
         new = from_stored(kept, copied(new))

@@ -191,7 +191,7 @@ def parse_labels(text: str) -> tuple[Requirement, ...]:
 def parse_fields(text: str) -> tuple[Requirement, ...]:
     """Field selectors know only equality: `a=b`, `a==b`, `a!=b`, joined by commas."""
     found: list[Requirement] = []
-    for term in sorted(_split_terms(text)):
+    for term in _split_terms(text):
         match = re.match(r"^((?:[^!=]|!(?!=))*)(!=|==|=)(.*)$", term, re.DOTALL)
         if match is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")

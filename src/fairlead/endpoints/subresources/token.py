@@ -165,5 +165,6 @@ def _answer(api: Api, request: Request, value: Object) -> Answer:
 
 HANDLERS: dict[tuple[str, str], Callable[[Api, Request], Awaitable[Answer]]] = {
     ("authentication/v1/tokenreviews", "create"): create_token_review,
+    ("authentication/v1beta1/tokenreviews", "create"): create_token_review,
     ("core/v1/serviceaccounts/token", "create"): create_token_request,
 }
