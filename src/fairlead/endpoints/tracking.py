@@ -7,7 +7,7 @@ from fairlead.endpoints.parameters import WriteOptions
 from fairlead.endpoints.representing import typed
 from fairlead.kinds.conversion import from_stored, to_stored
 from fairlead.kinds.resources import Resource
-from fairlead.patching.entries import Entry, entries_of
+from fairlead.patching.entries import ManagedEntry, entries_of
 from fairlead.patching.field_sets import EMPTY, FieldSet, of
 from fairlead.patching.ownership import OneVersion, track_update
 from fairlead.patching.prune import Versions
@@ -77,7 +77,7 @@ def tracked(
     live: Object | None,
     new: Object,
     options: WriteOptions,
-) -> list[Entry]:
+) -> list[ManagedEntry]:
     """The entries after a write other than apply; both objects are in the stored version."""
     kept = resource.parent or resource
     if resource.is_scale and live is not None and api.dialect.scale_untracked:
@@ -98,7 +98,7 @@ def tracked(
     )
 
 
-def set_entries(metadata: Object, entries: list[Entry]) -> None:
+def set_entries(metadata: Object, entries: list[ManagedEntry]) -> None:
     if entries:
         metadata["managedFields"] = entries
     else:
