@@ -20,29 +20,29 @@ class Dialect:
     client_manager: str
     marker: str
     protobuf_media_type: str
-    exec_variable: str
     signer_client: str
     signer_client_node: str
     signer_node_serving: str
     signer_legacy: str
 
     # Where the specification and the reference differ: True follows the specification.
-    default_table_created_at: bool
     item_watch: bool
     deletecollection_status: bool
     bare_dry_run_writes: bool
     strict_patch_bad_request: bool
+    unknown_and_invalid_bad_request: bool
+    required_fields_refused: bool
+    path_wildcard_steps_only: bool
+    impersonation_cluster_wide: bool
+    claim_templates_mounted: bool
+    scale_untracked: bool
     empty_managed_fields_kept: bool
     reset_then_own: bool
     verbose_always_healthz: bool
-    cluster_info_full_token: bool
     client_signer_unlimited: bool
-    node_usages_exact: bool
     deny_without_signer_right: bool
     oidc_groups_array_only: bool
     statefulset_service_name_required: bool
-    limit_ranger_default_cpu: bool
-    equivalent_served_only: bool
 
     pvc_protection: str = "kubernetes.io/pvc-protection"
     pv_protection: str = "kubernetes.io/pv-protection"
@@ -89,27 +89,27 @@ CLUSTER = Dialect(
     client_manager="kubectl",
     marker="cluster",
     protobuf_media_type="application/vnd.cluster.protobuf",
-    exec_variable="CLUSTER_EXEC_INFO",
     signer_client="cluster.io/api-server-client",
     signer_client_node="cluster.io/api-server-client-node-agent",
     signer_node_serving="cluster.io/node-agent-serving",
     signer_legacy="cluster.io/legacy-unknown",
-    default_table_created_at=True,
     item_watch=True,
     deletecollection_status=True,
     bare_dry_run_writes=True,
     strict_patch_bad_request=True,
+    unknown_and_invalid_bad_request=True,
+    required_fields_refused=True,
+    path_wildcard_steps_only=True,
+    impersonation_cluster_wide=True,
+    claim_templates_mounted=True,
+    scale_untracked=True,
     empty_managed_fields_kept=True,
     reset_then_own=True,
     verbose_always_healthz=True,
-    cluster_info_full_token=True,
     client_signer_unlimited=True,
-    node_usages_exact=True,
     deny_without_signer_right=True,
     oidc_groups_array_only=True,
     statefulset_service_name_required=True,
-    limit_ranger_default_cpu=True,
-    equivalent_served_only=True,
 )
 
 KUBERNETES = Dialect(
@@ -121,27 +121,27 @@ KUBERNETES = Dialect(
     client_manager="kubectl",
     marker="kubernetes",
     protobuf_media_type="application/vnd.kubernetes.protobuf",
-    exec_variable="KUBERNETES_EXEC_INFO",
     signer_client="kubernetes.io/kube-apiserver-client",
     signer_client_node="kubernetes.io/kube-apiserver-client-kubelet",
     signer_node_serving="kubernetes.io/kubelet-serving",
     signer_legacy="kubernetes.io/legacy-unknown",
-    default_table_created_at=False,
     item_watch=False,
     deletecollection_status=False,
     bare_dry_run_writes=False,
     strict_patch_bad_request=False,
+    unknown_and_invalid_bad_request=False,
+    required_fields_refused=False,
+    path_wildcard_steps_only=False,
+    impersonation_cluster_wide=False,
+    claim_templates_mounted=False,
+    scale_untracked=False,
     empty_managed_fields_kept=False,
     reset_then_own=False,
     verbose_always_healthz=False,
-    cluster_info_full_token=False,
     client_signer_unlimited=False,
-    node_usages_exact=False,
     deny_without_signer_right=False,
     oidc_groups_array_only=False,
     statefulset_service_name_required=False,
-    limit_ranger_default_cpu=False,
-    equivalent_served_only=False,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (CLUSTER, KUBERNETES)}

@@ -191,14 +191,41 @@ def _tampered(token: str, **changes: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    "token",
-    ["nonsense", "e30", "bnVsbA", "W10", "NQ", "%%%", "eyJ2IjoibWV0YSJ9", "a" * 5000],
-    ids=["text", "{}", "null", "[]", "5", "percent", "other version", "long"],
+    ("token", "why"),
+    [
+        ("nonsense", "invalid character "),
+        ("e30", "server does not recognize this encoded version"),
+        ("bnVsbA", "server does not recognize this encoded version"),
+        ("W10", "json: cannot unmarshal array into Go value of type storage.continueToken"),
+        ("NQ", "json: cannot unmarshal number into Go value of type storage.continueToken"),
+        ("%%%", "illegal base64 data at input byte 0"),
+        ("e30=", "illegal base64 data at input byte 3"),
+        ("eyJ2IjoibWV0YSJ9", "server does not recognize this encoded version"),
+        ("a" * 5000, "invalid character "),
+    ],
+    ids=["text", "{}", "null", "[]", "5", "percent", "padded", "other version", "long"],
 )
-def test_a_token_that_was_not_given_out_is_refused(space: Space, token: str) -> None:
+def test_a_token_that_was_not_given_out_is_refused(space: Space, token: str, why: str) -> None:
     answer = space.secrets.list(limit=1, continue_=token)
     assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
-    assert answer.message.startswith("continue key is not valid: ")
+    assert answer.message.startswith(f"invalid continue token: continue key is not valid: {why}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"rv": 0}, "incorrect encoded start resourceVersion (version "),
+        ({"start": ""}, "encoded start key empty (version "),
+        ({"start": "../x"}, "../x"),
+        ({"rv": "x"}, "json: cannot unmarshal string into Go struct field continueToken.rv of"),
+    ],
+)
+def test_a_token_that_was_changed_is_refused(space: Space, changes: Any, why: str) -> None:
+    space.secrets.create_all(*"ab")
+    token = _tampered(token_of(space.secrets.list(limit=1)), **changes)
+    answer = space.secrets.list(limit=1, continue_=token)
+    assert answer.status == 400
+    assert answer.message.startswith(f"invalid continue token: continue key is not valid: {why}")
 
 
 def test_a_token_with_its_end_cut_off_is_refused(space: Space) -> None:
@@ -222,7 +249,7 @@ def test_a_token_of_another_namespace_opens_nothing(space: Space) -> None:
     other.secrets.create_all(*"ab")
     answer = other.secrets.list(limit=9, continue_=token)
     assert answer.status == 400
-    assert answer.message.startswith("continue key is not valid: ")
+    assert answer.message.startswith("invalid continue token: continue key is not valid: ")
 
 
 def test_a_token_can_be_kept_across_a_restart(fresh_server: Any) -> None:

@@ -44,10 +44,15 @@ def test_400_for_an_empty_body(space: Space) -> None:
     assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
 
 
-@pytest.mark.parametrize("body", ["[]", "5", '"text"', "null", "true"])
+@pytest.mark.parametrize("body", ["[]", "5", '"text"', "true"])
 def test_400_for_a_body_that_is_no_object(space: Space, body: str) -> None:
     answer = space.client.post(space.config_maps.path, body)
     assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
+
+
+def test_null_as_a_body_is_an_object_without_anything(space: Space) -> None:
+    answer = space.client.post(space.config_maps.path, "null")
+    assert (answer.status, answer.causes[0][0]) == (422, "metadata.name")
 
 
 def test_400_for_wrong_types_names_the_field(space: Space) -> None:

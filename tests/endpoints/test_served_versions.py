@@ -256,12 +256,6 @@ def test_a_body_of_another_version_of_the_same_kind_is_refused(
             "flowcontrol.apiserver.@/v1beta1 FlowSchema is deprecated in v1.23+, unavailable in"
             " v1.26+; use flowcontrol.apiserver.@/v1beta2 FlowSchema",
         ),
-        (
-            "policy",
-            "v1beta1",
-            "podsecuritypolicies",
-            "policy/v1beta1 PodSecurityPolicy is deprecated in v1.21+, unavailable in v1.25+",
-        ),
         ("", "v1", "componentstatuses", "v1 ComponentStatus is deprecated in v1.19+"),
     ],
     ids=lambda value: str(value)[:20],
@@ -273,6 +267,12 @@ def test_a_deprecated_version_says_so_with_every_answer(
     things = space.everywhere(resource, group, version)
     assert things.list().warnings == expected
     assert things.get("none").warnings in ([], expected)
+
+
+def test_pod_security_policies_say_that_they_are_deprecated(cluster: Space) -> None:
+    text = "policy/v1beta1 PodSecurityPolicy is deprecated in v1.21+, unavailable in v1.25+"
+    things = cluster.everywhere("podsecuritypolicies", "policy", "v1beta1")
+    assert things.list().warnings == [f'299 - "{text}"']
 
 
 def test_a_current_version_has_nothing_to_say(space: Space) -> None:

@@ -18,7 +18,8 @@ from group_rules_support import (
     unsupported,
 )
 
-from fairlead.kinds.policy.conditions import REASON_ERROR
+from fairlead.dialect import CLUSTER
+from fairlead.kinds.conditions import REASON_ERROR
 from fairlead.kinds.policy.security_policies import VOLUMES
 from fairlead.kinds.policy.sysctls import PATTERN
 from fairlead.kinds.rules import NON_NEGATIVE, PERCENT_ERROR
@@ -128,8 +129,8 @@ POLICY: Object = {
     "spec": {"seLinux": ANY, "runAsUser": ANY, "supplementalGroups": ANY, "fsGroup": ANY}
 }
 BAD_RANGE = {"min": 5, "max": -1}
-APPARMOR = "apparmor.security.beta.kubernetes.io"
-SECCOMP = "seccomp.security.alpha.kubernetes.io"
+APPARMOR = "apparmor.security.beta.cluster.io"
+SECCOMP = "seccomp.security.alpha.cluster.io"
 
 
 @pytest.mark.parametrize(
@@ -183,12 +184,12 @@ SECCOMP = "seccomp.security.alpha.kubernetes.io"
             {"spec.allowedCapabilities": ["*", "A"], "spec.requiredDropCapabilities": ["A"]},
             [
                 invalid(
-                    "requiredDropCapabilities",
+                    "spec.requiredDropCapabilities",
                     '[]core.Capability{"A"}',
                     "must be empty when all capabilities are allowed by a wildcard",
                 ),
                 invalid(
-                    "allowedCapabilities",
+                    "spec.allowedCapabilities",
                     '"A"',
                     "capability is listed in allowedCapabilities and requiredDropCapabilities",
                 ),
@@ -209,20 +210,45 @@ SECCOMP = "seccomp.security.alpha.kubernetes.io"
             ],
         ),
         (
-            {"spec.allowedHostPaths": [{"pathPrefix": "/a/../b"}, {"pathPrefix": ""}]},
+            {"spec.allowedHostPaths": [{"pathPrefix": path} for path in ("/a/../b", "", "/a/*")]},
             [
-                invalid("spec.allowedHostPaths[0]", '"/a/../b"', "must not contain '..'"),
-                required("spec.allowedHostPaths[1]", "is required"),
+                invalid(
+                    "spec.allowedHostPaths[0].pathPrefix", '"/a/../b"', "must not contain '..'"
+                ),
+                required("spec.allowedHostPaths[1].pathPrefix"),
+                invalid("spec.allowedHostPaths[2].pathPrefix", '"/a/*"', "must not contain '*'"),
+            ],
+        ),
+        (
+            {"spec.hostPorts": [{"min": 1, "max": 65536}, {"min": 9, "max": 5}]},
+            [
+                invalid("spec.hostPorts[0].max", "65536", "must be between 0 and 65535, inclusive"),
+                invalid("spec.hostPorts[1].min", "9", "min cannot be greater than max"),
+            ],
+        ),
+        (
+            {
+                "spec.runAsUser": {"rule": "MustRunAs"},
+                "spec.seLinux": {"rule": "MustRunAs"},
+                "spec.supplementalGroups": {"rule": "MustRunAs"},
+                "spec.fsGroup": {"rule": "MustRunAs"},
+            },
+            [
+                required(f"spec.{path}", "must be given with the rule MustRunAs")
+                for path in (
+                    "runAsUser.ranges",
+                    "seLinux.seLinuxOptions",
+                    "supplementalGroups.ranges",
+                    "fsGroup.ranges",
+                )
             ],
         ),
         (
             {"spec.allowedFlexVolumes": [{}], "spec.allowedCSIDrivers": [{"name": "Bad_"}]},
             [
-                required(
-                    "spec.allowedFlexVolumes.allowedFlexVolumes[0].driver", "must specify a driver"
-                ),
+                required("spec.allowedFlexVolumes[0].driver", "must specify a driver"),
                 invalid(
-                    "spec.allowedCSIDrivers.allowedCSIDriver[0].name",
+                    "spec.allowedCSIDrivers[0].name",
                     '"Bad_"',
                     dns_subdomain("bad_")[0],
                 ),
@@ -303,15 +329,18 @@ SECCOMP = "seccomp.security.alpha.kubernetes.io"
     ],
 )
 def test_security_policy(changes: Changes, causes: Found) -> None:
-    assert Kind("policy/v1beta1/podsecuritypolicies").wrong(changed(POLICY, changes)) == causes
+    assert (
+        Kind("policy/v1beta1/podsecuritypolicies", CLUSTER).wrong(changed(POLICY, changes))
+        == causes
+    )
 
 
 def test_security_policy_defaults_and_gates() -> None:
     value = changed(POLICY, {"spec.allowedProcMountTypes": ["X"]})
-    spec = Kind("policy/v1beta1/podsecuritypolicies").existing(value)["spec"]
+    spec = Kind("policy/v1beta1/podsecuritypolicies", CLUSTER).existing(value)["spec"]
     assert spec["allowPrivilegeEscalation"] is True
     assert "allowedProcMountTypes" not in spec
-    on = Kind("policy/v1beta1/podsecuritypolicies", ProcMountType=True)
+    on = Kind("policy/v1beta1/podsecuritypolicies", CLUSTER, ProcMountType=True)
     assert on.wrong(value) == [
         unsupported("spec.allowedProcMountTypes[0]", '"X"', "Default", "Unmasked")
     ]

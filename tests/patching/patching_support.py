@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fairlead.dialect import KUBERNETES, Dialect
-from fairlead.patching.entries import Entry
+from fairlead.patching.entries import ManagedEntry
 from fairlead.patching.field_sets import EMPTY, FieldSet
 from fairlead.patching.ownership import OneVersion, Versions, apply, track_update
 from fairlead.schema.builtin import BuiltinTypes
@@ -64,8 +64,8 @@ class Cluster:
         return self.live
 
     @property
-    def entries(self) -> list[Entry]:
-        found: list[Entry] = self.object["metadata"].get("managedFields", [])
+    def entries(self) -> list[ManagedEntry]:
+        found: list[ManagedEntry] = self.object["metadata"].get("managedFields", [])
         return found
 
     @property
@@ -89,7 +89,7 @@ class Cluster:
             **facts,
         }
 
-    def _store(self, value: Object, entries: list[Entry]) -> Object:
+    def _store(self, value: Object, entries: list[ManagedEntry]) -> Object:
         metadata = dict(value.get("metadata", {}))
         metadata.pop("managedFields", None)
         if entries:

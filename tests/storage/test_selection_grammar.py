@@ -60,12 +60,35 @@ def test_words_that_are_operators_can_be_keys_and_values() -> None:
     ("text", "message"),
     [
         ("a=1,", "found '', expected: identifier after ','"),
-        ("a in", "found '', expected: '('"),
-        ("a in x", "found 'x', expected: '('"),
-        ("a>b", "for 'Gt', 'Lt' operators, the value must be an integer"),
-        ("a=-", 'values[0][a]: Invalid value: "-": '),
-        ("-a=1", 'key: Invalid value: "-a": '),
-        ("a b", "found 'b', expected: in, notin, =, ==, !="),
+        ("a,,b", "found ',', expected: identifier after ','"),
+        (",", "found ',', expected: !, identifier, or 'end of string'"),
+        ("(a)", "found '(', expected: !, identifier, or 'end of string'"),
+        ("a=b=c", "found '=', expected: ',' or 'end of string'"),
+        ("a===b", "unable to parse requirement: found '=', expected: identifier"),
+        ("a=!b", "unable to parse requirement: found '!', expected: identifier"),
+        ("!", "unable to parse requirement: found '', expected: identifier"),
+        ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
+        ("a in", "unable to parse requirement: found '' expected: '('"),
+        ("a in x", "unable to parse requirement: found 'x' expected: '('"),
+        ("a in (x", "unable to parse requirement: found '', expected: ',' or ')'"),
+        ("a in (=)", "unable to parse requirement: found '=', expected: ',', ')' or identifier"),
+        ("a in (x,=)", "unable to parse requirement: found '=', expected: ',', or identifier"),
+    ],
+)
+def test_a_label_selector_of_wrong_grammar_says_what_was_expected(text: str, message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        parse_labels(text)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a>b", "values[0]: Invalid value: \"b\": for 'Gt', 'Lt' operators, the value must be an"),
+        ("a>9223372036854775808", "the value must be an integer"),
+        ("a=-", 'unable to parse requirement: values[0][a]: Invalid value: "-": '),
+        ("a in (-,b,_)", 'unable to parse requirement: [values[0][a]: Invalid value: "-": '),
+        ("-a=1", 'unable to parse requirement: <nil>: Invalid value: "-a": '),
     ],
 )
 def test_a_label_selector_that_cannot_be_read_says_why(text: str, message: str) -> None:
@@ -126,3 +149,17 @@ def test_field_selectors_are_joined_by_commas() -> None:
 def test_a_field_selector_without_equality_is_refused(text: str) -> None:
     with pytest.raises(SelectorError, match="invalid selector: "):
         parse_fields(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a=b=c", "unescaped character in value: 61"),
+        ("a===b", "unescaped character in value: 61"),
+        (r"a=\x", r"invalid escape sequence: \x"),
+    ],
+)
+def test_values_of_field_selectors_escape_what_would_end_them(text: str, message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        parse_fields(text)
+    assert str(caught.value) == f"invalid field selector: {message}"

@@ -113,7 +113,8 @@ def _extra_name(raw: bytes) -> str:
 def _wishes(dialect: Dialect, read: _Headers, account: tuple[str, str] | None) -> Iterable[_Wish]:
     own = dialect.group_name("authentication.@")
     if account is not None:
-        yield _Wish("", "serviceaccounts", account[1], namespace=account[0])
+        namespace = "" if dialect.impersonation_cluster_wide else account[0]
+        yield _Wish("", "serviceaccounts", account[1], namespace=namespace)
     else:
         yield _Wish("", "users", read.user)
     for group in read.groups:

@@ -16,6 +16,7 @@ from fairlead.authorization.rbac import CLUSTER_ROLES
 from fairlead.authorization.rules import Rule
 from fairlead.kinds.rules import selector_matches
 from fairlead.storage.change import Change
+from fairlead.storage.version import Version
 
 logger = logging.getLogger("fairlead")
 

@@ -10,7 +10,7 @@ from fairlead.authorization.bindings import Binding, Grants, RoleKey, Scope
 from fairlead.authorization.chain import Epoch, ImmediateMode
 from fairlead.authorization.decision import NO_OPINION, Decision, UserRules, joined_errors
 from fairlead.authorization.following import Follow
-from fairlead.authorization.rules import CompiledRules, Rule, question
+from fairlead.authorization.rules import CompiledRules, Rule, question, without_partial_wildcards
 from fairlead.dialect import Dialect
 from fairlead.kinds.causes import quote
 from fairlead.storage.change import Change
@@ -28,6 +28,7 @@ class Rbac(ImmediateMode):
 
     def __init__(self, dialect: Dialect, epoch: Epoch) -> None:
         self._group = dialect.group_name("rbac.authorization.@")
+        self._whole_steps = dialect.path_wildcard_steps_only
         self._epoch = epoch
         self._roles: dict[RoleKey, CompiledRules] = {}
         self._scopes: dict[str, Scope] = {"": Scope()}
@@ -43,7 +44,10 @@ class Rbac(ImmediateMode):
         if change.after is None:
             self._roles.pop(key, None)
         else:
-            self._roles[key] = CompiledRules(change.after.object().get("rules") or ())
+            rules = change.after.object().get("rules") or ()
+            if self._whole_steps:
+                rules = without_partial_wildcards(rules)
+            self._roles[key] = CompiledRules(rules)
         self._epoch.advance()
 
     def _binding_changed(self, change: Change) -> None:
@@ -84,11 +88,6 @@ class Rbac(ImmediateMode):
         if resource is None:
             return f"unsupported role reference kind: {quote(binding.role_kind)}"
         return f"{resource}.{self._group} {quote(binding.role[1])} not found"
-
-    def role_rules(self, key: RoleKey) -> list[Rule] | None:
-        """The rules of a role, None if there is none; ("", name) for a ClusterRole."""
-        found = self._roles.get(key)
-        return found.rules if found is not None else None
 
     def held_rules(self, user: User, namespace: str) -> tuple[list[Rule], list[Binding]]:
         """The rules that bindings give a user in a namespace (and everywhere), in the order of

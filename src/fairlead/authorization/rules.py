@@ -121,6 +121,24 @@ class CompiledRules:
         return sum(1 + len(rule.prefixes) for rule in self._paths)
 
 
+def without_partial_wildcards(rules: Iterable[Rule]) -> list[Rule]:
+    """The rules without paths such as `/met*`: a wildcard stands for a whole last step only."""
+    found = []
+    for rule in rules:
+        paths = rule.get("nonResourceURLs") or ()
+        whole = [path for path in paths if not _is_partial(path)]
+        if len(whole) < len(paths):
+            rule = {name: item for name, item in rule.items() if name != "nonResourceURLs"}
+            if whole:
+                rule["nonResourceURLs"] = whole
+        found.append(rule)
+    return found
+
+
+def _is_partial(path: str) -> bool:
+    return path.endswith(ALL) and path != ALL and not path.endswith("/" + ALL)
+
+
 def _any_or_set(values: list[str] | None) -> frozenset[str] | None:
     """None if the values hold the wildcard, which stands for any."""
     found = frozenset(values or ())

@@ -17,7 +17,7 @@ from fairlead.endpoints.get import answer_get
 from fairlead.endpoints.list import answer_list
 from fairlead.endpoints.negotiation import ITEM, LIST, NOTHING, negotiate
 from fairlead.endpoints.other_dialect import unknown_group
-from fairlead.endpoints.parameters import flag
+from fairlead.endpoints.parameters import check_timeout, flag
 from fairlead.endpoints.patch import answer_patch
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.routing import Target, route
@@ -60,6 +60,8 @@ class Handler:
 
     async def admit(self, request: Request) -> None:
         """Find out who asks and whether they may; raises StatusError."""
+        if request.query and request.target.verb != "watch":
+            check_timeout(request)
         request.user = await self.api.authentication.authenticator.authenticate(request)
         if asks_to_impersonate(request.raw_headers):
             await self._impersonate(request)
@@ -90,7 +92,18 @@ class Handler:
             request.warnings,
         )
         handler = HANDLERS.get((resource.key, target.verb)) or VERBS[target.verb]
-        return await handler(self.api, request, operation)
+        try:
+            return await handler(self.api, request, operation)
+        except StatusError as error:
+            if error.code == 422 and operation.has_unknown_fields:
+                raise self._unknown_and_invalid(error) from None
+            raise
+
+    def _unknown_and_invalid(self, error: StatusError) -> StatusError:
+        """An object that is invalid and has unknown fields too."""
+        if not self.api.dialect.unknown_and_invalid_bad_request:
+            return error
+        return StatusError(400, "BadRequest", error.message, details=error.details)
 
     async def _impersonate(self, request: Request) -> None:
         """Let a user act as another, where the authorizer lets them."""
@@ -128,7 +141,8 @@ class Handler:
             target.verb = "watch"
 
     def _negotiate(self, request: Request) -> None:
-        verb = request.target.verb
+        verb, resource = request.target.verb, request.target.resource
+        assert resource is not None
         partial = LIST if verb == "list" else ITEM
         values = request.query.get("pretty")
         request.representation = negotiate(
@@ -138,6 +152,7 @@ class Handler:
             request.user_agent,
             partial,
             streams=verb in ("list", "watch"),
+            tables=resource.verbs != ("create",),
         )
 
     def _unknown(self, target: Target) -> Answer:

@@ -12,9 +12,9 @@ from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Api, Object
-from fairlead.operations.field_validation import strict_errors, warn_of
+from fairlead.operations.field_validation import check_required, strict_errors, warn_of
 from fairlead.operations.operation import Operation
-from fairlead.schema.decode import DecodeError, decoder, unknown_paths
+from fairlead.schema.decode import DecodeError, decoder, json_kind, unknown_paths
 from fairlead.schema.remembering import ContentMemory
 from fairlead.serialization.bodies import (
     BodyError,
@@ -60,6 +60,8 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
             repeated = [f'duplicate field "{path}"' for path in duplicate_fields(raw, value)]
         else:
             value, repeated = parse_yaml(raw)
+        if value is None:
+            value = {}
         if not isinstance(value, dict):
             raise BodyError(_not_an_object(value))
         _check_type_meta(value)
@@ -87,17 +89,12 @@ def _parse_message(raw: bytes, resource: Resource) -> Object:
     return {"apiVersion": api_version, "kind": kind, **value}
 
 
-def _json_word(value: Any) -> str:
-    words = {str: "string", bool: "bool", list: "array", dict: "object"}
-    return words.get(type(value), "number")
-
-
 def _not_an_object(value: Any) -> str:
     wanted = (
         'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
         ' "json:\\"kind,omitempty\\"" }'
     )
-    return f"json: cannot unmarshal {_json_word(value)} into Go value of type {wanted}"
+    return f"json: cannot unmarshal {json_kind(value)} into Go value of type {wanted}"
 
 
 def _check_type_meta(value: Object) -> None:
@@ -105,7 +102,7 @@ def _check_type_meta(value: Object) -> None:
         found = value.get(name)
         if found is not None and not isinstance(found, str):
             raise BodyError(
-                f"json: cannot unmarshal {_json_word(found)} into Go struct field .{name}"
+                f"json: cannot unmarshal {json_kind(found)} into Go struct field .{name}"
                 " of type string"
             )
 
@@ -183,11 +180,22 @@ def _decode_object(
     except DecodeError as error:
         raise _decode_failure(resource, raw, error) from None
     if unknown or repeated:
-        found = strict_errors(unknown_paths(resource.struct, value) if unknown else [], repeated)
+        operation.has_unknown_fields = bool(unknown)
+        paths = unknown_paths(resource.struct, value) if unknown else []
         if validation == "Strict":
+            found = strict_errors(paths, _as_one_error(repeated))
             raise _not_handled(resource, f"strict decoding error: {', '.join(found)}")
-        warn_of(operation, found, validation)
+        warn_of(operation, strict_errors(paths, repeated), validation)
+    if resource.dialect.required_fields_refused:
+        check_required(resource, value)
     return decoded
+
+
+def _as_one_error(repeated: list[str]) -> list[str]:
+    """The lines of the YAML reader are one error."""
+    if not repeated or not repeated[0].startswith("line "):
+        return repeated
+    return ["\n  ".join(["yaml: unmarshal errors:", *repeated])]
 
 
 def _decode_templated(

@@ -23,7 +23,8 @@ async def answer_delete(api: Api, request: Request, operation: Operation) -> Ans
         done = success(operation.ref, deleted.value["metadata"]["uid"])
         return value_answer(request, 200, done, api.resources)
     shown = typed(resource, from_stored(resource, deleted.value))
-    return object_answer(api.resources, request, resource, shown)
+    code = 202 if options.cascades and not deleted.gone else 200
+    return object_answer(api.resources, request, resource, shown, code)
 
 
 async def answer_delete_collection(api: Api, request: Request, operation: Operation) -> Answer:

@@ -71,22 +71,26 @@ def _no_representation(dialect: Dialect, streams: bool) -> StatusError:
 
 
 _LONGEST_ACCEPT = 512
-_known: Bounded[tuple[str, str, str, bool], Representation] = Bounded(longest=_LONGEST_ACCEPT)
+_known: Bounded[tuple[str, str, str, bool, bool], Representation] = Bounded(longest=_LONGEST_ACCEPT)
 
 
-def _negotiate(dialect: Dialect, accept: str, partial: str, streams: bool) -> Representation:
-    key = (dialect.name, accept, partial, streams)
+def _negotiate(
+    dialect: Dialect, accept: str, partial: str, streams: bool, tables: bool
+) -> Representation:
+    key = (dialect.name, accept, partial, streams, tables)
     known = _known.get(key)
     if known is None:
-        known = _choose(dialect, accept, partial, streams)
+        known = _choose(dialect, accept, partial, streams, tables)
         _known.keep(key, known, len(accept))
     return known
 
 
-def _choose(dialect: Dialect, accept: str, partial: str, streams: bool) -> Representation:
+def _choose(
+    dialect: Dialect, accept: str, partial: str, streams: bool, tables: bool
+) -> Representation:
     found = clauses(accept)
     transforms = bool(partial)
-    if transforms and not any(c.media_type in ("*/*", *media_types(dialect)) for c in found):
+    if not any(c.media_type in ("*/*", *media_types(dialect)) for c in found):
         raise with_hint(dialect, accept, _no_representation(dialect, streams))
     for clause in found:
         media_type = JSON if clause.media_type in ("*/*", "") else clause.media_type
@@ -96,13 +100,12 @@ def _choose(dialect: Dialect, accept: str, partial: str, streams: bool) -> Repre
         plain = Representation(media_type, pretty)
         wanted = clause.parameters.get("as", "")
         if not wanted:
-            if media_type == dialect.protobuf_media_type and not transforms:
-                continue  # documents about the API have no binary form
             return PLAIN_JSON if plain == PLAIN_JSON else plain
         version = clause.parameters.get("v", "")
         if not transforms or clause.parameters.get("g") != dialect.meta_group:
             continue
-        if wanted == "Table" and version in _TABLE_VERSIONS and media_type in (JSON, YAML):
+        in_text = media_type in (JSON, YAML)
+        if wanted == "Table" and tables and version in _TABLE_VERSIONS and in_text:
             return replace(plain, transform=wanted, version=version)
         if wanted == partial and partial and version in _TABLE_VERSIONS:
             return replace(plain, transform=wanted, version=version)
@@ -117,13 +120,14 @@ def negotiate(
     partial: str = NOTHING,
     *,
     streams: bool = False,
+    tables: bool = True,
 ) -> Representation:
     """The representation to answer in; 406 if none is possible. `partial` is the name of the
-    metadata-only form that this answer can take, which also allows Tables; `streams` tells that
-    the path can be watched."""
+    metadata-only form that this answer can take; with one it can be a Table too if `tables` says
+    so. `streams` tells that the path can be watched."""
     found = PLAIN_JSON
     if accept and accept not in (JSON, "*/*"):
-        found = _negotiate(dialect, accept, partial, streams)
+        found = _negotiate(dialect, accept, partial, streams, tables)
     if pretty is None and user_agent[:4] not in ("curl", "Wget", "Mozi"):
         return found
     if pretty is None or pretty not in ("0", "false"):

@@ -28,6 +28,7 @@ from fairlead.operations.options import (
 from fairlead.operations.selecting import select
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.decode import DecodeError, decoder
+from fairlead.schema.durations import DurationError, parse_duration
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 from fairlead.storage.selection import EVERYTHING, Selection
@@ -57,6 +58,17 @@ def _strict_int(text: str) -> int:
     if not -(2**63) <= value < 2**63:
         raise ValueError("value out of range")
     return value
+
+
+def check_timeout(request: Request) -> None:
+    """Refuse a `timeout` parameter that is not a duration such as `30s`."""
+    text = request.parameter("timeout")
+    if text:
+        try:
+            parse_duration(text)
+        except DurationError as error:
+            why = f"invalid timeout specified in the request URL - {error}"
+            raise bad_request(why) from None
 
 
 def flag(request: Request, name: str) -> bool:
@@ -162,6 +174,7 @@ def delete_options(
         propagation or "",
         conditions.get("uid", ""),
         conditions.get("resourceVersion", ""),
+        cascades=orphan is False,
     )
 
 
@@ -192,6 +205,8 @@ def _delete_body(
             value = parse_yaml(raw)[0] if media_type == YAML else parse_json(raw)
     except (BodyError, ProtobufError) as error:
         raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    if value is None:
+        value = {}
     if not isinstance(value, dict):
         raise bad_request("couldn't get version/kind; json parse error: not an object")
     kind = value.get("kind") or "DeleteOptions"

@@ -21,7 +21,7 @@ from fairlead.patching.errors import MalformedPatch, TooManyOperations
 from fairlead.patching.json_patch import apply_json_patch, operations
 from fairlead.patching.merge_patch import apply_merge_patch, merge_document
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
-from fairlead.patching.values import json_type
+from fairlead.schema.decode import json_kind
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.duplicates import duplicate_fields
 from fairlead.serialization.limits import TooDeep
@@ -126,6 +126,6 @@ def _configuration(operation: Operation, raw: bytes, options: WriteOptions) -> O
     if value is not None and not isinstance(value, dict):
         raise bad_request(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot"
-            f" unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
+            f" unmarshal {json_kind(value)} into Go value of type map[string]interface {{}}"
         )
     return value or {}

@@ -22,10 +22,12 @@ Object = dict[str, Any]
 
 class Behaviour:
     """The behaviour of one kind. `name_rule` is the syntax of its names, `error_group` the group
-    that errors name where that is not the served one."""
+    that errors name where that is not the served one, `qualified_finalizers` tells whether its
+    finalizers need a domain."""
 
     name_rule: NameRule = staticmethod(dns_subdomain)
     error_group: str | None = None
+    qualified_finalizers = True
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
@@ -69,18 +71,29 @@ class Behaviour:
             value["status"] = zero(field.type)
 
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
-        check_metadata(value["metadata"], self.resource.namespaced, self.name_rule, causes)
+        check_metadata(
+            value["metadata"],
+            self.resource.namespaced,
+            self.name_rule,
+            causes,
+            qualified=self.qualified_finalizers,
+        )
         self.check(value, causes, context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        check_metadata_update(value["metadata"], old["metadata"], causes)
+        self.check_metadata_change(value, old, causes)
         self.check(value, causes, context)
         self.check_change(value, old, causes, context)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
-        check_metadata_update(value["metadata"], old["metadata"], causes)
+        self.check_metadata_change(value, old, causes)
+
+    def check_metadata_change(self, value: Object, old: Object, causes: Causes) -> None:
+        check_metadata_update(
+            value["metadata"], old["metadata"], causes, qualified=self.qualified_finalizers
+        )
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         """The rules that hold of every object of the kind, beyond its metadata."""

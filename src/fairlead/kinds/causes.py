@@ -92,8 +92,5 @@ class Causes(list[Cause]):
     def not_found(self, field: str, value: Any) -> None:
         self._add("FieldValueNotFound", field, f"Not found: {show(value)}")
 
-    def type_invalid(self, field: str, value: Any, detail: str) -> None:
-        self._add("FieldValueTypeInvalid", field, f"Invalid value: {show(value)}", detail)
-
     def internal(self, field: str, detail: str) -> None:
         self._add("InternalError", field, "Internal error", detail)

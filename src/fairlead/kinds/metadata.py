@@ -10,6 +10,7 @@ from fairlead.schema.names import label_value, path_segment, qualified_name
 
 MOST_ANNOTATION_BYTES = 256 * 1024
 STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
+UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
 
 # Gives what is wrong with a name.
 NameRule = Callable[[str], list[str]]
@@ -21,7 +22,10 @@ def check_metadata(
     name_rule: NameRule,
     causes: Causes,
     path: str = "metadata",
+    *,
+    qualified: bool = True,
 ) -> None:
+    """The rules of metadata. `qualified`: finalizers that are not standard have a domain."""
     check_names(metadata, name_rule, causes, path)
     namespace = metadata.get("namespace", "")
     if namespaced and not namespace:
@@ -36,6 +40,8 @@ def check_metadata(
     check_annotations(metadata.get("annotations"), f"{path}.annotations", causes)
     check_owner_references(metadata.get("ownerReferences"), f"{path}.ownerReferences", causes)
     check_finalizers(metadata.get("finalizers"), f"{path}.finalizers", causes)
+    if qualified:
+        check_qualified(metadata.get("finalizers"), f"{path}.finalizers", causes)
 
 
 def check_names(
@@ -119,6 +125,12 @@ def check_finalizers(finalizers: list[str] | None, path: str, causes: Causes) ->
         causes.invalid(path, GoValue(go_strings(finalizers)), detail)
 
 
+def check_qualified(finalizers: list[str] | None, path: str, causes: Causes) -> None:
+    for index, name in enumerate(finalizers or ()):
+        if "/" not in name and name not in STANDARD_FINALIZERS:
+            causes.invalid(f"{path}[{index}]", name, UNQUALIFIED)
+
+
 def go_strings(values: Iterable[str]) -> str:
     return "[]string{" + ", ".join(quote(value) for value in values) + "}"
 
@@ -135,7 +147,12 @@ _IMMUTABLE = (
 
 
 def check_metadata_update(
-    metadata: dict[str, Any], old: dict[str, Any], causes: Causes, path: str = "metadata"
+    metadata: dict[str, Any],
+    old: dict[str, Any],
+    causes: Causes,
+    path: str = "metadata",
+    *,
+    qualified: bool = True,
 ) -> None:
     _check_new_finalizers(metadata, old, causes, path)
     for name in ("generation",):
@@ -147,6 +164,8 @@ def check_metadata_update(
     check_labels(metadata.get("labels"), f"{path}.labels", causes)
     check_annotations(metadata.get("annotations"), f"{path}.annotations", causes)
     check_owner_references(metadata.get("ownerReferences"), f"{path}.ownerReferences", causes)
+    if qualified:
+        check_qualified(metadata.get("finalizers"), f"{path}.finalizers", causes)
 
 
 def _shown(name: str, value: Any) -> Any:

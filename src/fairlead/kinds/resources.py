@@ -1,7 +1,8 @@
 """The served resources, read from `resources.table`.
 
-A line `group/version [full-name]` opens a group-version (`-` is the core group, `@` the dialect's
-domain); the first version of a group is its preferred one. Below it, one resource a line:
+A line `group/version [full-name] [dialect=name]` opens a group-version (`-` is the core group, `@`
+the dialect's domain; one with a dialect is served in that one only); the first version of a group
+is its preferred one. Below it, one resource a line:
 
     name[/subresource]  Kind  [mark...]
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 SUBRESOURCE_VERBS = ("get", "patch", "update")
+_DIALECT = "dialect="
 
 
 @dataclass(slots=True, eq=False)
@@ -191,8 +193,11 @@ class Resources:
             elif current is not None:
                 self._add(current, words)
 
-    def _open_group_version(self, words: list[str]) -> GroupVersion:
+    def _open_group_version(self, words: list[str]) -> GroupVersion | None:
         short, _, version = words[0].partition("/")
+        dialect = words.pop()[len(_DIALECT) :] if words[-1].startswith(_DIALECT) else ""
+        if dialect not in ("", self.dialect.name):
+            return None
         full = words[1] if len(words) > 1 else short
         group = "" if full == "-" else self.dialect.group_name(full)
         made = GroupVersion(short, group, version)

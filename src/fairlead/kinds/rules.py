@@ -32,7 +32,6 @@ PERCENT_ERROR = (
 
 _CONFIG_KEY = re.compile(r"\A[-._a-zA-Z0-9]+\Z", re.ASCII)
 _ENV_NAME = re.compile(r"\A[-._a-zA-Z][-._a-zA-Z0-9]*\Z", re.ASCII)
-_PERCENT = re.compile(r"\A[0-9]+%\Z", re.ASCII)
 _PORT_LETTERS = re.compile(r"\A[-a-z0-9]+\Z", re.ASCII)
 
 
@@ -133,19 +132,6 @@ def unique(values: Iterable[Any], path: Callable[[int], str], causes: Causes) ->
         if value in seen:
             causes.duplicate(path(index), value)
         seen.add(value)
-
-
-def int_or_percent(value: int | str, path: str, causes: Causes) -> None:
-    """A non-negative number or a percentage."""
-    if isinstance(value, int):
-        non_negative(value, path, causes)
-    elif not _PERCENT.match(value):
-        causes.invalid(path, value, PERCENT_ERROR)
-
-
-def at_most_hundred_percent(value: int | str, path: str, causes: Causes) -> None:
-    if isinstance(value, str) and _PERCENT.match(value) and bounded_int(value[:-1]) > 100:
-        causes.invalid(path, value, "must not be greater than 100%")
 
 
 def env_name_errors(value: str) -> list[str]:

@@ -8,6 +8,7 @@ from fairlead.errors import Cause, StatusError, bad_request, not_found
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.create import create
+from fairlead.operations.field_validation import check_required
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.tracking import ignored_fields, set_entries, versions_of
@@ -92,6 +93,8 @@ def _decoded(operation: Operation, view: View, merged: Object, config: Object) -
         value: Object = decoder(view.struct)(document, [])
     except DecodeError as error:
         raise bad_request(str(error)) from None
+    if view.api.dialect.required_fields_refused:
+        check_required(view.resource, document)
     given = (config.get("metadata") or {}).get("name")
     preparing.check_name(operation.name, {"name": given} if given else value["metadata"])
     preparing.set_namespace(operation, value["metadata"])

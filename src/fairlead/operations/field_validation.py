@@ -1,8 +1,13 @@
-"""What is said of fields that a type does not have or that a document repeats."""
+"""What is said of fields that a type does not have, or must have, or that a document repeats."""
 
 from __future__ import annotations
 
+from fairlead.errors import invalid
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Object
 from fairlead.operations.operation import Operation
+from fairlead.schema.required import missing_paths
 
 MOST_STRICT_ERRORS = 100
 
@@ -16,3 +21,13 @@ def warn_of(operation: Operation, found: list[str], validation: str) -> None:
     if validation == "Warn":
         for text in found:
             operation.warn(text)
+
+
+def check_required(resource: Resource, value: Object) -> None:
+    """Refuse a body that leaves out what must be there, whatever its value."""
+    causes = Causes()
+    for path in missing_paths(resource.struct, value):
+        causes.required(path)
+    if causes:
+        metadata = value.get("metadata") or {}
+        raise invalid(resource.kind_ref(metadata.get("name") or ""), causes)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from dataclasses import dataclass
 
-import orjson
-
 from fairlead.errors import StatusError, bad_request, expired, too_large_resource_version
+from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.get import wait_until
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
+from fairlead.serialization.continuation import Continuation, ContinuationError
 from fairlead.storage.backend import Compacted
 from fairlead.storage.collection import Page
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
-
-_TOKEN_VERSION = "meta.fairlead/v1"
 
 EXPIRED_TOKEN = (
     "The provided continue parameter is too old to display a consistent list result. You can start"
@@ -29,36 +25,11 @@ EXPIRED_TOKEN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Continuation:
-    """Where a paged list goes on: the snapshot's revision and the last key that was sent. A
-    revision of -1 goes on in the newest state."""
-
-    revision: int
-    key: str
-
-    def encode(self) -> str:
-        raw = orjson.dumps({"v": _TOKEN_VERSION, "rv": self.revision, "start": self.key})
-        return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-    @classmethod
-    def decode(cls, text: str) -> Continuation:
-        try:
-            raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            value = orjson.loads(raw)
-            if value["v"] != _TOKEN_VERSION:
-                raise ValueError(value["v"])
-            return cls(int(value["rv"]), str(value["start"]))
-        except (binascii.Error, ValueError, KeyError, TypeError):
-            raise bad_request(
-                "continue key is not valid: encoded start key could not be decoded"
-            ) from None
-
-
 @dataclass(slots=True)
 class Listing:
     """What a list found, and the revision at which it was so."""
 
+    resource: Resource
     page: Page
     revision: int
 
@@ -70,10 +41,17 @@ class Listing:
         """The metadata of a list: its version, and how to go on where there is more."""
         metadata: Object = {"resourceVersion": str(self.revision)}
         if self.page.last_key is not None:
-            metadata["continue"] = Continuation(self.revision, self.page.last_key).encode()
+            metadata["continue"] = self._continuation(self.page.last_key)
             if self.page.remaining is not None:
                 metadata["remainingItemCount"] = self.page.remaining
         return metadata
+
+    def _continuation(self, key: str) -> str:
+        return Continuation(self.revision, key).encode(_token_version(self.resource))
+
+
+def _token_version(resource: Resource) -> str:
+    return f"{resource.dialect.meta_group}/v1"
 
 
 async def find(
@@ -91,14 +69,16 @@ async def find(
         if wanted > api.store.revision:
             raise too_large_resource_version(wanted, api.store.revision)
         page = await _snapshot(api, operation, namespace, selection, wanted, options.limit, None)
-        return Listing(page, wanted)
+        return Listing(resource, page, wanted)
     await wait_until(api, wanted)
     # A stale read is served whole from the cache: there is no snapshot to page through.
     limit = 0 if options.revision == "0" else options.limit
     revision = api.store.revision
     if not limit:
-        return Listing(Page(collection.current(namespace, selection), None, None), revision)
-    return Listing(collection.page(namespace, selection, revision, limit, None), revision)
+        return Listing(
+            resource, Page(collection.current(namespace, selection), None, None), revision
+        )
+    return Listing(resource, collection.page(namespace, selection, revision, limit, None), revision)
 
 
 async def _continued(
@@ -106,22 +86,27 @@ async def _continued(
 ) -> Listing:
     if options.revision not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
-    at = Continuation.decode(options.token)
+    token_version = _token_version(operation.resource)
+    try:
+        at = Continuation.decode(options.token, token_version)
+    except ContinuationError as error:
+        raise bad_request(f"invalid continue token: {error}") from None
     if namespace and not at.key.startswith(f"{namespace}/"):
         raise bad_request(
-            f"continue key is not valid: provided key does not match prefix /{namespace}/"
+            "invalid continue token: continue key is not valid: provided key does not match prefix"
+            f" /{namespace}/"
         )
     revision = at.revision if at.revision >= 0 else api.store.revision
     if revision > api.store.revision:
-        raise bad_request("continue key is not valid: it is of a future version")
+        raise bad_request("invalid continue token: it is of a future version")
     try:
         page = await _snapshot(
             api, operation, namespace, selection, revision, options.limit, at.key
         )
     except StatusError as error:
-        newest = Continuation(-1, at.key).encode()
+        newest = Continuation(-1, at.key).encode(token_version)
         raise StatusError(410, "Expired", EXPIRED_TOKEN, list_meta={"continue": newest}) from error
-    return Listing(page, revision)
+    return Listing(operation.resource, page, revision)
 
 
 async def _snapshot(

@@ -39,6 +39,7 @@ class DeleteOptions:
     propagation: str = ""
     uid: str = ""
     revision: str = ""
+    cascades: bool = False  # the older `orphanDependents` was given, and is false
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from fairlead.errors import ResourceRef, StatusError, bad_request, invalid, not_
 from fairlead.kinds.causes import Causes
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
-from fairlead.operations.field_validation import strict_errors, warn_of
+from fairlead.operations.field_validation import check_required, strict_errors, warn_of
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.update import Changed, store_changed
@@ -75,22 +75,27 @@ def _decoded(
     options: WriteOptions,
 ) -> Object:
     document = dict(document)
+    if not document.get("apiVersion"):
+        preparing.check_name(operation.name, {})  # without its version nothing of it is understood
     wanted = {"kind": view.kind, "apiVersion": view.api_version}
     for name, expected in wanted.items():
-        if document.pop(name, expected) != expected:
+        if (document.pop(name, None) or expected) != expected:
             raise _refused(api, read, f"the {name} of the object may not change", strict=False)
     unknown: list[str] = []
     try:
         value: Object = decoder(view.struct)(document, unknown)
     except DecodeError as error:
-        strict = bool(unknown or read.repeated)
+        strict = bool(read.repeated or unknown_paths(view.struct, document))
         raise _refused(api, read, str(error), strict=strict) from None
     if unknown or read.repeated:
+        operation.has_unknown_fields = bool(unknown)
         paths = unknown_paths(view.struct, document) if unknown else []
         found = strict_errors(paths, read.repeated)
         if options.validation == "Strict":
             raise _refused(api, read, f"strict decoding error: {', '.join(found)}", strict=True)
         warn_of(operation, found, options.validation)
+    if api.dialect.required_fields_refused:
+        check_required(view.resource, document)
     return value
 
 

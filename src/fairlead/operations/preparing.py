@@ -8,6 +8,7 @@ import random
 from fairlead.admission.chain import Attributes
 from fairlead.errors import ResourceRef, TooManyCauses, bad_request, invalid
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.conditions import check_condition_states
 from fairlead.kinds.context import Context
 from fairlead.kinds.metadata import check_metadata, check_metadata_update, check_names
 from fairlead.kinds.resources import Resource
@@ -80,7 +81,7 @@ def new_uid() -> str:
 
 def set_system_fields(metadata: Object) -> None:
     """What the server alone decides about a new object."""
-    for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         metadata.pop(name, None)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = now()
@@ -107,10 +108,12 @@ def check_changed(
     behaviour = api.behaviour(resource)
     metadata, old_metadata = value["metadata"], old["metadata"]
     try:
-        check_metadata(metadata, resource.namespaced, path_segment, causes)
-        check_metadata_update(metadata, old_metadata, causes)
+        check_metadata(metadata, resource.namespaced, path_segment, causes, qualified=False)
+        check_metadata_update(metadata, old_metadata, causes, qualified=False)
         if resource.subresource and not resource.is_scale:
             behaviour.check_subresource_update(resource.subresource, value, old, causes, context)
+            if resource.subresource == "status" and context.dialect.required_fields_refused:
+                check_condition_states(value, causes)
         else:
             behaviour.check_update(value, old, causes, context)
     except TooManyCauses as found:
@@ -119,10 +122,19 @@ def check_changed(
         raise invalid(behaviour.error_ref(old_metadata["name"]), causes)
 
 
+# The order in which metadata is shown. The resourceVersion, which is not stored here, goes before
+# the generation.
+_METADATA_ORDER = (
+    *("name", "generateName", "namespace", "uid", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations"),
+    *("ownerReferences", "finalizers", "managedFields"),
+)
+
+
 def ordered(value: Object) -> Object:
-    """The object with its metadata first and without what is not stored."""
-    metadata = value.pop("metadata")
-    metadata.pop("resourceVersion", None)
+    """The object with its metadata first, in its order, and without what is not stored."""
+    sent = value.pop("metadata")
+    metadata = {name: sent[name] for name in _METADATA_ORDER if name in sent}
     return {"metadata": metadata, **value}
 
 

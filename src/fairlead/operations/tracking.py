@@ -7,7 +7,7 @@ from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.views import typed
-from fairlead.patching.entries import Entry
+from fairlead.patching.entries import ManagedEntry, entries_of
 from fairlead.patching.field_sets import EMPTY, FieldSet, of
 from fairlead.patching.ownership import OneVersion, track_update
 from fairlead.patching.prune import Versions
@@ -77,8 +77,10 @@ def tracked(
     live: Object | None,
     new: Object,
     options: WriteOptions,
-) -> list[Entry]:
+) -> list[ManagedEntry]:
     """The entries after a write other than apply; both objects are in the stored version."""
+    if resource.is_scale and live is not None and api.dialect.scale_untracked:
+        return entries_of(live)
     main = resource.main
     if not main.is_stored_here:
         live = from_stored(main, copied(live)) if live is not None else None
@@ -96,7 +98,7 @@ def tracked(
     )
 
 
-def set_entries(metadata: Object, entries: list[Entry]) -> None:
+def set_entries(metadata: Object, entries: list[ManagedEntry]) -> None:
     if entries:
         metadata["managedFields"] = entries
     else:

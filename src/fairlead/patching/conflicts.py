@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fairlead.patching.entries import UPDATE, Entry, identity_of
+from fairlead.patching.entries import UPDATE, ManagedEntry, identity_of
 from fairlead.patching.field_sets import FieldSet, Path, path_text, paths
 
 
@@ -65,7 +65,7 @@ class ApplyConflict(ApplyError):
         super().__init__(_message(self.conflicts))
 
 
-def conflicts_with(owner: Entry, fields: FieldSet) -> list[Conflict]:
+def conflicts_with(owner: ManagedEntry, fields: FieldSet) -> list[Conflict]:
     """One conflict for each field of an owner that would change."""
     _, operation, _, subresource = identity_of(owner)
     return [

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from fairlead.patching.field_sets import EMPTY, FieldSet, InvalidFields, parsed, union
+from fairlead.patching.field_sets import EMPTY, FieldSet, InvalidFields, in_order, parsed, union
 
-Entry = dict[str, Any]
+ManagedEntry = dict[str, Any]
 Identity = tuple[str, str, str, str]
 
 APPLY = "Apply"
@@ -22,7 +22,7 @@ ANCIENT = "ancient-changes"
 UNKNOWN = "unknown"
 
 
-def entries_of(value: dict[str, Any] | None) -> list[Entry]:
+def entries_of(value: dict[str, Any] | None) -> list[ManagedEntry]:
     """The entries an object carries; the list itself, so that it can be told to be unchanged."""
     if value is None:
         return []
@@ -30,9 +30,9 @@ def entries_of(value: dict[str, Any] | None) -> list[Entry]:
     return found if isinstance(found, list) else []
 
 
-def entry(identity: Identity, api_version: str, fields: FieldSet, time: str | None) -> Entry:
+def entry(identity: Identity, api_version: str, fields: FieldSet, time: str | None) -> ManagedEntry:
     manager, operation, _, subresource = identity
-    made: Entry = {"manager": manager, "operation": operation, "apiVersion": api_version}
+    made: ManagedEntry = {"manager": manager, "operation": operation, "apiVersion": api_version}
     if time:
         made["time"] = time
     made["fieldsType"] = "FieldsV1"
@@ -52,17 +52,17 @@ def updater(manager: str, api_version: str, subresource: str) -> Identity:
     return manager or UNKNOWN, UPDATE, api_version, subresource
 
 
-def identity_of(item: Entry) -> Identity:
+def identity_of(item: ManagedEntry) -> Identity:
     operation = item["operation"]
     version = "" if operation == APPLY else item["apiVersion"]
     return item.get("manager", ""), operation, version, item.get("subresource", "")
 
 
-def fields_of(item: Entry) -> FieldSet:
+def fields_of(item: ManagedEntry) -> FieldSet:
     return item.get("fieldsV1") or EMPTY
 
 
-def ordered(items: Iterable[Entry]) -> list[Entry]:
+def ordered(items: Iterable[ManagedEntry]) -> list[ManagedEntry]:
     """Appliers first, then by time (an entry without comes before all), then by name."""
     return sorted(
         items,
@@ -86,11 +86,11 @@ def asks_for_reset(sent: Any) -> bool:
     )
 
 
-def decoded(sent: Any) -> list[Entry]:
+def decoded(sent: Any) -> list[ManagedEntry]:
     """Entries sent by a client, in normal form. Raises `InvalidFields` when they are none."""
     if not isinstance(sent, list):
         raise InvalidFields("managedFields must be a list")
-    made: dict[Identity, Entry] = {}
+    made: dict[Identity, ManagedEntry] = {}
     for item in sent:
         if not isinstance(item, dict):
             raise InvalidFields("a managedFields entry must be an object")
@@ -107,7 +107,10 @@ def decoded(sent: Any) -> list[Entry]:
         who = (names[0], operation, "" if operation == APPLY else version, names[1])
         fields = item.get("fieldsV1")
         made[who] = entry(
-            who, version, EMPTY if fields is None else parsed(fields), _time(item.get("time"))
+            who,
+            version,
+            EMPTY if fields is None else in_order(parsed(fields)),
+            _time(item.get("time")),
         )
     return list(made.values())
 
@@ -126,13 +129,13 @@ def _time(sent: Any) -> str | None:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def same_but_for_times(one: list[Entry], other: list[Entry]) -> bool:
+def same_but_for_times(one: list[ManagedEntry], other: list[ManagedEntry]) -> bool:
     """Whether two lists differ in nothing but times.
 
     A write that changes nothing else is no write: the caller then keeps the old list.
     """
 
-    def bare(items: list[Entry]) -> dict[Identity, Entry]:
+    def bare(items: list[ManagedEntry]) -> dict[Identity, ManagedEntry]:
         return {
             identity_of(item): {name: value for name, value in item.items() if name != "time"}
             for item in items
@@ -141,7 +144,7 @@ def same_but_for_times(one: list[Entry], other: list[Entry]) -> bool:
     return one is other or (len(one) == len(other) and bare(one) == bare(other))
 
 
-def capped(items: list[Entry]) -> list[Entry]:
+def capped(items: list[ManagedEntry]) -> list[ManagedEntry]:
     """At most `MAX_UPDATE_ENTRIES` entries of updates: the oldest of a version become one.
 
     There can be more when each is of a version of its own.
@@ -163,6 +166,6 @@ def capped(items: list[Entry]) -> list[Entry]:
             continue
         joined = union(fields_of(kept.pop(bucket if bucket in kept else first)), fields_of(item))
         del kept[who]
-        kept[bucket] = entry(bucket, version, joined, item.get("time"))
+        kept[bucket] = entry(bucket, version, in_order(joined), item.get("time"))
         excess -= 1
     return list(kept.values())

@@ -15,7 +15,7 @@ and return an argument itself where nothing has to change.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -233,6 +233,16 @@ def paths(fields: FieldSet, before: Path = ()) -> Iterator[Path]:
             yield from paths(fields[element], (*before, element))
 
 
+def in_order(fields: FieldSet) -> FieldSet:
+    """The same set with its steps in the order of the reference, all the way down."""
+    if not fields:
+        return fields
+    elements: Iterable[str] = fields
+    if len(fields) > 1:
+        elements = sorted(fields, key=_order)
+    return {element: in_order(fields[element]) for element in elements}
+
+
 _KINDS = "fkvi"
 
 
@@ -240,6 +250,8 @@ def _order(element: str) -> tuple[Any, ...]:
     kind, rest = element[0], element[2:]
     if kind == "f":
         return 0, rest
+    if kind == ".":
+        return (-1,)
     value = orjson.loads(rest)
     if kind == "k":
         return 1, [(name, _value_order(item)) for name, item in sorted(value.items())]

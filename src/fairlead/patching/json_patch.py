@@ -14,7 +14,8 @@ from typing import Any
 import orjson
 
 from fairlead.patching.errors import MalformedPatch, OperationFailed, TooManyOperations
-from fairlead.patching.values import copied, equal, json_type
+from fairlead.patching.values import copied, equal
+from fairlead.schema.decode import json_kind
 from fairlead.serialization.limits import TooDeep, bounded_json
 
 MAX_OPERATIONS = 10_000
@@ -35,15 +36,15 @@ def operations(document: Any) -> list[Operation]:
     if document is None:
         return []
     if not isinstance(document, list):
-        raise _wrong(json_type(document), "value of type []handlers.jsonPatchOp")
+        raise _wrong(json_kind(document), "value of type []handlers.jsonPatchOp")
     for item in document:
         if item is not None and not isinstance(item, dict):
-            raise _wrong(json_type(item), "value of type handlers.jsonPatchOp")
+            raise _wrong(json_kind(item), "value of type handlers.jsonPatchOp")
         for name in _TEXTS:
             text = item.get(name) if item else None
             if text is not None and not isinstance(text, str):
                 where = f"struct field jsonPatchOp.{name} of type string"
-                raise _wrong(json_type(text), where)
+                raise _wrong(json_kind(text), where)
     if len(document) > MAX_OPERATIONS:
         raise TooManyOperations(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS},"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.patching.errors import MalformedPatch
-from fairlead.patching.values import json_type
+from fairlead.schema.decode import json_kind
 
 
 def merge_document(document: Any) -> dict[str, Any]:
@@ -14,7 +14,7 @@ def merge_document(document: Any) -> dict[str, Any]:
         raise MalformedPatch("Invalid JSON Patch")
     if not isinstance(document, dict):
         raise MalformedPatch(
-            f"error decoding patch: json: cannot unmarshal {json_type(document)}"
+            f"error decoding patch: json: cannot unmarshal {json_kind(document)}"
             " into Go value of type map[string]interface {}"
         )
     return document

@@ -16,8 +16,8 @@ from fairlead.patching.compare import Changes, compare
 from fairlead.patching.configuration import check_configuration, untrackable
 from fairlead.patching.conflicts import ApplyConflict, Conflict, conflicts_with
 from fairlead.patching.entries import (
-    Entry,
     Identity,
+    ManagedEntry,
     applier,
     asks_for_reset,
     capped,
@@ -37,6 +37,7 @@ from fairlead.patching.field_sets import (
     contains,
     covers,
     difference,
+    in_order,
     intersection,
     of,
     recursive_difference,
@@ -88,7 +89,7 @@ def track_update(
     dialect: Dialect,
     subresource: str = "",
     ignored: FieldSet = EMPTY,
-) -> list[Entry]:
+) -> list[ManagedEntry]:
     """The entries of an object after a create (`live` is None), update or patch.
 
     `live` and `new` are both in `api_version`; `new` as it is to be stored before mutating
@@ -117,7 +118,7 @@ def track_update(
 
 def _of_new(
     struct: Struct, new: Object, manager: str, api_version: str, now: str, ignored: FieldSet
-) -> list[Entry]:
+) -> list[ManagedEntry]:
     """The one entry of a new object: its maker owns all there is. What lies beside the metadata is
     the same for all objects of one template and is remembered."""
     empty = zero_object(struct)
@@ -129,19 +130,21 @@ def _of_new(
     fields = memory.get(key)
     if fields is None:
         bare = {name: item for name, item in empty.items() if name != "metadata"}
-        fields = compare(struct, bare, rest).touched
+        fields = in_order(compare(struct, bare, rest).touched)
         memory.keep(key, fields)
     named = compare(
         struct, {"metadata": empty.get("metadata")}, {"metadata": new.get("metadata")}
     ).touched
-    owned = difference(recursive_difference({**named, **fields}, ignored), UNOWNED)
+    touched = {**in_order(named), **fields}
+    touched = {element: touched[element] for element in sorted(touched)}
+    owned = difference(recursive_difference(touched, ignored), UNOWNED)
     who = updater(manager, api_version, "")
     return [entry(who, api_version, owned, now)] if owned else []
 
 
 def _standing(
     live: Object | None, new: Object, subresource: str, dialect: Dialect
-) -> tuple[list[Entry], bool]:
+) -> tuple[list[ManagedEntry], bool]:
     """The entries a write starts from, and whether the client asked for none.
 
     Someone who does not know of entries must not lose them: without a list, or with one that makes
@@ -191,10 +194,10 @@ class _Difference:
             ).outside(self._ignored)
         return known
 
-    def others_after(self, standing: list[Entry]) -> list[Entry]:
+    def others_after(self, standing: list[ManagedEntry]) -> list[ManagedEntry]:
         """Entries without the fields that changed or are gone; none without fields, and none of a
         version that is not served any more."""
-        left: list[Entry] = []
+        left: list[ManagedEntry] = []
         for item in standing:
             version = item["apiVersion"]
             struct = self.versions.struct(version)
@@ -211,8 +214,8 @@ class _Difference:
 
 
 def _after_update(
-    standing: list[Entry], changes: _Difference, who: Identity, api_version: str, now: str
-) -> list[Entry]:
+    standing: list[ManagedEntry], changes: _Difference, who: Identity, api_version: str, now: str
+) -> list[ManagedEntry]:
     if changes.own.none:
         return standing
     gained = difference(changes.own.touched, UNOWNED)
@@ -222,7 +225,7 @@ def _after_update(
             if identity_of(item) == who:
                 gained = union(fields_of(left.pop(position)), gained)
                 break
-        left.append(entry(who, api_version, gained, now))
+        left.append(entry(who, api_version, in_order(gained), now))
     elif len(left) == len(standing) and all(map(is_, left, standing)):
         return standing
     return ordered(capped(left))
@@ -240,7 +243,7 @@ def apply(
     subresource: str = "",
     force: bool = False,
     ignored: FieldSet = EMPTY,
-) -> tuple[Object, list[Entry]]:
+) -> tuple[Object, list[ManagedEntry]]:
     """The object and its entries after a configuration is applied (`live` is None: created).
 
     `live` is in `api_version`, which is the version of the request. The object that comes back
@@ -278,14 +281,14 @@ def _first_entries(
     subresource: str,
     now: str,
     ignored: FieldSet,
-) -> list[Entry]:
+) -> list[ManagedEntry]:
     """What an object without entries gets before an apply: one owner of all there is."""
     if live is None or entries_of(live):
         return []
     changes = compare(struct, zero_object(struct), live).outside(ignored)
     fields = difference(changes.touched, UNOWNED)
     who = updater(BEFORE_FIRST_APPLY, api_version, subresource)
-    return [entry(who, api_version, fields, now)] if fields else []
+    return [entry(who, api_version, in_order(fields), now)] if fields else []
 
 
 class _Application:
@@ -298,7 +301,7 @@ class _Application:
         config: Object,
         who: Identity,
         api_version: str,
-        first: list[Entry],
+        first: list[ManagedEntry],
         ignored: FieldSet,
     ) -> None:
         self._versions = versions
@@ -331,7 +334,7 @@ class _Application:
         last = version, reconciled(struct, fields)
         return pruned(self._versions, merged, self._api_version, last, owned)
 
-    def _fields(self, item: Entry) -> FieldSet:
+    def _fields(self, item: ManagedEntry) -> FieldSet:
         struct = self._versions.struct(item["apiVersion"])
         return reconciled(struct, fields_of(item)) if struct else EMPTY
 
@@ -346,7 +349,7 @@ class _Application:
                     found += conflicts_with(item, intersection(fields, touched))
         return found
 
-    def entries(self, now: str) -> list[Entry]:
+    def entries(self, now: str) -> list[ManagedEntry]:
         """The entries afterwards; the time of this manager's moves only when the object does."""
         owned = difference(self._applied, UNOWNED)
         if self._unchanged:
@@ -358,7 +361,7 @@ class _Application:
             time = now
             left = self._changes.others_after(self._others)
         if owned:
-            left.append(entry(self._who, self._api_version, owned, time))
+            left.append(entry(self._who, self._api_version, in_order(owned), time))
         return ordered(left)
 
     def _as_before(self, owned: FieldSet) -> bool:

@@ -16,8 +16,9 @@ from typing import Any
 
 from fairlead.patching.errors import MalformedPatch, UnsupportedPatch
 from fairlead.patching.strategic_order import in_order, name_of
-from fairlead.patching.values import copied, json_type
+from fairlead.patching.values import copied
 from fairlead.patching.wording import plain_text
+from fairlead.schema.decode import json_kind
 from fairlead.schema.model import Field, ListOf, MapOf, Struct, Type
 
 Object = dict[str, Any]
@@ -34,7 +35,7 @@ def strategic_document(document: Any) -> Object:
         return {}
     if not isinstance(document, dict):
         raise MalformedPatch(
-            f"json: cannot unmarshal {json_type(document)}"
+            f"json: cannot unmarshal {json_kind(document)}"
             " into Go value of type map[string]interface {}"
         )
     return document
@@ -155,7 +156,7 @@ def _merged_list(field: Field | None, original: list[Any], patch: list[Any]) -> 
 
 def _of_objects(*lists: list[Any]) -> bool:
     """Whether lists hold objects rather than scalars; a mix cannot be merged."""
-    kinds = {json_type(item) for items in lists for item in items}
+    kinds = {json_kind(item) for items in lists for item in items}
     if "array" in kinds:
         raise MalformedPatch("lists of lists are not supported")
     if len(kinds) > 1:
@@ -227,7 +228,7 @@ def _merge_ordered(kind: Type | None, result: Object, patch: Object) -> set[str]
         original, stated = result.get(name), patch.get(name)
         for value in (order, *(item for item in (original, stated) if item is not None)):
             if not isinstance(value, list):
-                raise UnsupportedPatch(f"expected a list, but received a {json_type(value)}")
+                raise UnsupportedPatch(f"expected a list, but received a {json_kind(value)}")
         if original is None and stated is None:
             continue
         field = _field(kind, name)

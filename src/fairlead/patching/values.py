@@ -10,19 +10,6 @@ import orjson
 from fairlead.bounded import remembered
 
 
-def json_type(value: Any) -> str:
-    """What a decoder calls a value in its errors: object, array, string, number, bool or null."""
-    if isinstance(value, dict):
-        return "object"
-    if isinstance(value, list):
-        return "array"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, bool):
-        return "bool"
-    return "null" if value is None else "number"
-
-
 def copied(value: Any) -> Any:
     """A value that shares nothing changeable with the given one."""
     if isinstance(value, dict):

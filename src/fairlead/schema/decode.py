@@ -13,6 +13,7 @@ from typing import Any
 
 from fairlead.schema import quantity, times
 from fairlead.schema.base64 import Base64Error, canonical_base64
+from fairlead.schema.builtin import type_name_of
 from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type
 
 # Takes a value and the list that names of unknown fields are added to; gives the value to keep.
@@ -30,6 +31,26 @@ class DecodeError(ValueError):
         self._wants_place = wants_place
         self.fields: list[str] = []
         self.struct = ""
+
+    def at(self, struct: Struct, field: str) -> None:
+        """Note a step on the way to the value. The first one is the field itself, whose type may
+        have a name of its own."""
+        if not self.fields:
+            self.struct = struct.name
+            self._name_type(struct, field)
+        self.fields.append(field)
+
+    def _name_type(self, struct: Struct, field: str) -> None:
+        got, _, wanted = self._message.partition(" of type ")
+        named = type_name_of(struct, field) if self._wants_place else None
+        if named is None:
+            return
+        node = struct.fields[field].type
+        if isinstance(node, (ListOf, MapOf)) and wanted != type_name(node):
+            if not named.startswith("[]"):
+                return  # the name is the container's, the value is of an element
+            named = named[2:]
+        self._message = f"{got} of type {named}"
 
     def __str__(self) -> str:
         if not self._wants_place:
@@ -53,10 +74,11 @@ class Number(float):
 
 
 def _mismatch(value: Any, wanted: str) -> DecodeError:
-    return DecodeError(f"{_json_kind(value)} of type {wanted}", wants_place=True)
+    return DecodeError(f"{json_kind(value)} of type {wanted}", wants_place=True)
 
 
-def _json_kind(value: Any) -> str:
+def json_kind(value: Any) -> str:
+    """The word by which messages call the kind of a JSON value."""
     match value:
         case bool():
             return "bool"
@@ -66,6 +88,8 @@ def _json_kind(value: Any) -> str:
             return "array"
         case dict():
             return "object"
+        case None:
+            return "null"
         case _:
             return "number"
 
@@ -160,7 +184,7 @@ def _decode_quantity(value: Any, _: list[str]) -> Any:
             raise DecodeError(quantity.FORMAT_ERROR)
         value = value.text if isinstance(value, Number) else str(value)
     try:
-        return quantity.canonical(value) if value else "0"
+        return quantity.canonical(value)
     except quantity.QuantityError as error:
         raise DecodeError(str(error)) from None
 
@@ -335,8 +359,7 @@ def _compile(struct: Struct) -> Decode:
                 try:
                     item = decode_field(item, unknown)
                 except DecodeError as error:
-                    error.struct = error.struct or struct.name
-                    error.fields.append(key)
+                    error.at(struct, key)
                     raise
             if drops_zero and not item:
                 continue

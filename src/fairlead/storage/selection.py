@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fairlead.bounded import remembered
@@ -15,7 +15,8 @@ class SelectorError(ValueError):
     """A selector that cannot be understood; the text says why."""
 
 
-_LABEL_TOKEN = re.compile(r"\s*(!=|==|=|>|<|!|\(|\)|,|[^\s!=><(),]+)")
+_LABEL_TOKEN = re.compile(r"[ \t\r\n]*(!=|==|=|>|<|!|\(|\)|,|[^ \t\r\n!=><(),]+)")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,116 +49,137 @@ class Requirement:
         return left > right if self.operator == "gt" else left < right
 
 
+_END = ""
+_BINARY = "in, notin, =, ==, !=, gt, lt"
+_SYMBOLS = "=!(),><"
+_OPERATORS = {
+    "=": "in",
+    "==": "in",
+    "!=": "notin",
+    "in": "in",
+    "notin": "notin",
+    ">": "gt",
+    "<": "lt",
+}
+
+
+def _label_tokens(text: str) -> Iterator[str]:
+    """The symbols and words of a selector, then empty text for its end. What begins like a symbol
+    and is none comes as the complaint about it."""
+    for match in _LABEL_TOKEN.finditer(text):
+        yield match[1]
+    yield _END
+
+
 class _LabelParser:
+    """`in` and `notin` are words like others but where an operator is looked for."""
+
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens: list[str] = []
-        position = 0
-        while position < len(text.rstrip()):
-            match = _LABEL_TOKEN.match(text, position)
-            if match is None:
-                raise SelectorError(f"unable to parse requirement: {text}")
-            self.tokens.append(match[1])
-            position = match.end()
+        self.tokens = list(_label_tokens(text))
         self.at = 0
 
     def peek(self) -> str:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+        return self.tokens[self.at]
 
     def take(self) -> str:
-        token = self.peek()
-        self.at += 1
+        token = self.tokens[self.at]
+        if token != _END:
+            self.at += 1
         return token
 
     def parse(self) -> list[Requirement]:
         found: list[Requirement] = []
-        while self.peek():
-            found.append(self.requirement())
+        while (token := self.peek()) != _END:
+            if token != "!" and not _is_word(token):
+                wanted = "!, identifier, or 'end of string'"
+                raise SelectorError(f"found '{token}', expected: {wanted}")
+            try:
+                found.append(self.requirement())
+            except SelectorError as error:
+                raise SelectorError(f"unable to parse requirement: {error}") from None
             separator = self.take()
-            if separator not in ("", ","):
+            if separator not in (_END, ","):
                 raise SelectorError(f"found '{separator}', expected: ',' or 'end of string'")
-            if separator and not self.peek():
-                raise SelectorError("found '', expected: identifier after ','")
+            following = self.peek()
+            if separator and following != "!" and not _is_word(following):
+                raise SelectorError(f"found '{following}', expected: identifier after ','")
         return found
 
     def requirement(self) -> Requirement:
-        if self.peek() == "!":
+        negated = self.peek() == "!"
+        if negated:
             self.take()
-            return Requirement(self.key(), "!")
-        key = self.key()
-        operator = self.peek()
-        if operator in ("", ","):
-            return Requirement(key, "exists")
-        self.take()
-        match operator:
-            case "=" | "==":
-                return Requirement(key, "in", frozenset([self.value(key)]))
-            case "!=":
-                return Requirement(key, "notin", frozenset([self.value(key)]))
-            case "in" | "notin":
-                return Requirement(key, operator, self.values(key))
-            case ">" | "<":
-                value = self.value(key)
-                if not value.lstrip("-").isdigit():
-                    raise SelectorError(
-                        f"for 'Gt', 'Lt' operators, the value must be an integer: {value}"
-                    )
-                return Requirement(key, "gt" if operator == ">" else "lt", frozenset([value]))
-        raise SelectorError(
-            f"unable to parse requirement: found '{operator}', expected: in, notin, =, ==, !=,"
-            " gt, lt"
-        )
-
-    def key(self) -> str:
         key = self.take()
-        if not key or key in "!=><(),":
-            raise SelectorError(f"unable to parse requirement: found '{key}', expected: identifier")
+        if not _is_word(key):
+            raise SelectorError(f"found '{key}', expected: identifier")
         check_label_key(key)
-        return key
+        if negated:
+            return Requirement(key, "!")
+        if self.peek() in (_END, ","):
+            return Requirement(key, "exists")
+        written = self.take()
+        operator = _OPERATORS.get(written)
+        if operator is None:
+            raise SelectorError(f"found '{written}', expected: {_BINARY}")
+        values = self.values() if written in ("in", "notin") else {self.value()}
+        _check_values(key, operator, sorted(values))
+        return Requirement(key, operator, frozenset(values))
 
-    def value(self, key: str) -> str:
-        token = self.peek()
-        if token in ("", ","):
+    def value(self) -> str:
+        if self.peek() in (_END, ","):
             return ""
-        return check_label_value(key, self.take())
+        token = self.take()
+        if not _is_word(token):
+            raise SelectorError(f"found '{token}', expected: identifier")
+        return token
 
-    def values(self, key: str) -> frozenset[str]:
-        if self.take() != "(":
-            raise SelectorError(
-                f"unable to parse requirement: found '{self.tokens[self.at - 1]}', expected: '('"
-                if self.at <= len(self.tokens)
-                else "unable to parse requirement: found '', expected: '('"
-            )
-        found: list[str] = []
-        while True:
-            token = self.peek()
-            if token in (",", ")"):
-                found.append("")
-            elif token:
-                found.append(check_label_value(key, self.take()))
-            separator = self.take()
-            if separator == ")":
-                return frozenset(found)
-            if separator != ",":
-                raise SelectorError(
-                    f"unable to parse requirement: found '{separator}', expected: ',' or ')'"
-                )
+    def values(self) -> set[str]:
+        opening = self.take()
+        if opening != "(":
+            raise SelectorError(f"found '{opening}' expected: '('")
+        if self.peek() != "," and self.peek() != ")" and not _is_word(self.peek()):
+            raise SelectorError(f"found '{self.peek()}', expected: ',', ')' or identifier")
+        found: set[str] = set()
+        is_empty = True  # nothing was said since the last comma
+        while (token := self.take()) != ")":
+            if token == ",":
+                if is_empty:
+                    found.add("")
+                is_empty = True
+            elif not _is_word(token):
+                raise SelectorError(f"found '{token}', expected: ',', or identifier")
+            else:
+                found.add(token)
+                is_empty = False
+                if self.peek() not in (",", ")"):
+                    raise SelectorError(f"found '{self.peek()}', expected: ',' or ')'")
+        return found | {""} if is_empty else found
+
+
+def _is_word(token: str) -> bool:
+    return token != _END and token[0] not in _SYMBOLS
 
 
 def check_label_key(key: str) -> None:
     if wrong := qualified_name(key):
-        raise SelectorError(
-            f'unable to parse requirement: key: Invalid value: "{key}": {"; ".join(wrong)}'
-        )
+        raise SelectorError(f'<nil>: Invalid value: "{key}": {"; ".join(wrong)}')
 
 
-def check_label_value(key: str, value: str) -> str:
-    if wrong := label_value(value):
-        raise SelectorError(
-            f'unable to parse requirement: values[0][{key}]: Invalid value: "{value}": '
-            + "; ".join(wrong)
-        )
-    return value
+def _check_values(key: str, operator: str, values: list[str]) -> None:
+    wrong = []
+    if operator in ("gt", "lt"):
+        detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+        wrong += [
+            f'values[{index}]: Invalid value: "{value}": {detail}'
+            for index, value in enumerate(values)
+            if not (_INTEGER.fullmatch(value) and -(2**63) <= int(value) < 2**63)
+        ]
+    for index, value in enumerate(values):
+        if details := label_value(value):
+            shown = "; ".join(details)
+            wrong.append(f'values[{index}][{key}]: Invalid value: "{value}": {shown}')
+    if wrong:
+        raise SelectorError(wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
 
 
 @remembered(longest=512, per_byte=200)
@@ -170,7 +192,7 @@ def parse_fields(text: str) -> tuple[Requirement, ...]:
     """Field selectors know only equality: `a=b`, `a==b`, `a!=b`, joined by commas."""
     found: list[Requirement] = []
     for term in _split_terms(text):
-        match = re.match(r"^([^!=]*)(!=|==|=)(.*)$", term, re.DOTALL)
+        match = re.match(r"^((?:[^!=]|!(?!=))*)(!=|==|=)(.*)$", term, re.DOTALL)
         if match is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
         operator = "notin" if match[2] == "!=" else "in"
@@ -183,7 +205,16 @@ def _split_terms(text: str) -> list[str]:
 
 
 def _unescape(text: str) -> str:
-    return re.sub(r"\\([\\,=])", r"\1", text)
+    def letter(match: re.Match[str]) -> str:
+        part = match[0]
+        if part[0] != "\\":
+            code = ord(part)
+            raise SelectorError(f"invalid field selector: unescaped character in value: {code}")
+        if part[1:] not in ("\\", ",", "="):
+            raise SelectorError(f"invalid field selector: invalid escape sequence: {part}")
+        return part[1:]
+
+    return re.sub(r"\\.?|[,=]", letter, text, flags=re.DOTALL)
 
 
 def _single(fields: tuple[Requirement, ...], key: str) -> str | None:

@@ -33,6 +33,7 @@ def _answering(review: Review) -> Verb:
 
 _REVIEWS: dict[str, Review] = {
     "authentication/v1/tokenreviews": review_token,
+    "authentication/v1beta1/tokenreviews": review_token,
     "authorization/v1/localsubjectaccessreviews": review_access,
     "authorization/v1/selfsubjectaccessreviews": review_access,
     "authorization/v1/selfsubjectrulesreviews": review_rules,

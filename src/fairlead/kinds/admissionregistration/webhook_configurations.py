@@ -39,6 +39,8 @@ class _Strictness:
 class WebhookConfigurationBehaviour(OrderedBehaviour):
     """Both kinds; only mutating webhooks have a reinvocation policy."""
 
+    qualified_finalizers = False
+
     update_order = (Step.METADATA, Step.RULES)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:

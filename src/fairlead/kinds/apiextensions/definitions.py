@@ -18,7 +18,7 @@ from fairlead.kinds.apiextensions.versions import (
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.context import Context
-from fairlead.kinds.metadata import NameRule, check_metadata_update
+from fairlead.kinds.metadata import NameRule
 from fairlead.kinds.rules import immutable, one_of
 from fairlead.kinds.storage.shared import OrderedBehaviour, Step, go_list
 from fairlead.schema.names import dns_1035_label, dns_subdomain
@@ -27,6 +27,7 @@ SCOPES = ("Cluster", "Namespaced")
 
 
 class CustomResourceDefinitionBehaviour(OrderedBehaviour):
+    qualified_finalizers = False
     update_order = (Step.METADATA_CHANGE, Step.RULES)
 
     def name_rule_of(self, value: Object) -> NameRule:
@@ -72,7 +73,7 @@ class CustomResourceDefinitionBehaviour(OrderedBehaviour):
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
-        check_metadata_update(value["metadata"], old["metadata"], causes)
+        self.check_metadata_change(value, old, causes)
         check_names(value["status"]["acceptedNames"], "status.acceptedNames", causes)
 
     def _check(self, value: Object, old: Object | None, causes: Causes, context: Context) -> None:

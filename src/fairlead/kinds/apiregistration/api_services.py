@@ -8,7 +8,7 @@ from typing import Any
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, quote
 from fairlead.kinds.context import Context
-from fairlead.kinds.metadata import NameRule, check_metadata_update
+from fairlead.kinds.metadata import NameRule
 from fairlead.kinds.rules import PORT_RANGE
 from fairlead.kinds.storage.shared import OrderedBehaviour, Step, keep_metadata
 from fairlead.schema.names import dns_1035_label, dns_subdomain, path_segment
@@ -20,6 +20,7 @@ _PRIORITIES = {"groupPriorityMinimum": 20000, "versionPriority": 1000}
 
 
 class APIServiceBehaviour(OrderedBehaviour):
+    qualified_finalizers = False
     update_order = (Step.METADATA_CHANGE, Step.METADATA, Step.RULES)
 
     def name_rule_of(self, value: Object) -> NameRule:
@@ -56,7 +57,7 @@ class APIServiceBehaviour(OrderedBehaviour):
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
-        check_metadata_update(value["metadata"], old["metadata"], causes)
+        self.check_metadata_change(value, old, causes)
         for index, condition in enumerate((value.get("status") or {}).get("conditions") or ()):
             if condition["status"] not in CONDITION_STATUSES:
                 path = f"status.conditions[{index}].status"

@@ -94,6 +94,8 @@ class StatefulSetBehaviour(TemplateBehaviour):
         else:
             causes.invalid("spec.selector", selector_shown(selector), "")
         check_long_running(spec["template"], "StatefulSet", causes)
+        if context.dialect.claim_templates_mounted:
+            _check_claims_mounted(spec, causes)
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         spec, old_spec = value["spec"], old["spec"]
@@ -116,6 +118,22 @@ class StatefulSetBehaviour(TemplateBehaviour):
         for index, claim in enumerate(value["spec"].get("volumeClaimTemplates") or ()):
             path = f"spec.volumeClaimTemplates[{index}].resources"
             _warn_of_fractions(claim["spec"].get("resources") or {}, path, context)
+
+
+def _check_claims_mounted(spec: Object, causes: Causes) -> None:
+    """Each claim is for a container that mounts it, or takes it as a device, by its name."""
+    pod = spec["template"]["spec"]
+    used = {
+        item["name"]
+        for container in (*(pod.get("containers") or ()), *(pod.get("initContainers") or ()))
+        for kind in ("volumeMounts", "volumeDevices")
+        for item in container.get(kind) or ()
+    }
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        name = claim["metadata"].get("name", "")
+        if name not in used:
+            detail = "must be mounted by a container of the template"
+            causes.invalid(f"spec.volumeClaimTemplates[{index}].metadata.name", name, detail)
 
 
 def _steps(spec: Object) -> Object:

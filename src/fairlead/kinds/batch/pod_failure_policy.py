@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue, quote
+from fairlead.kinds.conditions import STATUSES
 from fairlead.schema.names import qualified_name
 
 ACTIONS = ("Count", "FailJob", "Ignore")
 OPERATORS = ("In", "NotIn")
-STATUSES = ("False", "True", "Unknown")
 MOST_RULES = 20
 MOST_EXIT_CODES = 255
 MOST_CONDITIONS = 20

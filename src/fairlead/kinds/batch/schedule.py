@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from fairlead.kinds.causes import quote
 from fairlead.kinds.rules import bounded_int
+from fairlead.schema.durations import DurationError, parse_duration
 
 
 class ScheduleError(ValueError):
@@ -153,41 +154,12 @@ def _parse_number(text: str, names: Mapping[str, int]) -> int:
     return number
 
 
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
-_LONGEST_DURATION = 2**63 / 1e9  # seconds
-_DURATION_PART = re.compile(r"([0-9]*\.?[0-9]*)([^0-9.]*)")
-
-
 def _interval(text: str) -> timedelta:
     try:
         seconds = parse_duration(text.removeprefix(EVERY))
-    except ValueError as error:
+    except DurationError as error:
         raise ScheduleError(f"failed to parse duration {text}: {error}") from None
     return timedelta(seconds=max(1, int(seconds)))
-
-
-def parse_duration(text: str) -> float:
-    """The seconds of a duration such as `1h30m`; raises ValueError."""
-    rest = text.lstrip("+-") if text[:1] in ("+", "-") else text
-    if rest == "0":
-        return 0
-    if not rest:
-        raise ValueError(f"time: invalid duration {quote(text)}")
-    seconds, position = 0.0, 0
-    while position < len(rest):
-        match = _DURATION_PART.match(rest, position)
-        number, unit = match.groups() if match else ("", "")
-        if number in ("", "."):
-            raise ValueError(f"time: invalid duration {quote(text)}")
-        if not unit:
-            raise ValueError(f"time: missing unit in duration {quote(text)}")
-        if unit not in _UNITS:
-            raise ValueError(f"time: unknown unit {quote(unit)} in duration {quote(text)}")
-        seconds += float(number) * _UNITS[unit]
-        position += len(number) + len(unit)
-        if seconds > _LONGEST_DURATION:
-            raise ValueError(f"time: invalid duration {quote(text)}")
-    return -seconds if text[0] == "-" else seconds
 
 
 def load_zone(name: str) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.conditions import STATUSES
 from fairlead.schema.times import now
 
 APPROVED, DENIED, FAILED = "Approved", "Denied", "Failed"
-STATUSES = ("False", "True", "Unknown")
 EXCLUSIVE = "Approved and Denied conditions are mutually exclusive"
 _PATH = "status.conditions"
 

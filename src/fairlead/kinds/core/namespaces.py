@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.kinds.behaviour import Behaviour, Object, keep
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
-from fairlead.kinds.metadata import STANDARD_FINALIZERS, check_metadata_update
+from fairlead.kinds.metadata import STANDARD_FINALIZERS, UNQUALIFIED, check_metadata_update
 from fairlead.schema.names import dns_label, qualified_name
 
 CONTENT_FINALIZER = "kubernetes"
@@ -62,8 +62,7 @@ class NamespaceBehaviour(Behaviour):
 def _check_finalizer(name: str, path: str, causes: Causes) -> None:
     causes.invalid_each(path, name, qualified_name(name))
     if "/" not in name and name not in STANDARD_FINALIZERS:
-        detail = "name is neither a standard finalizer name nor is it fully qualified"
-        causes.invalid(path, name, detail)
+        causes.invalid(path, name, UNQUALIFIED)
 
 
 def _check_phase(value: Object, causes: Causes) -> None:

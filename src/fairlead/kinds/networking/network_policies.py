@@ -6,9 +6,9 @@ from typing import Any
 
 from fairlead.kinds.behaviour import Object, keep
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.conditions import check_conditions
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.addresses import Network, parse_network
-from fairlead.kinds.networking.shared import check_conditions
 from fairlead.kinds.rules import label_selector, port_name, port_number
 from fairlead.kinds.storage.shared import OrderedBehaviour, Step, go_list
 

@@ -1,4 +1,4 @@
-"""Rules of addresses, domains and conditions that more than one kind uses."""
+"""Rules of addresses and domains that more than one kind uses."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from typing import Any
 
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.addresses import parse_address
-from fairlead.schema.names import dns_label, dns_subdomain, path_segment, qualified_name
+from fairlead.schema.names import dns_label, dns_subdomain, path_segment
 
 NOT_AN_IP = "must be a DNS name, not an IP address"
-CONDITION_STATUSES = ("False", "True", "Unknown")
-LONGEST_REASON = 1024
-LONGEST_CONDITION_MESSAGE = 32 * 1024
 
 _SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _WILDCARD = rf"\*\.{_SUBDOMAIN}"
@@ -22,13 +19,6 @@ _WILDCARD_ERROR = (
     f" character (e.g. '*.example.com', regex used for validation is '{_WILDCARD}')"
 )
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
-_REASON = r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
-_REASON_ERROR = (
-    "a condition reason must start with alphabetic character, optionally followed by a string of"
-    " alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' (e.g."
-    " 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex"
-    f" used for validation is '{_REASON}')"
-)
 
 
 def wildcard_errors(name: str) -> list[str]:
@@ -111,36 +101,3 @@ def check_balancer_status(status: dict[str, Any], path: str, causes: Causes) -> 
             causes.invalid_each(f"{here}.hostname", hostname, dns_subdomain(hostname))
             if parse_address(hostname) is not None:
                 causes.invalid(f"{here}.hostname", hostname, NOT_AN_IP)
-
-
-def check_conditions(conditions: list[dict[str, Any]] | None, path: str, causes: Causes) -> None:
-    """Conditions of the common form, each type once."""
-    seen = set()
-    for index, condition in enumerate(conditions or ()):
-        here, kind = f"{path}[{index}]", condition["type"]
-        if kind in seen:
-            causes.duplicate(f"{here}.type", kind)
-        seen.add(kind)
-        _check_condition(condition, here, causes)
-
-
-def _check_condition(condition: dict[str, Any], path: str, causes: Causes) -> None:
-    causes.invalid_each(f"{path}.type", condition["type"], qualified_name(condition["type"]))
-    if condition["status"] not in CONDITION_STATUSES:
-        causes.unsupported(f"{path}.status", condition["status"], CONDITION_STATUSES)
-    generation = condition.get("observedGeneration", 0)
-    if generation < 0:
-        detail = "must be greater than or equal to zero"
-        causes.invalid(f"{path}.observedGeneration", generation, detail)
-    if not condition["lastTransitionTime"]:
-        causes.required(f"{path}.lastTransitionTime", "must be set")
-    reason = condition["reason"]
-    if not reason:
-        causes.required(f"{path}.reason", "must be set")
-    else:
-        if not re.fullmatch(_REASON, reason, re.ASCII):
-            causes.invalid(f"{path}.reason", reason, _REASON_ERROR)
-        if len(reason) > LONGEST_REASON:
-            causes.too_long(f"{path}.reason", LONGEST_REASON)
-    if len(condition["message"].encode()) > LONGEST_CONDITION_MESSAGE:
-        causes.too_long(f"{path}.message", LONGEST_CONDITION_MESSAGE)

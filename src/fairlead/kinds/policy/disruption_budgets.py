@@ -5,8 +5,8 @@ from __future__ import annotations
 from fairlead.kinds.apps.shared import check_at_most_hundred_percent, check_int_or_percent
 from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.conditions import check_conditions
 from fairlead.kinds.context import Context
-from fairlead.kinds.policy.conditions import check_conditions
 from fairlead.kinds.rules import label_selector, non_negative
 
 LIMITS = ("minAvailable", "maxUnavailable")
@@ -34,6 +34,6 @@ class DisruptionBudgetBehaviour(Behaviour):
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
         status = value["status"]
-        check_conditions(status.get("conditions") or (), "status.conditions", causes)
+        check_conditions(status.get("conditions"), "status.conditions", causes)
         for name in COUNTS:
             non_negative(status[name], f"status.{name}", causes)

@@ -13,6 +13,7 @@ from fairlead.schema.names import dns_subdomain
 
 ANY = "*"
 LONGEST_DRIVER_NAME = 63
+LAST_PORT = 65535
 VOLUMES = (
     "*",
     "awsElasticBlockStore",
@@ -86,6 +87,7 @@ class SecurityPolicyBehaviour(Behaviour):
                 path = f"spec.allowedProcMountTypes[{index}]"
                 causes.unsupported(path, kind, PROC_MOUNTS)
         _check_host_paths(spec.get("allowedHostPaths") or (), causes)
+        _check_host_ports(spec.get("hostPorts") or (), causes)
         _check_drivers(spec, causes)
         check_sysctls(spec, causes)
         _check_runtime_class(spec.get("runtimeClass"), "spec.runtimeClass", causes)
@@ -102,6 +104,9 @@ def _check_strategy(spec: Object, name: str, causes: Causes) -> None:
     rule = strategy.get("rule", "")
     if rule not in RULES[name]:
         causes.unsupported(f"{path}.rule", rule, RULES[name])
+    needed = "seLinuxOptions" if name == "seLinux" else "ranges"
+    if rule == "MustRunAs" and not strategy.get(needed):
+        causes.required(f"{path}.{needed}", "must be given with the rule MustRunAs")
     _check_ranges(strategy.get("ranges") or (), f"{path}.ranges", causes)
 
 
@@ -142,12 +147,12 @@ def _check_capabilities(spec: Object, causes: Causes) -> None:
     if dropped and ANY in (spec.get("allowedCapabilities") or ()):
         shown = GoValue(f"[]core.Capability{{{', '.join(map(quote, dropped))}}}")
         detail = "must be empty when all capabilities are allowed by a wildcard"
-        causes.invalid("requiredDropCapabilities", shown, detail)
+        causes.invalid("spec.requiredDropCapabilities", shown, detail)
     for name in ("defaultAddCapabilities", "allowedCapabilities"):
         for capability in spec.get(name) or ():
             if capability in dropped:
                 detail = f"capability is listed in {name} and requiredDropCapabilities"
-                causes.invalid(name, capability, detail)
+                causes.invalid(f"spec.{name}", capability, detail)
 
 
 def _check_escalation(spec: Object, causes: Causes) -> None:
@@ -162,21 +167,33 @@ def _check_escalation(spec: Object, causes: Causes) -> None:
 
 def _check_host_paths(paths: Sequence[Object], causes: Causes) -> None:
     for index, item in enumerate(paths):
-        place, prefix = f"spec.allowedHostPaths[{index}]", item.get("pathPrefix", "")
+        place, prefix = f"spec.allowedHostPaths[{index}].pathPrefix", item.get("pathPrefix", "")
         if not prefix:
-            causes.required(place, "is required")
-            return
+            causes.required(place)
         if ".." in prefix.split("/"):
             causes.invalid(place, prefix, "must not contain '..'")
+        if ANY in prefix:
+            causes.invalid(place, prefix, "must not contain '*'")
+
+
+def _check_host_ports(ranges: Sequence[Object], causes: Causes) -> None:
+    for index, item in enumerate(ranges):
+        place = f"spec.hostPorts[{index}]"
+        for name in ("min", "max"):
+            if not 0 <= item[name] <= LAST_PORT:
+                detail = f"must be between 0 and {LAST_PORT}, inclusive"
+                causes.invalid(f"{place}.{name}", item[name], detail)
+        if item["min"] > item["max"]:
+            causes.invalid(f"{place}.min", item["min"], "min cannot be greater than max")
 
 
 def _check_drivers(spec: Object, causes: Causes) -> None:
     for index, volume in enumerate(spec.get("allowedFlexVolumes") or ()):
         if not volume["driver"]:
-            path = f"spec.allowedFlexVolumes.allowedFlexVolumes[{index}].driver"
+            path = f"spec.allowedFlexVolumes[{index}].driver"
             causes.required(path, "must specify a driver")
     for index, driver in enumerate(spec.get("allowedCSIDrivers") or ()):
-        path, name = f"spec.allowedCSIDrivers.allowedCSIDriver[{index}].name", driver["name"]
+        path, name = f"spec.allowedCSIDrivers[{index}].name", driver["name"]
         if not name:
             causes.required(path)
         if len(name) > LONGEST_DRIVER_NAME:
@@ -188,11 +205,13 @@ def _check_runtime_class(strategy: Object | None, path: str, causes: Causes) -> 
     if strategy is None:
         return
     names, place = strategy["allowedRuntimeClassNames"] or [], f"{path}.allowedRuntimeClassNames"
+    seen = set()
     for index, name in enumerate(names):
         if name != ANY:
             causes.invalid_each(f"{place}[{index}]", name, dns_subdomain(name))
-        if name in names[:index]:
+        if name in seen:
             causes.duplicate(f"{place}[{index}]", name)
+        seen.add(name)
     default = strategy.get("defaultRuntimeClassName")
     if default is not None:
         causes.invalid_each(f"{path}.defaultRuntimeClassName", default, dns_subdomain(default))

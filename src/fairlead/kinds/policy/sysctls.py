@@ -19,21 +19,23 @@ def check_sysctls(spec: Object, causes: Causes) -> None:
     allowed, forbidden = spec.get(ALLOWED) or [], spec.get(FORBIDDEN) or []
     _check_names(allowed, f"spec.{ALLOWED}", causes)
     _check_names(forbidden, f"spec.{FORBIDDEN}", causes)
-    for index, name in enumerate(allowed):
-        for other_index, other in enumerate(forbidden):
-            if _covers(other, name):
+    equal = set(allowed) & set(forbidden)
+    for mine, own, others in ((ALLOWED, allowed, forbidden), (FORBIDDEN, forbidden, allowed)):
+        patterns = set(others) if mine == ALLOWED else set(others) - equal
+        for index, name in enumerate(own):
+            other = _covering(patterns, name)
+            if other is not None:
                 detail = f"sysctl overlaps with {other}"
-                causes.invalid(f"spec.{ALLOWED}[{index}]", name, detail)
-            elif _covers(name, other):
-                detail = f"sysctl overlaps with {name}"
-                causes.invalid(f"spec.{FORBIDDEN}[{other_index}]", other, detail)
+                causes.invalid(f"spec.{mine}[{index}]", name, detail)
 
 
-def _covers(pattern: str, name: str) -> bool:
-    """Whether a name, or everything that a prefix stands for, falls under a pattern."""
-    if not pattern.endswith("*"):
-        return pattern == name
-    return name.removesuffix("*").startswith(pattern[:-1])
+def _covering(patterns: set[str], name: str) -> str | None:
+    """The pattern under which a name, or everything that a prefix stands for, falls."""
+    if name in patterns:
+        return name
+    stem = name.removesuffix("*")[:LONGEST_NAME]
+    prefixes = (f"{stem[:length]}*" for length in range(len(stem) + 1))
+    return next((prefix for prefix in prefixes if prefix in patterns), None)
 
 
 def _check_names(names: Sequence[str], path: str, causes: Causes) -> None:

@@ -11,7 +11,7 @@ from fairlead.kinds.behaviour import Behaviour, Object, keep
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.shared import go_struct
-from fairlead.kinds.metadata import NameRule, check_metadata, check_metadata_update
+from fairlead.kinds.metadata import NameRule, check_metadata
 
 
 class Step(Enum):
@@ -43,7 +43,7 @@ class OrderedBehaviour(Behaviour):
                 case Step.METADATA:
                     self.check_own_metadata(value, causes)
                 case Step.METADATA_CHANGE:
-                    check_metadata_update(value["metadata"], old["metadata"], causes)
+                    self.check_metadata_change(value, old, causes)
                 case Step.RULES:
                     self.check_again(value, old, causes, context)
                 case Step.CHANGE:
@@ -51,7 +51,11 @@ class OrderedBehaviour(Behaviour):
 
     def check_own_metadata(self, value: Object, causes: Causes) -> None:
         check_metadata(
-            value["metadata"], self.resource.namespaced, self.name_rule_of(value), causes
+            value["metadata"],
+            self.resource.namespaced,
+            self.name_rule_of(value),
+            causes,
+            qualified=self.qualified_finalizers,
         )
 
     def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:

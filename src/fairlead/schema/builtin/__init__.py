@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
 
 from fairlead.dialect import Dialect
@@ -29,3 +30,22 @@ class BuiltinTypes:
     def struct(self, name: str) -> Struct:
         group_version, _, short = name.rpartition(".")
         return self.group_version(group_version)[short]
+
+
+@cache
+def _names() -> dict[str, str]:
+    """The rows of `names.table`, read when the first message needs one."""
+    found: dict[str, str] = {}
+    group_version = ""
+    for line in files(__name__).joinpath("names.table").read_text().splitlines():
+        words = line.split()
+        if line.startswith(" "):
+            found[f"{group_version}.{words[0]}"] = words[1]
+        elif words and words[0] != "#":
+            group_version = words[0]
+    return found
+
+
+def type_name_of(struct: Struct, field: str) -> str | None:
+    """How messages name the type of a field where it has a name of its own: `v1.ResourceList`."""
+    return _names().get(f"{struct.group_version}.{struct.name}.{field}")

@@ -23,7 +23,7 @@ from fairlead.kinds.core.pods.qos import qos_class
 from fairlead.kinds.core.pods.spec import check_spec
 from fairlead.kinds.core.pods.status import align_addresses, check_conditions, check_status
 from fairlead.kinds.core.pods.warnings import warn_of_pod
-from fairlead.kinds.metadata import STANDARD_FINALIZERS, check_metadata, check_metadata_update
+from fairlead.kinds.metadata import check_metadata, check_metadata_update
 from fairlead.kinds.resources import Resource
 from fairlead.schema.remembering import ContentMemory
 
@@ -32,7 +32,6 @@ ANNOTATIONS = "metadata.annotations"
 _STATUS_KEEPS = ("ownerReferences",)
 _EPHEMERAL_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences", "managedFields")
 _FINISHED = ("Succeeded", "Failed")
-UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
 
 
 def _depends_on_name(spec: Object) -> bool:
@@ -93,7 +92,6 @@ class PodBehaviour(Behaviour):
             self._check_ephemeral_update(value, old, causes, context)
             return
         check_metadata_update(value["metadata"], old["metadata"], causes)
-        _check_finalizers(value["metadata"], causes)
         self._check_annotations(value, old, causes, context)
         check_conditions(value["status"], "metadata.conditions", causes)
         policy = old["spec"].get("restartPolicy", "")
@@ -112,7 +110,6 @@ class PodBehaviour(Behaviour):
 
     def _check_changed(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)
-        _check_finalizers(value["metadata"], causes)
         self._check_all(value, causes, context, old)
         self._check_annotations(value, old, causes, context)
 
@@ -130,7 +127,6 @@ class PodBehaviour(Behaviour):
     ) -> None:
         metadata, spec = value["metadata"], value["spec"]
         check_metadata(metadata, True, self.name_rule, causes)
-        _check_finalizers(metadata, causes)
         before = old["metadata"].get("annotations") if old else None
         annotations = metadata.get("annotations")
         check_pod_annotations(annotations, spec, ANNOTATIONS, causes, context.dialect, before)
@@ -168,12 +164,6 @@ class PodBehaviour(Behaviour):
         own: int = value["spec"].get("terminationGracePeriodSeconds", 0)
         period = own if wanted is None else wanted
         return 1 if period < 0 else period
-
-
-def _check_finalizers(metadata: Object, causes: Causes) -> None:
-    for index, name in enumerate(metadata.get("finalizers") or ()):
-        if "/" not in name and name not in STANDARD_FINALIZERS:
-            causes.invalid(f"metadata.finalizers[{index}]", name, UNQUALIFIED)
 
 
 def _check_no_tokens(spec: Object, causes: Causes) -> None:

@@ -22,12 +22,28 @@ REASON_ERROR = (
 )
 
 
-def check_conditions(conditions: Sequence[Object], path: str, causes: Causes) -> None:
-    for index, condition in enumerate(conditions):
-        place = f"{path}[{index}]"
-        if any(other["type"] == condition["type"] for other in conditions[:index]):
-            causes.duplicate(f"{place}.type", condition["type"])
+def check_conditions(conditions: Sequence[Object] | None, path: str, causes: Causes) -> None:
+    """Conditions of the common form, each type once."""
+    seen = set()
+    for index, condition in enumerate(conditions or ()):
+        place, kind = f"{path}[{index}]", condition["type"]
+        if kind in seen:
+            causes.duplicate(f"{place}.type", kind)
+        seen.add(kind)
         _check_condition(condition, place, causes)
+
+
+def check_condition_states(value: Object, causes: Causes) -> None:
+    """What holds of every condition in a status: it says of what, and yes, no or not known."""
+    for index, condition in enumerate((value.get("status") or {}).get("conditions") or ()):
+        place = f"status.conditions[{index}]"
+        if "type" in condition and not condition["type"]:
+            causes.required(f"{place}.type")
+        status = condition.get("status")
+        if status == "":
+            causes.required(f"{place}.status")
+        elif status is not None and status not in STATUSES:
+            causes.unsupported(f"{place}.status", status, STATUSES)
 
 
 def _check_condition(condition: Object, path: str, causes: Causes) -> None:

@@ -1,0 +1,101 @@
+"""Fields that a body must give even though their zero value is good: told by the body alone, since
+what is decoded has them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.schema.model import ListOf, MapOf, Struct, Type, structs
+
+# The types, by group-version, whose required fields may not be left out. Elsewhere the rules of a
+# kind say what is missing.
+_STRICT = {
+    "apps/v1": ("StatefulSetCondition",),
+    "core/v1": (
+        *("CSIVolumeSource", "DownwardAPIVolumeFile", "FlexPersistentVolumeSource"),
+        *("FlexVolumeSource", "GitRepoVolumeSource", "ISCSIPersistentVolumeSource"),
+        *("ISCSIVolumeSource", "KeyToPath", "LocalVolumeSource", "PersistentVolumeClaimCondition"),
+        "ServiceAccountTokenProjection",
+    ),
+    "policy/v1beta1": (
+        *("AllowedCSIDriver", "AllowedFlexVolume", "HostPortRange", "IDRange"),
+        "RuntimeClassStrategyOptions",
+    ),
+    "storage/v1": ("CSINodeDriver", "CSINodeSpec", "TokenRequest"),
+}
+# Of those, what is required in the type but may be left out all the same.
+_OPTIONAL = {"topologyKeys"}
+
+Find = Callable[[Any, str, list[str]], None]
+
+
+def missing_paths(struct: Struct, value: Any) -> list[str]:
+    """The paths of required fields that a body leaves out; null counts as given."""
+    found: list[str] = []
+    finder = _finder(struct)
+    if finder is not None:
+        finder(value, "", found)
+    return found
+
+
+_finders: dict[int, tuple[Struct, Find | None]] = {}
+
+
+def _finder(struct: Struct) -> Find | None:
+    """What looks through objects of a type; None if there is nothing to look for."""
+    known = _finders.get(id(struct))
+    if known is None:
+        is_strict = any(_needed(one) for one in structs(struct))
+        known = _finders[id(struct)] = (struct, _of_struct(struct) if is_strict else None)
+    return known[1]
+
+
+def _needed(struct: Struct) -> tuple[str, ...]:
+    if struct.name not in _STRICT.get(struct.group_version, ()):
+        return ()
+    fields = struct.fields.values()
+    return tuple(one.name for one in fields if one.required and one.name not in _OPTIONAL)
+
+
+def _of_struct(struct: Struct) -> Find:
+    needed = _needed(struct)
+    inner: list[tuple[str, Find]] | None = None
+
+    def find(value: Any, path: str, found: list[str]) -> None:
+        nonlocal inner
+        if inner is None:  # on first use, since types may refer to themselves
+            inner = [
+                (name, finder)
+                for name, one in struct.fields.items()
+                if (finder := _of_type(one.type)) is not None
+            ]
+        if not isinstance(value, dict):
+            return
+        found += [f"{path}{name}" for name in needed if name not in value]
+        for name, finder in inner:
+            item = value.get(name)
+            if item:
+                finder(item, f"{path}{name}", found)
+
+    return find
+
+
+def _of_type(node: Type) -> Find | None:
+    while_list = isinstance(node, ListOf)
+    element = node.element if isinstance(node, (ListOf, MapOf)) else node
+    finder = _finder(element) if isinstance(element, Struct) else None
+    if finder is None:
+        return None
+    if not isinstance(node, (ListOf, MapOf)):
+        return lambda value, path, found: finder(value, f"{path}.", found)
+
+    def find(value: Any, path: str, found: list[str]) -> None:
+        if while_list and isinstance(value, list):
+            for index, item in enumerate(value):
+                finder(item, f"{path}[{index}].", found)
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                finder(item, f"{path}[{key}].", found)
+
+    return find
