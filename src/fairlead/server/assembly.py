@@ -47,6 +47,7 @@ from fairlead.outgoing.reaching import Reach
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.server.bootstrap import create_first_objects
 from fairlead.server.certificates import Pki
+from fairlead.server.files import FileError
 from fairlead.server.identity import ensure_service_account_key
 from fairlead.storage.entry import Entry
 from fairlead.storage.store import Store
@@ -146,7 +147,7 @@ class Assembly:
                 own_key=ensure_service_account_key(self.options.data_dir),
                 authorization_modes=parse_modes(self.options.authorization_mode),
             )
-        except AuthenticationError as error:
+        except (AuthenticationError, FileError) as error:
             raise StartError(str(error)) from None
 
     def _plugins(self) -> list[Plugin]:

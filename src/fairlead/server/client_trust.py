@@ -37,6 +37,10 @@ class ClientTrust:
             context.load_verify_locations(cadata=authorities.pem)
         return context
 
+    def refresh(self) -> None:
+        """Use the serving certificate as it is now for later handshakes."""
+        self._latest = self._trusting()
+
     def _at_handshake(
         self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _: ssl.SSLContext
     ) -> None:

@@ -27,13 +27,15 @@ from fairlead.endpoints.openapi import OpenApi
 from fairlead.endpoints.request import Request
 from fairlead.server.app import Application
 from fairlead.server.assembly import Assembly, StartError
-from fairlead.server.certificates import Pki, ensure_pki
+from fairlead.server.certificates import Pair, Pki, check_pair, ensure_pki
 from fairlead.server.client_trust import ClientTrust
+from fairlead.server.files import FileError, prepare_directory
 from fairlead.server.health import Check, Health
 from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.metrics import CONTENT_TYPE, Metrics
 from fairlead.server.options import planned_flags
 from fairlead.server.protocol import TlsProtocol
+from fairlead.server.renewal import Renewal
 from fairlead.storage.log import StorageError
 from fairlead.storage.sqlite import SqliteLog
 from fairlead.storage.store import Store
@@ -75,11 +77,32 @@ class Server:
         self.api = self.assembly.api
         await self.assembly.prepare(port)
         application = self._application()
-        trust = ClientTrust(lambda: self._tls(pki), self.api.authentication.authorities)
+        trust = self._trust(pki)
         server = await self._serve(listener, application, trust.context)
         url = f"https://{self.address}"
-        write_admin_config(options.data_dir / "admin.kubeconfig", url, pki, "fairlead")
-        works = [self.store.keep_compacting, self._keep_date, *self.assembly.background()]
+        config = options.data_dir / "admin.kubeconfig"
+
+        def take_up() -> None:
+            trust.refresh()
+            write_admin_config(config, url, pki, "fairlead")
+
+        renewal = Renewal(
+            options.data_dir,
+            self._hosts(),
+            pki,
+            configured=self._given_pair(),
+            changed=take_up,
+        )
+        try:
+            write_admin_config(config, url, pki, "fairlead")
+        except FileError as error:
+            raise StartError(str(error)) from None
+        works = [
+            self.store.keep_compacting,
+            self._keep_date,
+            renewal.run,
+            *self.assembly.background(),
+        ]
         self._tasks = [asyncio.create_task(work()) for work in works]
         self._handle_signals(loop)
         tune_garbage_collector()
@@ -106,10 +129,25 @@ class Server:
 
     def _prepare_directory(self, directory: Path) -> Pki:
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            prepare_directory(directory)
             return ensure_pki(directory, self._hosts())
-        except OSError as error:
-            raise StartError(f"cannot use {directory}: {error.strerror}") from None
+        except FileError as error:
+            raise StartError(str(error)) from None
+
+    def _trust(self, pki: Pki) -> ClientTrust:
+        try:
+            return ClientTrust(lambda: self._tls(pki), self.api.authentication.authorities)
+        except FileError as error:
+            raise StartError(str(error)) from None
+
+    def _given_pair(self) -> Pair | None:
+        """The serving certificate of the command line."""
+        options = self.options
+        if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
+            raise StartError("--tls-cert-file and --tls-private-key-file go together")
+        if not options.tls_cert_file:
+            return None
+        return Pair(options.tls_cert_file, options.tls_private_key_file)
 
     def _hosts(self) -> list[str]:
         own = self.dialect.own_service
@@ -193,17 +231,12 @@ class Server:
         }
 
     def _tls(self, pki: Pki) -> ssl.SSLContext:
-        options = self.options
+        """Raises FileError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        certificate = options.tls_cert_file or pki.serving.certificate
-        key = options.tls_private_key_file or pki.serving.key
-        if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
-            raise StartError("--tls-cert-file and --tls-private-key-file go together")
-        try:
-            context.load_cert_chain(certificate, key)
-        except (OSError, ssl.SSLError) as error:
-            raise StartError(f"cannot load {certificate} and {key}: {error}") from None
+        pair = self._given_pair() or pki.serving
+        check_pair(pair.certificate, pair.key)
+        context.load_cert_chain(pair.certificate, pair.key)
         return context
 
     async def _serve(
