@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from fairlead import __version__
+from fairlead.logs import FORMAT, OneLine
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,9 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     serve = commands.add_parser("serve", help="run a server", allow_abbrev=False)
     add_serve_flags(serve)
     options = parser.parse_args(arguments)
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine(FORMAT))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     return _serve(options)
 
 

@@ -10,6 +10,7 @@ from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.negotiation import for_errors
 from fairlead.endpoints.request import Receive, Request, Scope, Send
 from fairlead.errors import StatusError, internal, too_many_requests
+from fairlead.logs import quoted
 from fairlead.server.metrics import Metrics
 
 logger = logging.getLogger("fairlead")
@@ -60,7 +61,8 @@ class Application:
         except StatusError as error:
             return self._refusal(request, error)
         except Exception:
-            logger.exception("cannot answer %s %s", request.method, request.scope["path"])
+            path = quoted(request.scope["path"])
+            logger.exception("cannot answer %s %s", request.method, path)
             return self._refusal(request, internal("the server could not answer the request"))
 
     def _refusal(self, request: Request, error: StatusError) -> Answer:
