@@ -14,6 +14,8 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING
 
+from fairlead.logs import Tally
+
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
@@ -56,6 +58,7 @@ class Authorities:
         self._certificates: list[Certificate] | None = None
         self.pem = ""
         self.generation = 0
+        self._unreadable = Tally(logger, logging.WARNING, "client CAs cannot be read again")
         self._load()
 
     def _load(self) -> None:
@@ -76,7 +79,7 @@ class Authorities:
             if tuple(_stamp(path) for path in self._paths) != self._stamps:
                 self._load()
         except AuthorityError as error:
-            logger.warning("%s; the CAs read before stay in use", error)
+            self._unreadable.add("they stay in use as read before", str(error))
             self._stamps = ()
         return self.generation != before
 

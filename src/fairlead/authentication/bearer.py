@@ -140,17 +140,19 @@ class BearerTokens:
     async def check(self, token: str, audiences: Audiences) -> Grant:
         """What the first method that knows a token grants; raises Rejected."""
         reasons: list[str] = []
+        kinds: list[str] = []
         shown: dict[str, str] = {}
         for method in self._methods:
             try:
                 grant = await method.check(token, audiences)
             except Rejected as rejection:
                 reasons += rejection.reasons
+                kinds += rejection.kinds
                 shown["message"] = rejection.message
                 continue
             if grant is not None:
                 return grant
-        raise Rejected(*(reasons or (INVALID,)), **shown)
+        raise Rejected(*(reasons or (INVALID,)), kinds=kinds or (INVALID,), **shown)
 
     async def review(self, token: str, audiences: Audiences) -> Grant:
         """What a TokenReview is told of a token; raises Rejected."""

@@ -9,6 +9,7 @@ from typing import Protocol
 from fairlead.authentication.user import ANONYMOUS, User, with_authenticated_group
 from fairlead.errors import unauthorized
 from fairlead.http.peer import Peer
+from fairlead.logs import Tally
 
 __all__ = ["Authenticator", "Credentials", "Method", "Rejected", "with_authenticated_group"]
 
@@ -33,13 +34,16 @@ class Credentials(Protocol):
 class Rejected(Exception):
     """A credential that is meant for a method and is wrong.
 
-    `reasons` are for logs and reviews and never hold a credential; `message` is what the client
-    is told.
+    `reasons` are for reviews and never hold a credential; `kinds` are for the log and hold no
+    text of the client at all: the reasons, unless they do; `message` is what the client is told.
     """
 
-    def __init__(self, *reasons: str, message: str = _GENERIC) -> None:
+    def __init__(
+        self, *reasons: str, message: str = _GENERIC, kinds: Iterable[str] | None = None
+    ) -> None:
         super().__init__(", ".join(reasons))
         self.reasons = tuple(dict.fromkeys(reasons))
+        self.kinds = tuple(dict.fromkeys(reasons if kinds is None else kinds))
         self.message = message
 
 
@@ -57,6 +61,7 @@ class Authenticator:
     def __init__(self, methods: Sequence[Method], *, anonymous: bool = False) -> None:
         self._methods = tuple(methods)
         self._anonymous = anonymous
+        self._refused = Tally(logger, logging.INFO, "cannot authenticate a request")
 
     async def authenticate(self, request: Credentials) -> User:
         """The user of a request; raises a 401 StatusError."""
@@ -72,13 +77,12 @@ class Authenticator:
                 return user
         if rejections is None and self._anonymous:
             return ANONYMOUS
-        raise _refusal(rejections or ())
+        raise self._refusal(rejections or ())
 
-
-def _refusal(rejections: Iterable[Rejected]) -> Exception:
-    message = _GENERIC
-    for rejection in rejections:
-        logger.info("cannot authenticate a request: %s", rejection)
-        if rejection.message != _GENERIC:
-            message = rejection.message
-    return unauthorized(message)
+    def _refusal(self, rejections: Iterable[Rejected]) -> Exception:
+        message = _GENERIC
+        for rejection in rejections:
+            self._refused.add(", ".join(rejection.kinds))
+            if rejection.message != _GENERIC:
+                message = rejection.message
+        return unauthorized(message)

@@ -14,10 +14,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fairlead.authentication.tokens import ALGORITHMS
+from fairlead.logs import Tally, quoted
 from fairlead.outgoing.client import CallError
 from fairlead.outgoing.json_calls import Documents
 
 logger = logging.getLogger("fairlead.authentication")
+_keys = Tally(logger, logging.WARNING, "the OIDC provider")
 
 _TIMEOUT = 10.0
 _MOST_BYTES = 1024 * 1024
@@ -59,6 +61,7 @@ class Provider:
         self._tried = self._fetched = -_OLDEST_KEYS
         self._refreshing: asyncio.Task[None] | None = None
         self.algorithms: tuple[str, ...] = ()
+        self._failed = Tally(logger, logging.WARNING, "the OIDC provider cannot be used")
 
     @property
     def ready(self) -> bool:
@@ -108,7 +111,8 @@ class Provider:
             self._fetched = monotonic()
         except (ProviderError, CallError) as error:
             self._jwks_uri = ""  # it may have moved: discover it anew
-            logger.warning("the OIDC provider cannot be used: %s", error)
+            brief = error.brief if isinstance(error, CallError) else error
+            self._failed.add("it cannot be asked", quoted(brief))
 
     async def _discover(self) -> None:
         url = self.issuer.rstrip("/") + _DISCOVERY
@@ -166,6 +170,6 @@ def _usable_key(value: object) -> ProviderKey | None:
     try:
         key = PyJWK(value).key
     except (PyJWTError, ValueError, TypeError, KeyError):
-        logger.warning("the OIDC provider publishes a key that cannot be used")
+        _keys.add("it publishes a key that cannot be used")
         return None
     return ProviderKey(key, str(value.get("kid", "")), value["kty"], str(value.get("alg", "")))

@@ -41,6 +41,8 @@ Lookup = Callable[[str, str, str], Object | None]
 
 ACCOUNTS, SECRETS, PODS = "core/v1/serviceaccounts", "core/v1/secrets", "core/v1/pods"
 _SKEW = 60.0  # seconds by which the clock of another signer may be ahead
+_BAD_TOKEN = "a service account token is malformed, out of date or for another audience"
+_GONE = "the service account of a token does not exist any more"
 _INVALIDATED = "service account token has been invalidated"
 
 
@@ -110,7 +112,7 @@ class ServiceAccountTokens:
             found = self._audiences(claims, wanted)
             until = _check_times(claims)
         except BadToken as error:
-            raise Rejected(str(error)) from None
+            raise Rejected(str(error), kinds=[_BAD_TOKEN]) from None
         if legacy:
             return self._legacy(token, claims, found, until)
         return self._bound(claims, found, until)
@@ -175,13 +177,15 @@ class ServiceAccountTokens:
         """Until when the account exists, as far as is known."""
         account = self._lookup(ACCOUNTS, namespace, name)
         if account is None:
-            raise Rejected(f'serviceaccounts "{name}" not found')
+            raise Rejected(f'serviceaccounts "{name}" not found', kinds=[_GONE])
         end = _end(account)
         if end <= time():
-            raise Rejected(f"service account {namespace}/{name} has been deleted")
+            text = f"service account {namespace}/{name} has been deleted"
+            raise Rejected(text, kinds=[_GONE])
         current = account["metadata"]["uid"]
         if current != uid:
-            raise Rejected(f"service account UID ({current}) does not match claim ({uid})")
+            text = f"service account UID ({current}) does not match claim ({uid})"
+            raise Rejected(text, kinds=[_GONE])
         return end
 
     def _check_bound(self, resource: str, kind: str, namespace: str, ref: Claims) -> float:
@@ -194,9 +198,8 @@ class ServiceAccountTokens:
             raise Rejected(_INVALIDATED)
         current = value["metadata"]["uid"]
         if current != uid:
-            raise Rejected(
-                f"{kind} UID ({current}) does not match service account {kind} ref claim ({uid})"
-            )
+            text = f"{kind} UID ({current}) does not match service account {kind} ref claim ({uid})"
+            raise Rejected(text, kinds=[_INVALIDATED])
         return end
 
     def _check_copy(self, namespace: str, name: str, token: str) -> None:

@@ -71,7 +71,7 @@ class TokenWebhook:
         error = status.get("error")
         if grant is None and isinstance(error, str) and error:
             shown = _without(token, error)
-            raise Rejected(shown, message=shown)
+            raise Rejected(shown, message=shown, kinds=["the token webhook refuses a token"])
         if self._keep > 0:
             verdict = _Verdict(grant, time() + self._keep)
             length = sum(map(len, wanted)) + (user_bytes(grant.user) if grant else 0)
@@ -95,7 +95,7 @@ class TokenWebhook:
         except TimeoutError:
             raise Rejected("the token webhook does not answer") from None
         except CallError as error:
-            raise Rejected(f"the token webhook failed: {_without(token, str(error))}") from None
+            raise Rejected(f"the token webhook failed: {error.brief}") from None
         if answer.get("apiVersion") != self._api_version or answer.get("kind") != "TokenReview":
             raise Rejected(f"the token webhook did not answer with a {self._api_version} review")
         status = answer.get("status")

@@ -13,6 +13,7 @@ from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.decision import Decision, UserRules
 from fairlead.bounded import Bounded
 from fairlead.dialect import Dialect
+from fairlead.logs import Tally, quoted
 from fairlead.outgoing.client import CallError
 
 logger = logging.getLogger("fairlead")
@@ -50,6 +51,7 @@ class Webhook:
         self._api_version = f"{dialect.group_name('authorization.@')}/{version}"
         self._authorized_ttl = authorized_ttl
         self._unauthorized_ttl = unauthorized_ttl
+        self._failed = Tally(logger, logging.WARNING, "requests are decided without an opinion")
         self._kept: Bounded[bytes, tuple[float, Decision]] = Bounded(
             _MOST_KEPT, _MOST_BYTES, _LONGEST_KEY
         )
@@ -63,7 +65,7 @@ class Webhook:
         try:
             decision = await self._ask(spec)
         except CallError as error:
-            logger.warning("the authorization webhook failed: %s", error)
+            self._failed.add("the authorization webhook failed", quoted(error.brief))
             return Decision(errors=(str(error),), lasting=False)
         if sum(map(len, attributes[1:9])) < _LONGEST_KEPT_QUESTION:
             self._keep(key, decision)

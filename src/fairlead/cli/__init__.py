@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from fairlead import __version__
+from fairlead.logs import FORMAT, OneLine
 
 PROGRAM = "fairlead"
 
@@ -62,9 +63,9 @@ def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         check_flags(options)
     except FlagError as error:
         parser.error(str(error))
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine(FORMAT))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
     import uvloop
 

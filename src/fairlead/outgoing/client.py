@@ -26,15 +26,34 @@ _ADDED_BY_THE_LIBRARY = ("Accept", "Accept-Encoding", "Content-Type", "User-Agen
 
 class CallError(Exception):
     """The call failed. `code` is the HTTP status, 0 if there was no answer; `retryable` says
-    whether the same call may succeed later, `unreached` that no connection came about."""
+    whether the same call may succeed later, `unreached` that no connection came about. `said` is
+    what the other server wrote; `brief`, which is for logs, is the text without it."""
 
     def __init__(
-        self, text: str, code: int = 0, *, retryable: bool = False, unreached: bool = False
+        self,
+        brief: str,
+        code: int = 0,
+        *,
+        said: str = "",
+        retryable: bool = False,
+        unreached: bool = False,
     ) -> None:
-        super().__init__(text)
+        super().__init__(f"{brief}: {said}" if said else brief)
+        self.brief = brief
+        self.said = said
         self.code = code
         self.retryable = retryable
         self.unreached = unreached
+
+    def of(self, what: str) -> CallError:
+        """The same with what was called in front."""
+        return CallError(
+            f"{what}: {self.brief}",
+            self.code,
+            said=self.said,
+            retryable=self.retryable,
+            unreached=self.unreached,
+        )
 
 
 @dataclass(frozen=True, slots=True)

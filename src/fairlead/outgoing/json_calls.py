@@ -44,8 +44,7 @@ class JsonPoster:
         except ClientConfigError as error:
             raise CallError(f"Post {self._url!r}: {error}") from None
         except CallError as error:
-            text = f"Post {self._url!r}: {error}"
-            raise CallError(text, error.code, retryable=error.retryable) from None
+            raise error.of(f"Post {self._url!r}") from None
 
     async def post_patiently(self, body: dict[str, Any], timeout: float) -> dict[str, Any]:
         """The same, trying again after a pause where that may help."""
@@ -97,8 +96,7 @@ class Documents:
             )
             return _successful(reply)
         except CallError as error:
-            text = f"{url}: {error}"
-            raise CallError(text, error.code, retryable=error.retryable) from None
+            raise error.of(url) from None
 
     async def get_json(self, url: str) -> dict[str, Any]:
         return _parsed(await self.get(url), url)
@@ -111,7 +109,8 @@ def _successful(reply: Reply) -> bytes:
     if not 200 <= reply.status < 300:
         shown = reply.content[:_MOST_SHOWN_BYTES].decode(errors="replace").strip()
         retryable = reply.status == 429 or reply.status >= 500
-        raise CallError(f"answered {reply.status}: {shown}", reply.status, retryable=retryable)
+        brief = f"answered {reply.status}"
+        raise CallError(brief, reply.status, said=shown, retryable=retryable)
     return reply.content
 
 

@@ -13,6 +13,7 @@ from fairlead.endpoints.negotiation import for_errors
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, internal, request_timeout, too_many_requests
 from fairlead.http.exchange import ClientGone, Exchange
+from fairlead.logs import quoted
 from fairlead.server.metrics import Metrics
 
 logger = logging.getLogger("fairlead")
@@ -66,7 +67,7 @@ class Application:
         except ClientGone:
             raise
         except Exception:
-            logger.exception("cannot answer %s %r", request.method, request.path[:200])
+            logger.exception("cannot answer %s %s", request.method, quoted(request.path))
             return self._refusal(request, internal("the server could not answer the request"))
 
     async def _counted(self, request: Request) -> Answer:

@@ -52,6 +52,7 @@ from fairlead.outgoing.flags import ReachError, build_reach
 from fairlead.outgoing.reaching import Reach
 from fairlead.server.bootstrap import create_first_objects
 from fairlead.server.certificates import Pki
+from fairlead.server.files import FileError
 from fairlead.server.identity import ensure_service_account_key
 from fairlead.storage.change import Change
 from fairlead.storage.store import Store
@@ -156,7 +157,7 @@ class Assembly:
                 own_key=ensure_service_account_key(self.options.data_dir),
                 authorization_modes=parse_modes(self.options.authorization_mode),
             )
-        except AuthenticationError as error:
+        except (AuthenticationError, FileError) as error:
             raise StartError(str(error)) from None
 
     def _plugins(self) -> list[Plugin]:

@@ -1,14 +1,33 @@
-"""The server's own CA and the certificates it makes at first start."""
+"""The server's own CA and the certificates it makes: at first start, and again before they end."""
 
 from __future__ import annotations
 
-import ipaddress
+import logging
 import os
+import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-_YEARS = timedelta(days=3650)
+from fairlead.server.files import FileError, make_private_directory, read_private, write_private
+from fairlead.server.validity import Validity, validity_of
+
+if TYPE_CHECKING:  # imported when something has to be made
+    from fairlead.server.issuing import Issued
+
+logger = logging.getLogger("fairlead")
+
+_LIFETIME_OF_CA = timedelta(days=3650)
+_LIFETIME = timedelta(days=365)
+_NAMES = ("ca", "serving", "admin")
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +39,43 @@ class Pair:
 
     def exists(self) -> bool:
         return self.certificate.exists() and self.key.exists()
+
+    def check(self) -> Validity:
+        """Between which times the pair is good; raises FileError if it cannot be used at all."""
+        pem = read_private(self.certificate)
+        read_private(self.key)
+        check_pair(self.certificate, self.key)
+        try:
+            return validity_of(pem)
+        except ValueError as error:
+            raise FileError(f"{self.certificate}: {error}") from None
+
+    def read(self) -> Issued:
+        from fairlead.server.issuing import Issued
+
+        return Issued(read_private(self.certificate), read_private(self.key))
+
+    def write(self, issued: Issued) -> None:
+        write_private(self.key, issued.key)
+        write_private(self.certificate, issued.certificate)
+
+
+def check_pair(certificate: Path, key: Path) -> None:
+    """Raises FileError unless both can be read and belong together."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, _no_password)
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise FileError(f"{key} is not the key of {certificate}") from None
+        raise FileError(f"{certificate} or {key} is malformed") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise FileError(f"cannot load {certificate} and {key}: {why}") from None
+
+
+def _no_password() -> str:
+    """Instead of a question on the terminal."""
+    raise ValueError("the key is encrypted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,48 +92,60 @@ def pki_of(directory: Path) -> Pki:
     return Pki(*(Pair(base / f"{name}.crt", base / f"{name}.key") for name in _NAMES))
 
 
-_NAMES = ("ca", "serving", "admin")
-
-
-def ensure_pki(directory: Path, hosts: list[str]) -> Pki:
-    """Make what is missing. The serving certificate is made anew when it lacks a host."""
+def ensure_pki(directory: Path, hosts: list[str], now: Clock = utc_now) -> Pki:
+    """Make what is missing, what lacks a host and what has less than a third of its time left.
+    Raises FileError. Only for who holds the lock of the data directory."""
     pki = pki_of(directory)
+    make_private_directory(directory / "pki")
+    _ensure_authority(pki, now())
     wanted = "\n".join(sorted(set(hosts)))
     remembered = directory / "pki" / "serving.hosts"
-    same_hosts = remembered.exists() and remembered.read_text() == wanted
-    if pki.ca.exists() and pki.serving.exists() and pki.admin.exists() and same_hosts:
-        return pki
-    from fairlead.server.issuing import issue_admin, issue_serving, make_authority
+    same_hosts = remembered.exists() and read_private(remembered).decode() == wanted
+    if not same_hosts or _needs_renewal(pki.serving, now()):
+        from fairlead.server.issuing import issue_serving
 
-    pki.ca.certificate.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not pki.ca.exists():
-        make_authority(pki.ca, "fairlead-ca", _YEARS)
-    if not pki.admin.exists():
-        issue_admin(pki.ca, pki.admin, _YEARS)
-    issue_serving(pki.ca, pki.serving, hosts, _YEARS)
-    remembered.write_text(wanted)
+        pki.serving.write(issue_serving(pki.ca.read(), hosts, now(), _LIFETIME))
+        write_private(remembered, wanted.encode())
+    if _needs_renewal(pki.admin, now()):
+        from fairlead.server.issuing import issue_admin
+
+        pki.admin.write(issue_admin(pki.ca.read(), now(), _LIFETIME))
     return pki
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, whole or not at all."""
-    fresh = path.with_name(path.name + ".new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(fresh, path)
+def _ensure_authority(pki: Pki, now: datetime) -> None:
+    ca = pki.ca
+    if not ca.exists():
+        _check_first_start(pki)
+        from fairlead.server.issuing import make_authority
+
+        ca.write(make_authority("fairlead-ca", now, _LIFETIME_OF_CA))
+    elif ca.check().is_running_out(now):
+        from fairlead.server.issuing import renew_authority
+
+        logger.info("the own CA is renewed; its key stays the same")
+        ca.write(renew_authority(ca.read(), now, _LIFETIME_OF_CA))
 
 
-def valid_from() -> datetime:
-    """A little in the past, for clients whose clock is behind."""
-    return datetime.now(UTC) - timedelta(minutes=5)
+def _check_first_start(pki: Pki) -> None:
+    """A CA that got lost is not replaced: nobody would trust the new one. A key alone is what a
+    first start leaves that was interrupted."""
+    files = (pki.ca.certificate, pki.serving.certificate, pki.admin.certificate)
+    left = [path for path in files if os.path.lexists(path)]
+    if not left:
+        return
+    lost = pki.ca.key if left[0] == pki.ca.certificate else pki.ca.certificate
+    raise FileError(
+        f"{lost} is missing beside {left[0].name}: restore it, or remove {lost.parent} to start"
+        " with new certificates, which clients have to be given again"
+    )
 
 
-def is_address(host: str) -> bool:
+def _needs_renewal(pair: Pair, now: datetime) -> bool:
+    if not pair.exists():
+        return True
     try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+        return pair.check().is_running_out(now)
+    except FileError as error:
+        logger.warning("%s; it is made anew", error)
+        return True

@@ -25,6 +25,10 @@ class ClientTrust:
         self._generations: tuple[int, ...] = ()
         self._context = self.context()
 
+    def refresh(self) -> None:
+        """Use the serving certificate as it is now for later handshakes."""
+        self._generations = ()
+
     def context(self) -> SSL.Context:
         generations = tuple(authorities.generation for authorities in self._authorities)
         if generations != self._generations:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairlead.server.certificates import write_private
+from fairlead.server.files import FileError, make_private_directory, read_private, write_private
+
+_BEGIN, _END = b"-----BEGIN ", b" PRIVATE KEY-----"
 
 
 def ensure_service_account_key(directory: Path) -> Path:
-    """The file of the signing key below the data directory, made if it is missing. ECDSA,
-    because such a key is made and signs in a moment. Raises OSError."""
+    """The file of the signing key below the data directory, made if it is missing. Raises
+    FileError."""
     path = directory / "pki" / "service-account.key"
-    if path.exists():
+    if path.exists() or path.is_symlink():
+        content = read_private(path)
+        if _BEGIN not in content or not content.rstrip().endswith(_END):
+            raise FileError(f"{path} is not a PEM private key")
         return path
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.serialization import (
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-    )
+    from fairlead.server.issuing import new_key
 
-    key = ec.generate_private_key(ec.SECP256R1())
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_private(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    make_private_directory(path.parent)
+    write_private(path, new_key())
     return path

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -16,11 +17,30 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fairlead.server.certificates import Pair, is_address, valid_from, write_private
+_CLOCK_SKEW = timedelta(minutes=5)  # of clients whose clock is behind
 
 
-def _key() -> ec.EllipticCurvePrivateKey:
-    return ec.generate_private_key(ec.SECP256R1())
+@dataclass(frozen=True, slots=True, repr=False)
+class Issued:
+    """A certificate and its key, both PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+def new_key() -> bytes:
+    """An ECDSA key as PEM: made and used in a moment."""
+    return _key_pem(ec.generate_private_key(ec.SECP256R1()))
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _load_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
+    key = load_pem_private_key(pem, None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    return key
 
 
 def _name(common_name: str, *organizations: str) -> x509.Name:
@@ -43,9 +63,12 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, lifetime: timedelta
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    now: datetime,
+    lifetime: timedelta,
 ) -> x509.CertificateBuilder:
-    start = valid_from()
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     return (
         x509.CertificateBuilder()
@@ -53,45 +76,48 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(start)
-        .not_valid_after(start + lifetime)
+        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_after(now + lifetime)
         .add_extension(identifier, critical=False)
     )
 
 
-def _write(pair: Pair, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> None:
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    write_private(pair.key, private)
-    write_private(pair.certificate, certificate.public_bytes(Encoding.PEM))
+def make_authority(name: str, now: datetime, lifetime: timedelta) -> Issued:
+    return _authority(_name(name), _load_key(new_key()), now, lifetime)
 
 
-def make_authority(pair: Pair, name: str, lifetime: timedelta) -> None:
-    key = _key()
-    subject = _name(name)
+def renew_authority(old: Issued, now: datetime, lifetime: timedelta) -> Issued:
+    """A CA of the same name and key, so that what it issued stays good."""
+    subject = x509.load_pem_x509_certificate(old.certificate).subject
+    return _authority(subject, _load_key(old.key), now, lifetime)
+
+
+def _authority(
+    subject: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime, lifetime: timedelta
+) -> Issued:
     certificate = (
-        _builder(subject, subject, key, lifetime)
+        _builder(subject, subject, key, now, lifetime)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=True), critical=True)
         .sign(key, hashes.SHA256())
     )
-    _write(pair, certificate, key)
+    return Issued(certificate.public_bytes(Encoding.PEM), _key_pem(key))
 
 
 def _issue(
-    ca: Pair,
-    pair: Pair,
+    ca: Issued,
     subject: x509.Name,
+    now: datetime,
     lifetime: timedelta,
     purpose: x509.ObjectIdentifier,
     names: list[x509.GeneralName],
-) -> None:
-    authority = x509.load_pem_x509_certificate(ca.certificate.read_bytes())
-    signing = load_pem_private_key(ca.key.read_bytes(), None)
-    assert isinstance(signing, ec.EllipticCurvePrivateKey)
-    key = _key()
+) -> Issued:
+    authority = x509.load_pem_x509_certificate(ca.certificate)
+    signing = _load_key(ca.key)
+    key = ec.generate_private_key(ec.SECP256R1())
     issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key())
     builder = (
-        _builder(subject, authority.subject, key, lifetime)
+        _builder(subject, authority.subject, key, now, lifetime)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
@@ -99,18 +125,23 @@ def _issue(
     )
     if names:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-    _write(pair, builder.sign(signing, hashes.SHA256()), key)
+    certificate = builder.sign(signing, hashes.SHA256())
+    return Issued(certificate.public_bytes(Encoding.PEM), _key_pem(key))
 
 
-def issue_serving(ca: Pair, pair: Pair, hosts: list[str], lifetime: timedelta) -> None:
-    names: list[x509.GeneralName] = [
-        x509.IPAddress(ipaddress.ip_address(host)) if is_address(host) else x509.DNSName(host)
-        for host in hosts
-    ]
+def issue_serving(ca: Issued, hosts: list[str], now: datetime, lifetime: timedelta) -> Issued:
+    names = [_general_name(host) for host in hosts]
     purpose = ExtendedKeyUsageOID.SERVER_AUTH
-    _issue(ca, pair, _name("fairlead-apiserver"), lifetime, purpose, names)
+    return _issue(ca, _name("fairlead-apiserver"), now, lifetime, purpose, names)
 
 
-def issue_admin(ca: Pair, pair: Pair, lifetime: timedelta) -> None:
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def issue_admin(ca: Issued, now: datetime, lifetime: timedelta) -> Issued:
     subject = _name("admin", "system:masters")
-    _issue(ca, pair, subject, lifetime, ExtendedKeyUsageOID.CLIENT_AUTH, [])
+    return _issue(ca, subject, now, lifetime, ExtendedKeyUsageOID.CLIENT_AUTH, [])

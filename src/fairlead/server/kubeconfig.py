@@ -6,14 +6,16 @@ import json
 from base64 import b64encode
 from pathlib import Path
 
-from fairlead.server.certificates import Pki, write_private
+from fairlead.server.certificates import Pki
+from fairlead.server.files import read_private, write_private
 
 
 def write_admin_config(path: Path, server: str, pki: Pki, name: str) -> None:
-    """Write a self-contained file; JSON is YAML, and no emitter is needed for it."""
+    """Write a self-contained file; JSON is YAML, and no emitter is needed for it. Raises
+    FileError."""
 
     def data(file: Path) -> str:
-        return b64encode(file.read_bytes()).decode()
+        return b64encode(read_private(file)).decode()
 
     config = {
         "apiVersion": "v1",
@@ -40,5 +42,5 @@ def write_admin_config(path: Path, server: str, pki: Pki, name: str) -> None:
         "current-context": name,
     }
     content = json.dumps(config, indent=2).encode() + b"\n"
-    if not path.exists() or path.read_bytes() != content:
+    if path.is_symlink() or not path.exists() or read_private(path) != content:
         write_private(path, content)

@@ -31,12 +31,14 @@ from fairlead.schema.builtin import BuiltinTypes
 from fairlead.server.app import Application
 from fairlead.server.assembly import Assembly, StartError
 from fairlead.server.banner import banner, process_age
-from fairlead.server.certificates import Pki, ensure_pki
+from fairlead.server.certificates import Pair, Pki, check_pair, ensure_pki
 from fairlead.server.client_trust import ClientTrust
+from fairlead.server.files import FileError, prepare_directory
 from fairlead.server.health import Check, Health
 from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.metrics import CONTENT_TYPE, Metrics
 from fairlead.server.options import planned_flags
+from fairlead.server.renewal import Renewal
 from fairlead.server.supervision import Supervisor
 from fairlead.storage.backend import StorageError
 from fairlead.storage.format import OldNames
@@ -94,10 +96,11 @@ class Server:
         self.api = self.assembly.api
         await self.assembly.prepare(port)
         connections = Connections(self._limits(), self._application())
-        server = await self._serve(listener, connections, self._client_trust(pki))
+        trust = self._client_trust(pki)
+        server = await self._serve(listener, connections, trust)
         url = f"https://{self.address}"
-        write_admin_config(options.data_dir / "admin.kubeconfig", url, pki, "fairlead")
-        self._supervise(connections)
+        renewal = self._renewal(pki, trust, url)
+        self._supervise(connections, renewal)
         self._handle_signals()
         tune_garbage_collector()
         self.ready = True
@@ -126,8 +129,17 @@ class Server:
     def _certificates(self, directory: Path) -> Pki:
         try:
             return ensure_pki(directory, self._hosts())
-        except OSError as error:
-            raise StartError(f"cannot use {directory}: {error.strerror}") from None
+        except FileError as error:
+            raise StartError(str(error)) from None
+
+    def _given_pair(self) -> Pair | None:
+        """The serving certificate of the command line."""
+        options = self.options
+        if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
+            raise StartError("--tls-cert-file and --tls-private-key-file go together")
+        if not options.tls_cert_file:
+            return None
+        return Pair(options.tls_cert_file, options.tls_private_key_file)
 
     def _hosts(self) -> list[str]:
         own = self.dialect.own_service
@@ -152,7 +164,10 @@ class Server:
         store = Store(backend, retention=self.options.etcd_compaction_interval)
         store.on_fatal = _stop_at_once
         try:
+            prepare_directory(directory)
             await store.open()
+        except FileError as error:
+            raise StartError(str(error)) from None
         except StorageError as error:
             raise StartError(str(error)) from None
         return store
@@ -222,16 +237,32 @@ class Server:
         }
 
     def _client_trust(self, pki: Pki) -> ClientTrust:
-        options = self.options
-        certificate = options.tls_cert_file or pki.serving.certificate
-        key = options.tls_private_key_file or pki.serving.key
-        if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
-            raise StartError("--tls-cert-file and --tls-private-key-file go together")
+        pair = self._given_pair() or pki.serving
         try:
-            return ClientTrust(certificate, key, self.api.authentication.authorities)
+            check_pair(pair.certificate, pair.key)
+            return ClientTrust(pair.certificate, pair.key, self.api.authentication.authorities)
+        except FileError as error:
+            raise StartError(str(error)) from None
         except SSL.Error as error:
             why = "; ".join(parts[-1] for parts in error.args[0]) if error.args else "unreadable"
-            raise StartError(f"cannot load {certificate} and {key}: {why}") from None
+            raise StartError(f"cannot load {pair.certificate} and {pair.key}: {why}") from None
+
+    def _renewal(self, pki: Pki, trust: ClientTrust, url: str) -> Renewal:
+        """Write the client configuration of the administrator, now and when its certificate is
+        renewed."""
+        directory = self.options.data_dir
+        config = directory / "admin.kubeconfig"
+
+        def take_up() -> None:
+            trust.refresh()
+            write_admin_config(config, url, pki, "fairlead")
+
+        try:
+            write_admin_config(config, url, pki, "fairlead")
+        except FileError as error:
+            raise StartError(str(error)) from None
+        configured = self._given_pair()
+        return Renewal(directory, self._hosts(), pki, configured=configured, changed=take_up)
 
     def _limits(self) -> Limits:
         options = self.options
@@ -251,8 +282,9 @@ class Server:
 
         return await loop.create_server(protocol, sock=listener, backlog=2048)
 
-    def _supervise(self, connections: Connections) -> None:
+    def _supervise(self, connections: Connections, renewal: Renewal) -> None:
         start = self._supervisor.start
+        start("renewal of certificates", renewal.run)
         start("looking after connections", connections.look_after)
         start("compaction", self.store.keep_compacting)
         for work in self.assembly.background():

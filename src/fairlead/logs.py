@@ -1,0 +1,94 @@
+"""What stands in the log: lines that clients can neither forge, nor fill with secrets, nor grow."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from time import monotonic
+
+FORMAT = "%(asctime)s %(levelname)s %(message)s"
+WINDOW = 60.0  # seconds for which one line stands for all that are like it
+_MOST_KINDS = 32
+_OTHERS = "other reasons"
+_LONGEST = 200
+
+
+def quoted(text: object, longest: int = _LONGEST) -> str:
+    """Text that a client or another server chose, as one line of printable ASCII in quotes."""
+    full = str(text)
+    shown = ascii(full[:longest])
+    return shown if len(full) <= longest else f"{shown}... ({len(full)} characters)"
+
+
+class OneLine(logging.Formatter):
+    """No message has more than its line, whoever's text got into it; a traceback follows it."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        if not record.message.isprintable():
+            record.message = "".join(
+                letter if letter.isprintable() else ascii(letter)[1:-1] for letter in record.message
+            )
+        return super().formatMessage(record)
+
+
+class Tally:
+    """Says the first of a kind at once and counts those that follow; a minute later one line
+    tells how many they were. Kinds are words of ours, and few."""
+
+    def __init__(
+        self,
+        logger: logging.Logger,
+        level: int,
+        what: str,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._logger = logger
+        self._level = level
+        self._what = what
+        self._clock = clock
+        self._more: dict[str, int] = {}
+        self._until: dict[str, float] = {}
+
+    def add(self, kind: str, detail: str = "") -> None:
+        """Count one; `detail` is said with the first of a kind only."""
+        now = self._clock()
+        if kind not in self._until and len(self._until) >= _MOST_KINDS:
+            kind = _OTHERS
+        if now < self._until.get(kind, 0.0):
+            self._more[kind] += 1
+            return
+        self._summarise(kind)
+        self._until[kind] = now + WINDOW
+        self._more[kind] = 0
+        shown = f"{kind}: {detail}" if detail else kind
+        self._logger.log(self._level, "%s: %s", self._what, shown)
+        self._summarise_later(kind)
+
+    def _summarise_later(self, kind: str) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # the next one of its kind does it
+            return
+        loop.call_later(WINDOW, self._close, kind)
+
+    def _close(self, kind: str) -> None:
+        """The window is over. If there were more, the next one is open at once, so that there is
+        never more than a line a minute."""
+        if self._clock() < self._until.get(kind, 0.0) - 1.0:
+            return
+        if self._more.get(kind):
+            self._summarise(kind)
+            self._more[kind] = 0
+            self._until[kind] = self._clock() + WINDOW
+            self._summarise_later(kind)
+        else:
+            self._until.pop(kind, None)
+            self._more.pop(kind, None)
+
+    def _summarise(self, kind: str) -> None:
+        more = self._more.get(kind)
+        if more:
+            self._logger.log(
+                self._level, "%s: %s: %d more in %d seconds", self._what, kind, more, WINDOW
+            )

@@ -1,0 +1,124 @@
+"""The data directory and its files: for their owner alone, from the first byte on."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+_OPEN_TO_OTHERS = 0o077
+_MOST_BYTES = 1024 * 1024
+
+
+class FileError(Exception):
+    """A file or directory that cannot be used; the text is for the person who starts the
+    server."""
+
+
+def prepare_directory(directory: Path) -> None:
+    """Make the data directory, or see to it that nobody else can enter it. What this process
+    makes from now on is private too, whichever library makes it. Raises FileError."""
+    os.umask(_OPEN_TO_OTHERS)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _close(directory)
+        for place in (directory, directory / "pki"):
+            for entry in os.scandir(place) if place.is_dir() else ():
+                _close_entry(entry)
+    except OSError as error:
+        raise FileError(f"cannot use {directory}: {error.strerror}") from None
+
+
+def _close(directory: Path) -> None:
+    status = directory.stat()
+    if status.st_uid not in (os.geteuid(), 0):
+        raise FileError(f"{directory} belongs to another user")
+    if not status.st_mode & _OPEN_TO_OTHERS:
+        return
+    if status.st_uid != os.geteuid():
+        raise FileError(f"others can enter {directory}, which is not ours to close")
+    if status.st_mode & stat.S_ISVTX or not _is_ours(directory):
+        raise FileError(
+            f"others can enter {directory} and it holds files that are not ours: name a directory"
+            " of its own, or close it with chmod 700"
+        )
+    directory.chmod(0o700)
+
+
+def _is_ours(directory: Path) -> bool:
+    """Empty, or the data directory of a server."""
+    names = [entry.name for entry in os.scandir(directory)]
+    return not names or any(name == "pki" or name.startswith("fairlead.") for name in names)
+
+
+def _close_entry(entry: os.DirEntry[str]) -> None:
+    if entry.is_symlink():
+        raise FileError(f"{entry.path} is a symbolic link; a data directory has none")
+    status = entry.stat(follow_symlinks=False)
+    if status.st_uid not in (os.geteuid(), 0):
+        raise FileError(f"{entry.path} belongs to another user")
+    if not status.st_mode & _OPEN_TO_OTHERS or status.st_uid != os.geteuid():
+        return
+    if not entry.is_dir(follow_symlinks=False) and not stat.S_ISREG(status.st_mode):
+        return
+    descriptor = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        os.fchmod(descriptor, status.st_mode & 0o700)
+    finally:
+        os.close(descriptor)
+
+
+def make_private_directory(directory: Path) -> None:
+    """Raises FileError."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make {directory}: {error.strerror}") from None
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner may read, whole or not at all; raises FileError."""
+    fresh = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    try:
+        _write_fresh(fresh, content)
+        os.replace(fresh, path)
+        _settle(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise FileError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _write_fresh(path: Path, content: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _settle(directory: Path) -> None:
+    """Have the disk know the names in a directory."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_private(path: Path) -> bytes:
+    """The content of one of our own files, which is no link and not empty; raises FileError."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise FileError(f"{path} is not a file")
+            content = file.read(_MOST_BYTES)
+    except OSError as error:
+        why = "it is a symbolic link" if path.is_symlink() else error.strerror
+        raise FileError(f"cannot read {path}: {why}") from None
+    if not content.strip():
+        raise FileError(f"{path} is empty")
+    return content

@@ -1,0 +1,106 @@
+"""Certificates are followed while the server runs: own ones are renewed before they end, and
+files that others renew are taken up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+from fairlead.server.certificates import Clock, Pair, Pki, check_pair, ensure_pki, utc_now
+from fairlead.server.files import FileError
+from fairlead.server.validity import validity_of
+
+logger = logging.getLogger("fairlead")
+
+_EVERY = 60.0  # seconds
+_SAY_AGAIN = timedelta(days=1)
+_SOON = timedelta(days=30)
+
+
+class Renewal:
+    """`configured` is the serving certificate of the command line, if there is one. `changed` is
+    called after files changed: later handshakes have to use them; it may raise FileError."""
+
+    def __init__(
+        self,
+        directory: Path,
+        hosts: list[str],
+        pki: Pki,
+        *,
+        configured: Pair | None,
+        changed: Callable[[], None],
+        now: Clock = utc_now,
+    ) -> None:
+        self._directory = directory
+        self._hosts = hosts
+        self._serving = configured or pki.serving
+        self._followed = (self._serving, pki.ca, pki.admin)
+        self._configured = configured
+        self._changed = changed
+        self._now = now
+        self._stamps = self._current_stamps()
+        self._said = now() - _SAY_AGAIN
+        self._say_what_ends()
+
+    async def run(self) -> None:
+        """Look after them until cancelled."""
+        while True:
+            await asyncio.sleep(_EVERY)
+            if await asyncio.to_thread(self.look):
+                try:
+                    self._changed()
+                except FileError as error:
+                    logger.warning("%s; the certificates read before stay in use", error)
+
+    def look(self) -> bool:
+        """Renew what is running out; tells whether there is something new to serve with."""
+        try:
+            ensure_pki(self._directory, self._hosts, self._now)
+        except FileError as error:
+            self._say("own certificates cannot be renewed: %s", error)
+        stamps = self._current_stamps()
+        if stamps == self._stamps:
+            self._say_what_ends()
+            return False
+        try:
+            check_pair(self._serving.certificate, self._serving.key)
+        except FileError as error:
+            self._say("%s; the certificate read before stays in use", error)
+            return False
+        self._stamps = stamps
+        logger.info("serving with a new certificate from %s", self._serving.certificate)
+        self._say_what_ends()
+        return True
+
+    def _current_stamps(self) -> list[object]:
+        return [_stamp(pair.certificate) for pair in self._followed]
+
+    def _say_what_ends(self) -> None:
+        """Only a certificate that was given to us can come this far."""
+        if self._configured is None:
+            return
+        path = self._configured.certificate
+        try:
+            left = validity_of(path.read_bytes()).left(self._now())
+        except (OSError, ValueError):
+            return  # whoever loads it says what is wrong with it
+        if left <= timedelta():
+            self._say("the serving certificate %s has expired: clients refuse it", path)
+        elif left < _SOON:
+            self._say("the serving certificate %s expires in %d days", path, left.days)
+
+    def _say(self, text: str, *arguments: object) -> None:
+        if self._now() - self._said >= _SAY_AGAIN:
+            self._said = self._now()
+            logger.warning(text, *arguments)
+
+
+def _stamp(path: Path) -> object:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
