@@ -3,131 +3,148 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
-from fairlead.storage.entry import Entry
-from fairlead.storage.log import StorageError
-from support.logs import MemoryLog, thing
+from support.backends import FULL, MemoryBackend, thing
 
+from fairlead.storage.backend import (
+    ConditionFailed,
+    Conflict,
+    Outcome,
+    Precondition,
+    Row,
+    StorageError,
+    Write,
+)
+from fairlead.storage.change import Change
 from fairlead.storage.selection import EVERYTHING
-from fairlead.storage.store import Conflict, Store
+from fairlead.storage.store import Store
+from fairlead.storage.version import Version
 from fairlead.storage.watcher import Watcher
 
-Test = Callable[[Store, MemoryLog], Awaitable[None]]
+Test = Callable[[Store, MemoryBackend], Awaitable[None]]
 
 
 def run(test: Test) -> None:
     async def main() -> None:
-        log = MemoryLog()
-        store = Store(log)
+        backend = MemoryBackend()
+        store = Store(backend)
         await store.open()
         try:
-            await test(store, log)
+            await test(store, backend)
         finally:
-            log.gate.set()
+            backend.gate.set()
             await store.close()
 
     asyncio.run(main())
 
 
-async def entered(log: MemoryLog) -> None:
+async def entered(backend: MemoryBackend) -> None:
     """Wait until the writer is in the middle of a commit."""
-    assert await asyncio.to_thread(log.entered.wait, 10)
+    assert await asyncio.to_thread(backend.entered.wait, 10)
 
 
 def watcher(after: int = 0) -> Watcher:
-    return Watcher("", EVERYTHING, after, lambda kind, entry: f"{kind} {entry.key}".encode())
+    return Watcher("", EVERYTHING, after)
+
+
+def heard(watching: Watcher) -> list[str]:
+    return [f"{kind} {change.key}" for kind, change in watching.pending]
 
 
 def test_a_write_is_acknowledged_after_its_commit_and_not_before() -> None:
-    async def test(store: Store, log: MemoryLog) -> None:
-        things = store.collection("things")
-        log.gate.clear()
-        write = asyncio.create_task(store.put(things, "a", thing(1), 0))
-        await entered(log)
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        backend.gate.clear()
+        write = asyncio.create_task(store.put(things, "a", thing(1), None))
+        await entered(backend)
         assert not write.done()
-        log.gate.set()
+        backend.gate.set()
         entry = await write
-        assert [record.revision for record in log.kept] == [entry.revision]
+        assert [record.revision for record in backend.rows] == [entry.revision]
 
     run(test)
 
 
 def test_reads_and_watchers_see_commits_only() -> None:
-    async def test(store: Store, log: MemoryLog) -> None:
-        things = store.collection("things")
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
         watching = watcher()
         store.watch(things, watching)
-        log.gate.clear()
-        write = asyncio.create_task(store.put(things, "a", thing(1), 0))
-        await entered(log)
+        backend.gate.clear()
+        write = asyncio.create_task(store.put(things, "a", thing(1), None))
+        await entered(backend)
         assert things.get("a") is None
         assert things.current("") == []
-        assert (store.revision, watching.pending) == (0, [])
-        log.gate.set()
+        assert (store.revision, heard(watching)) == (0, [])
+        backend.gate.set()
         await write
         assert things.get("a") is not None
         assert store.revision == 1
-        assert watching.pending == [b"ADDED a"]
+        await asyncio.sleep(0)
+        assert heard(watching) == ["ADDED a"]
 
     run(test)
 
 
 def test_a_write_builds_on_the_one_before_it_though_it_is_still_pending() -> None:
-    async def test(store: Store, log: MemoryLog) -> None:
-        things = store.collection("things")
-        log.gate.clear()
-        first = asyncio.create_task(store.put(things, "a", thing(1), 0))
-        await entered(log)
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        backend.gate.clear()
+        first = asyncio.create_task(store.put(things, "a", thing(1), None))
+        await entered(backend)
         pending = store.latest(things, "a")
         assert pending is not None
-        second = asyncio.create_task(store.put(things, "a", thing(2), pending.revision))
-        third = asyncio.create_task(store.delete(things, "a", pending.revision + 1))
+        second = asyncio.create_task(store.put(things, "a", thing(2), pending))
         await asyncio.sleep(0)
-        log.gate.set()
+        changed = store.latest(things, "a")
+        assert changed is not None
+        third = asyncio.create_task(store.delete(things, "a", changed))
+        await asyncio.sleep(0)
+        backend.gate.set()
         entries = await asyncio.gather(first, second, third)
         assert [entry.revision for entry in entries] == [1, 2, 3]
         assert things.get("a") is None
-        assert log.batches == [1, 2]
+        assert backend.batches == [1, 2]
 
     run(test)
 
 
 def test_what_is_written_during_a_commit_goes_into_the_next_one_together() -> None:
-    async def test(store: Store, log: MemoryLog) -> None:
-        things = store.collection("things")
-        log.gate.clear()
-        first = asyncio.create_task(store.put(things, "first", thing(), 0))
-        await entered(log)
-        rest = [asyncio.create_task(store.put(things, f"k{n}", thing(n), 0)) for n in range(50)]
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        backend.gate.clear()
+        first = asyncio.create_task(store.put(things, "first", thing(), None))
+        await entered(backend)
+        rest = [asyncio.create_task(store.put(things, f"k{n}", thing(n), None)) for n in range(50)]
         await asyncio.sleep(0)
-        log.gate.set()
+        backend.gate.set()
         await asyncio.gather(first, *rest)
-        assert log.batches == [1, 50]
+        assert backend.batches == [1, 50]
 
     run(test)
 
 
-async def fail_all(store: Store, log: MemoryLog, writes: list[Any]) -> list[Any]:
-    log.failing = True
+async def fail_all(store: Store, backend: MemoryBackend, writes: list[Any]) -> list[Any]:
+    backend.failure = FULL
     results = await asyncio.gather(*writes, return_exceptions=True)
-    log.failing = False
+    backend.failure = None
     return results
 
 
 def test_a_failed_commit_fails_everything_in_it_and_leaves_the_state_before() -> None:
-    async def test(store: Store, log: MemoryLog) -> None:
-        things = store.collection("things")
-        before = await store.put(things, "a", thing(1), 0)
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        before = await store.put(things, "a", thing(1), None)
         results = await fail_all(
             store,
-            log,
+            backend,
             [
-                store.put(things, "a", thing(2), before.revision),
-                store.put(things, "b", thing(3), 0),
-                store.put(things, "c", thing(3), 0),
+                store.put(things, "a", thing(2), before),
+                store.put(things, "b", thing(3), None),
+                store.put(things, "c", thing(3), None),
             ],
         )
         assert all(isinstance(result, StorageError) for result in results)
@@ -136,87 +153,90 @@ def test_a_failed_commit_fails_everything_in_it_and_leaves_the_state_before() ->
         assert store.latest(things, "b") is None
         assert things.current("") == [before]
         assert store.revision == before.revision
-        assert [record.revision for record in log.kept] == [before.revision]
+        assert [record.revision for record in backend.rows] == [before.revision]
 
     run(test)
 
 
 def test_what_was_queued_behind_a_failed_commit_fails_with_it() -> None:
-    async def test(store: Store, log: MemoryLog) -> None:
-        things = store.collection("things")
-        before = await store.put(things, "a", thing(1), 0)
-        log.gate.clear()
-        log.entered.clear()
-        first = asyncio.create_task(store.put(things, "a", thing(2), before.revision))
-        await entered(log)
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        before = await store.put(things, "a", thing(1), None)
+        backend.gate.clear()
+        backend.entered.clear()
+        first = asyncio.create_task(store.put(things, "a", thing(2), before))
+        await entered(backend)
         newer = store.latest(things, "a")
         assert newer is not None
-        second = asyncio.create_task(store.put(things, "a", thing(3), newer.revision))
-        other = asyncio.create_task(store.put(things, "b", thing(4), 0))
+        second = asyncio.create_task(store.put(things, "a", thing(3), newer))
+        other = asyncio.create_task(store.put(things, "b", thing(4), None))
         await asyncio.sleep(0)
-        log.failing = True
-        log.gate.set()
+        backend.fail_once = FULL
+        backend.gate.set()
         results = await asyncio.gather(first, second, other, return_exceptions=True)
         assert all(isinstance(result, StorageError) for result in results)
         assert store.latest(things, "a") is before
         assert store.latest(things, "b") is None
+        assert [row.revision for row in backend.rows] == [before.revision]
 
     run(test)
 
 
 def test_later_writes_work_and_revisions_do_not_come_twice() -> None:
-    async def test(store: Store, log: MemoryLog) -> None:
-        things = store.collection("things")
-        before = await store.put(things, "a", thing(1), 0)
-        await fail_all(store, log, [store.put(things, "a", thing(2), before.revision)])
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        before = await store.put(things, "a", thing(1), None)
+        await fail_all(store, backend, [store.put(things, "a", thing(2), before)])
         assert not store.healthy
-        after = await store.put(things, "a", thing(3), before.revision)
+        after = await store.put(things, "a", thing(3), before)
         assert store.healthy
         assert after.revision > before.revision
-        assert after.previous is before
         assert things.current("") == [after]
 
     run(test)
 
 
 def test_watchers_hear_nothing_of_a_failed_write() -> None:
-    async def test(store: Store, log: MemoryLog) -> None:
-        things = store.collection("things")
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
         watching = watcher()
         store.watch(things, watching)
-        await fail_all(store, log, [store.put(things, "a", thing(), 0)])
-        await store.put(things, "b", thing(), 0)
-        assert watching.pending == [b"ADDED b"]
-        assert [entry.key for entry in things.events_after(0)] == ["b"]
+        await fail_all(store, backend, [store.put(things, "a", thing(), None)])
+        await store.put(things, "b", thing(), None)
+        await asyncio.sleep(0)
+        assert heard(watching) == ["ADDED b"]
+        assert [change.key for change in things.events_after(0)] == ["b"]
 
     run(test)
 
 
 def test_a_write_from_an_old_revision_is_a_conflict_and_takes_no_revision() -> None:
-    async def test(store: Store, log: MemoryLog) -> None:
-        things = store.collection("things")
-        first = await store.put(things, "a", thing(1), 0)
-        second = await store.put(things, "a", thing(2), first.revision)
-        for expected in (0, first.revision, second.revision + 1):
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        first = await store.put(things, "a", thing(1), None)
+        second = await store.put(things, "a", thing(2), first)
+        for over in (None, first):
             with pytest.raises(Conflict):
-                await store.put(things, "a", thing(3), expected)
-            with pytest.raises(Conflict):
-                await store.delete(things, "a", expected)
-        third = await store.put(things, "a", thing(3), second.revision)
+                await store.put(things, "a", thing(3), over)
+        with pytest.raises(Conflict):
+            await store.delete(things, "a", first)
+        third = await store.put(things, "a", thing(3), second)
         assert third.revision == second.revision + 1
 
     run(test)
 
 
 def test_a_deleted_key_is_written_as_new() -> None:
-    async def test(store: Store, log: MemoryLog) -> None:
-        things = store.collection("things")
-        first = await store.put(things, "a", thing(1), 0)
-        gone = await store.delete(things, "a", first.revision)
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        first = await store.put(things, "a", thing(1), None)
+        gone = await store.delete(things, "a", first)
+        assert gone.deleted
         with pytest.raises(Conflict):
-            await store.put(things, "a", thing(2), gone.revision)
-        again = await store.put(things, "a", thing(2), 0)
-        assert not again.existed_before
+            await store.put(things, "a", thing(2), first)
+        again = await store.put(things, "a", thing(2), None)
+        assert [change.added for change in things.events_after(gone.revision)] == [True]
+        assert things.get("a") is again
 
     run(test)
 
@@ -224,9 +244,9 @@ def test_a_deleted_key_is_written_as_new() -> None:
 def test_many_tasks_that_swap_one_key_form_one_chain() -> None:
     """Compare-and-swap under contention: every success follows the one before it."""
 
-    async def test(store: Store, log: MemoryLog) -> None:
-        things = store.collection("things")
-        start = await store.put(things, "a", thing(0), 0)
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        start = await store.put(things, "a", thing(0), None)
         done: list[tuple[int, int]] = []
         conflicts = 0
 
@@ -238,7 +258,7 @@ def test_many_tasks_that_swap_one_key_form_one_chain() -> None:
                 await asyncio.sleep(0)
                 number = int(current.object()["data"]["n"])
                 try:
-                    made: Entry = await store.put(things, "a", thing(number + 1), current.revision)
+                    made = await store.put(things, "a", thing(number + 1), current)
                 except Conflict:
                     conflicts += 1
                     await store.wait_for(current.revision + 1, 10)
@@ -260,45 +280,43 @@ def test_many_tasks_that_swap_one_key_form_one_chain() -> None:
 def test_writes_of_one_hot_key_share_their_commits() -> None:
     """Each works on the result of the one before, and many go into one batch."""
 
-    async def test(store: Store, log: MemoryLog) -> None:
-        things = store.collection("things")
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
 
         async def write(number: int) -> None:
-            current = store.latest(things, "a")
-            expected = current.revision if current is not None else 0
-            await store.put(things, "a", thing(number), expected)
+            await store.put(things, "a", thing(number), store.latest(things, "a"))
 
         await asyncio.gather(*(write(number) for number in range(300)))
         assert store.revision == 300
-        assert len(log.batches) <= 3
+        assert len(backend.batches) <= 3
 
     run(test)
 
 
 def test_closing_commits_what_is_queued() -> None:
     async def main() -> None:
-        log = MemoryLog()
-        store = Store(log)
+        backend = MemoryBackend()
+        store = Store(backend)
         await store.open()
-        things = store.collection("things")
-        writes = [asyncio.create_task(store.put(things, f"k{n}", thing(), 0)) for n in range(20)]
+        things = store.collection("core/things")
+        writes = [asyncio.create_task(store.put(things, f"k{n}", thing(), None)) for n in range(20)]
         await asyncio.sleep(0)
         await store.close()
         assert len(await asyncio.gather(*writes)) == 20
-        assert len(log.kept) == 20
+        assert len(backend.rows) == 20
 
     asyncio.run(main())
 
 
 def test_waiting_for_a_revision_ends_when_it_is_reached_or_time_is_up() -> None:
-    async def test(store: Store, log: MemoryLog) -> None:
-        things = store.collection("things")
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
         assert await store.wait_for(0, 0.01)
         assert not await store.wait_for(1, 0.01)
         waiting = asyncio.create_task(store.wait_for(2, 10))
-        await store.put(things, "a", thing(), 0)
+        await store.put(things, "a", thing(), None)
         assert not waiting.done()
-        await store.put(things, "b", thing(), 0)
+        await store.put(things, "b", thing(), None)
         assert await waiting
 
     run(test)
@@ -306,23 +324,129 @@ def test_waiting_for_a_revision_ends_when_it_is_reached_or_time_is_up() -> None:
 
 def test_compaction_goes_on_after_it_failed_once() -> None:
     async def main() -> None:
-        log = MemoryLog()
-        store = Store(log, retention=0.02)
+        backend = MemoryBackend()
+        store = Store(backend, retention=0.02)
         await store.open()
-        things = store.collection("things")
-        log.failing_compactions = 1
+        things = store.collection("core/things")
+        backend.failing_compactions = 1
         keeping = asyncio.create_task(store.keep_compacting())
         try:
             for number in range(100):
-                current = things.get("a")
-                await store.put(things, "a", thing(number), current.revision if current else 0)
+                await store.put(things, "a", thing(number), things.get("a"))
                 await asyncio.sleep(0.02)
-                if log.compactions:
+                if backend.compactions:
                     break
             assert not keeping.done(), "the task that compacts has died"
-            assert log.compactions > 0
+            assert backend.compactions > 0
         finally:
             keeping.cancel()
             await store.close()
 
     asyncio.run(main())
+
+
+def test_the_cache_has_a_change_before_anybody_is_told_of_it() -> None:
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        seen: list[tuple[str, int, int]] = []
+
+        def look(change: Change) -> None:
+            found = things.get("a")
+            seen.append((change.key, store.revision, found.revision if found else 0))
+
+        store.follow(things, look, essential=True)
+        store.follow(things, look, essential=False)
+        await store.put(things, "a", thing(), None)
+        assert seen == [("a", 1, 1)], "the writer was answered before the ordinary follower"
+        await asyncio.sleep(0)
+        assert seen == [("a", 1, 1)] * 2
+
+    run(test)
+
+
+def test_a_writer_that_gives_up_takes_nobody_along() -> None:
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        backend.gate.clear()
+        writer = asyncio.create_task(store.put(things, "a", thing(1), None))
+        await entered(backend)
+        pending = store.latest(things, "a")
+        assert pending is not None
+        other = asyncio.create_task(store.settled(pending))
+        await asyncio.sleep(0)
+        writer.cancel()
+        await asyncio.sleep(0)
+        backend.gate.set()
+        await other
+        assert things.get("a") is pending
+
+    run(test)
+
+
+def test_a_precondition_on_another_key_is_checked_with_what_is_pending() -> None:
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things, spaces = store.collection("core/things"), store.collection("core/spaces")
+        exists = [Precondition("core/spaces", "ns")]
+        with pytest.raises(ConditionFailed):
+            await store.put(things, "ns/a", thing(), None, exists)
+        backend.gate.clear()
+        space = asyncio.create_task(store.put(spaces, "ns", thing(), None))
+        await entered(backend)
+        write = asyncio.create_task(store.put(things, "ns/a", thing(), None, exists))
+        backend.gate.set()
+        made, _ = await asyncio.gather(space, write)
+        await store.put(things, "ns/b", thing(), None, [Precondition("core/spaces", "ns", 1)])
+        await store.delete(spaces, "ns", made)
+        with pytest.raises(ConditionFailed) as refused:
+            await store.put(things, "ns/c", thing(), None, exists)
+        assert refused.value.condition == exists[0]
+        assert store.revision == 4
+
+    run(test)
+
+
+class Shared(MemoryBackend):
+    """A backend that others write to as well: before each batch somebody takes a revision."""
+
+    def append(self, writes: Sequence[Write]) -> list[Outcome]:
+        super().append([Write("core/others", f"k{self.revision}", "v1", b"{}", 0)])
+        return super().append(writes)
+
+
+def test_revisions_are_the_backends_whatever_was_foreseen() -> None:
+    async def main() -> None:
+        backend = Shared()
+        store = Store(backend)
+        await store.open()
+        things = store.collection("core/things")
+        first = asyncio.create_task(store.put(things, "a", thing(1), None))
+        await asyncio.sleep(0)
+        second = await store.put(things, "a", thing(2), store.latest(things, "a"))
+        assert ((await first).revision, second.revision) == (2, 3)
+        assert second.object()["metadata"]["resourceVersion"] == "3"
+        assert things.get("a") is second
+        third = await store.put(things, "a", thing(3), second)
+        assert third.revision == 5
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_what_the_backend_refuses_is_a_conflict_and_leaves_the_state_before() -> None:
+    """Another process moved the key on; what was built on the refused write goes with it."""
+
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        before = await store.put(things, "a", thing(1), None)
+        backend.rows.append(Row(2, "core/things", "a", 1, "v1", b"{}"))
+        backend.revision = 2
+        first = asyncio.create_task(store.put(things, "a", thing(2), before))
+        await asyncio.sleep(0)
+        second = store.put(things, "a", thing(3), store.latest(things, "a"))
+        other = store.put(things, "b", thing(4), None)
+        results = await asyncio.gather(first, second, other, return_exceptions=True)
+        assert [type(result) for result in results] == [Conflict, Conflict, Version]
+        assert store.latest(things, "a") is before
+        assert store.healthy
+
+    run(test)

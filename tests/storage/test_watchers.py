@@ -5,43 +5,41 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from fairlead.storage.entry import Entry, body_of, encode
 
 from fairlead.storage import watcher as module
+from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import EVERYTHING, Selection, parse_labels
-from fairlead.storage.watcher import Watcher
+from fairlead.storage.version import Version, body_of, encode
+from fairlead.storage.watcher import Event, Watcher
 
 
-def frame(kind: str, entry: Entry) -> bytes:
-    return f"{kind} {entry.key}@{entry.revision}".encode()
+def shown(events: list[Event]) -> list[str]:
+    return [f"{kind} {change.key}@{change.revision}" for kind, change in events]
 
 
 def watching(scope: str = "", selection: Selection = EVERYTHING, after: int = 0) -> Watcher:
-    return Watcher(scope, selection, after, frame)
+    return Watcher(scope, selection, after)
 
 
 class Feed:
     """A collection that is written to and published from, revision by revision."""
 
     def __init__(self) -> None:
-        self.collection = Collection("things")
+        self.collection = Collection("core/things")
         self.revision = 0
 
-    def put(self, key: str, **labels: str) -> Entry:
+    def put(self, key: str, **labels: str) -> None:
         self.revision += 1
         value = {"metadata": {"name": key.rpartition("/")[2], "labels": labels}}
-        body = body_of(encode(value), self.revision)
-        return self._publish(Entry(key, self.revision, body, self.collection.head(key)))
+        self._publish(Version(key, self.revision, "v1", body_of(encode(value), self.revision)))
 
-    def delete(self, key: str) -> Entry:
+    def delete(self, key: str) -> None:
         self.revision += 1
-        return self._publish(Entry(key, self.revision, None, self.collection.head(key)))
+        self._publish(Version(key, self.revision, "v1", None))
 
-    def _publish(self, entry: Entry) -> Entry:
-        self.collection.add(entry)
-        self.collection.publish(entry)
-        return entry
+    def _publish(self, version: Version) -> None:
+        self.collection.publish(self.collection.add(version))
 
 
 @pytest.fixture
@@ -55,7 +53,7 @@ def test_events_arrive_in_order(feed: Feed) -> None:
     feed.put("a/x")
     feed.put("a/x")
     feed.delete("a/x")
-    assert watcher.pending == [b"ADDED a/x@1", b"MODIFIED a/x@2", b"DELETED a/x@3"]
+    assert shown(watcher.pending) == ["ADDED a/x@1", "MODIFIED a/x@2", "DELETED a/x@3"]
 
 
 def test_a_watcher_hears_of_its_scope_only(feed: Feed) -> None:
@@ -73,7 +71,7 @@ def test_a_watcher_hears_of_nothing_up_to_its_start(feed: Feed) -> None:
     feed.collection.watch(watcher)
     for _ in range(3):
         feed.put("a/x")
-    assert watcher.pending == [b"MODIFIED a/x@3"]
+    assert shown(watcher.pending) == ["MODIFIED a/x@3"]
 
 
 def test_what_enters_and_leaves_a_selection(feed: Feed) -> None:
@@ -84,7 +82,7 @@ def test_what_enters_and_leaves_a_selection(feed: Feed) -> None:
     feed.put("a/x", l="1", m="1")
     feed.put("a/x", l="2")
     feed.delete("a/x")
-    assert watcher.pending == [b"ADDED a/x@2", b"MODIFIED a/x@3", b"DELETED a/x@4"]
+    assert shown(watcher.pending) == ["ADDED a/x@2", "MODIFIED a/x@3", "DELETED a/x@4"]
 
 
 def test_after_unwatching_nothing_is_heard(feed: Feed) -> None:
@@ -125,7 +123,7 @@ def test_taking_waits_for_the_next_event(feed: Feed) -> None:
         assert not taking.done()
         feed.put("a/x")
         feed.put("a/y")
-        assert await taking == [b"ADDED a/x@1", b"ADDED a/y@2"]
+        assert shown(await taking) == ["ADDED a/x@1", "ADDED a/y@2"]
 
     asyncio.run(main())
 
@@ -161,7 +159,7 @@ def test_a_closed_watcher_still_gives_out_what_it_has(feed: Feed) -> None:
         feed.put("a/x")
         watcher.close()
         feed.put("a/x")
-        assert await watcher.take() == [b"ADDED a/x@1"]
+        assert shown(await watcher.take()) == ["ADDED a/x@1"]
         assert await watcher.take() == []
 
     asyncio.run(main())
@@ -178,11 +176,65 @@ def test_closing_wakes_who_waits() -> None:
     asyncio.run(main())
 
 
-def test_listeners_are_called_before_watchers(feed: Feed) -> None:
-    order: list[str] = []
-    feed.collection.listeners.append(lambda entry: order.append(f"listener {entry.revision}"))
-    feed.collection.watch(
-        Watcher("", EVERYTHING, 0, lambda kind, entry: order.append("watcher") or b"")  # type: ignore[func-returns-value]
-    )
+def test_a_watcher_that_holds_too_many_bytes_is_cut_off(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_PENDING_BYTES", 2000)
+    lazy, eager = watching(), watching()
+    feed.collection.watch(lazy)
+    feed.collection.watch(eager)
+    for _ in range(5):
+        feed.put("a/x", l="v" * 600)
+        eager.pending.clear()
+    assert lazy.lagging
+    assert lazy.pending == []
+    assert not eager.closed
+
+
+def test_one_event_is_taken_however_large_it_is(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_PENDING_BYTES", 100)
+    watcher = watching()
+    feed.collection.watch(watcher)
+    feed.put("a/x", l="v" * 600)
+    assert shown(watcher.pending) == ["ADDED a/x@1"]
+
+
+class Broken(Selection):
+    """A selection that fails at one of the objects."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def matches(self, version: Version) -> bool:
+        if version.name == "bad":
+            raise ValueError("cannot tell")
+        return True
+
+
+def test_a_watcher_whose_selection_fails_ends_and_the_others_go_on(feed: Feed) -> None:
+    broken, sound = watching(selection=Broken()), watching()
+    feed.collection.watch(broken)
+    feed.collection.watch(sound)
     feed.put("a/x")
-    assert order == ["listener 1", "watcher"]
+    feed.put("a/bad")
+    feed.put("a/y")
+    assert shown(broken.pending) == ["ADDED a/x@1"]
+    assert broken.closed
+    assert isinstance(broken.failure, ValueError)
+    assert shown(sound.pending) == ["ADDED a/x@1", "ADDED a/bad@2", "ADDED a/y@3"]
+
+
+def test_what_a_watcher_holds_stays_whole_when_the_history_is_cut(feed: Feed) -> None:
+    watcher = watching()
+    feed.collection.watch(watcher)
+    feed.put("a/x", l="1")
+    feed.put("a/x", l="2")
+    feed.delete("a/x")
+    replayed = feed.collection.events_after(0)
+    feed.collection.forget(3)
+    gone: Change = replayed[-1]
+    assert b'"l":"2"' in gone.last_body()
+    assert [kind for kind, _ in watcher.pending] == ["ADDED", "MODIFIED", "DELETED"]
+    assert feed.collection.events_after(0) == []

@@ -13,6 +13,7 @@ from fairlead.storage.backend import (
     Compacted,
     ConditionFailed,
     Conflict,
+    Fault,
     Outcome,
     Precondition,
     StorageError,
@@ -64,6 +65,7 @@ class Store:
         self._undelivered: list[tuple[Collection, Change, float]] = []
         self._delivering = False
         self._unswept = False
+        self._checking: asyncio.Task[None] | None = None
         self.revision = 0
         self.floor = 0
 
@@ -108,6 +110,17 @@ class Store:
         except StorageError:
             self._backend.close()
             raise
+        self._checking = asyncio.create_task(self._check())
+
+    async def _check(self) -> None:
+        """Look for damage beside the work: that would hold up the start of a large store."""
+        try:
+            await self._past.read(self._backend.check)
+        except StorageError as error:
+            if error.fault is Fault.PASSING:
+                logger.error("%s", error)
+            else:
+                self._health.give_up(str(error))
 
     def _load(self) -> None:
         rows = defaultdict(list)
@@ -148,6 +161,8 @@ class Store:
         self._health.stop()
         await self._writer.stop()
         self._deliver_all()
+        if self._checking is not None:
+            self._checking.cancel()
         self._past.close()
         self._backend.close()
 
