@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: serve test lint format bench parity crash
+.PHONY: serve test lint format bench parity crash fuzz-wire
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -42,3 +42,7 @@ parity: $(INSTALLED)
 # Kills a server under load, round after round, and checks that nothing acknowledged is lost.
 crash: $(INSTALLED)
 	FAIRLEAD_CRASH_ROUNDS=$(or $(ROUNDS),30) $(BIN)/pytest tests/storage/test_crash.py $(ARGS)
+
+# Sends noise and broken requests over 100,000 connections and looks at how the server is after it.
+fuzz-wire: $(INSTALLED)
+	FAIRLEAD_FUZZ_CONNECTIONS=$(or $(CONNECTIONS),100000) $(BIN)/pytest tests/attacks/test_fuzzed_wire.py $(ARGS)
