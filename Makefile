@@ -15,11 +15,11 @@ QUICK := tests/schema tests/serialization tests/patching tests/storage/test_cach
 COVERAGE_FLOOR := 80
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick coverage lint format bench parity crash
+.PHONY: help serve test quick coverage lint format bench parity crash fuzz-wire
 
 help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
-	@awk -F ': .*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -80,3 +80,6 @@ parity: $(TESTING) ## compare with the recorded answers of the reference, under 
 
 crash: $(TESTING) ## kill a server under load, round after round, and look for losses
 	FAIRLEAD_CRASH_ROUNDS=$(or $(ROUNDS),30) $(BIN)/pytest tests/storage/test_crash.py $(ARGS)
+
+fuzz-wire: $(TESTING) ## send noise and broken requests over 100,000 connections
+	FAIRLEAD_FUZZ_CONNECTIONS=$(or $(CONNECTIONS),100000) $(BIN)/pytest tests/attacks/test_fuzzed_wire.py $(ARGS)
