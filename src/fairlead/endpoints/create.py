@@ -6,7 +6,7 @@ from fairlead.admission.chain import CREATE
 from fairlead.endpoints import writing
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.api import Api, Object
-from fairlead.endpoints.decoding import body_format, check_kind, decode_object, parse_body
+from fairlead.endpoints.decoding import body_format, read_object
 from fairlead.endpoints.parameters import WriteOptions, write_options
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
@@ -25,9 +25,7 @@ async def create(api: Api, request: Request) -> Answer:
     options = write_options(api.dialect, request, "CreateOptions")
     media_type = body_format(request, api.resources)
     raw = await request.body()
-    parsed, repeated = parse_body(raw, media_type, resource)
-    check_kind(api.resources, resource, parsed)
-    value = decode_object(request, resource, parsed, raw, options.validation, repeated)
+    value = await read_object(request, api.resources, resource, raw, media_type, options.validation)
     value = to_stored(resource, value)
     writing.set_namespace(request, resource, value["metadata"])
     entry = await store_new(api, request, resource, value, options)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import orjson
 
@@ -23,6 +25,7 @@ from fairlead.serialization.duplicates import TooDeep, duplicate_fields
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 
 Object = dict[str, Any]
+T = TypeVar("T")
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 MOST_STRICT_ERRORS = 100
@@ -66,6 +69,32 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
             what = str(error)
         raise _unrecognized(resource, what, raw) from None
     return value, repeated
+
+
+LONG_BODY = 256 * 1024  # bytes; more than that are not read on the loop
+
+
+async def aside(raw: bytes, work: Callable[[], T]) -> T:
+    """Do something with a body: in a thread if it is long, so that nobody else waits for it."""
+    return work() if len(raw) <= LONG_BODY else await asyncio.to_thread(work)
+
+
+async def read_object(
+    request: Request,
+    resources: Resources,
+    resource: Resource,
+    raw: bytes,
+    media_type: str,
+    validation: str,
+) -> Object:
+    """The object that a body holds, of the kind that the URL names."""
+
+    def read() -> Object:
+        parsed, repeated = parse_body(raw, media_type, resource)
+        check_kind(resources, resource, parsed)
+        return decode_object(request, resource, parsed, raw, validation, repeated)
+
+    return await aside(raw, read)
 
 
 def _unrecognized(resource: Resource, why: str, raw: bytes) -> StatusError:
@@ -197,7 +226,10 @@ def warn_of(request: Request, found: list[str], validation: str) -> None:
 
 
 def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> StatusError:
-    """Decode once more from exact numbers, so that the message shows them as they were sent."""
+    """Decode once more from exact numbers, so that the message shows them as they were sent. A
+    long body is not worth it."""
+    if len(raw) > LONG_BODY:
+        return _not_handled(resource, str(error))
     try:
         decoder(resource.struct)(parse_json_exactly(raw), [])
     except DecodeError as exact_error:

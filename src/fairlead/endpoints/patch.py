@@ -10,7 +10,7 @@ from fairlead.endpoints import writing
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.api import Api, Object
 from fairlead.endpoints.create import store_new
-from fairlead.endpoints.decoding import strict_errors, warn_of
+from fairlead.endpoints.decoding import aside, strict_errors, warn_of
 from fairlead.endpoints.parameters import WriteOptions, write_options
 from fairlead.endpoints.representing import item_answer, typed
 from fairlead.endpoints.request import Request
@@ -70,7 +70,7 @@ async def patch(api: Api, request: Request) -> Answer:
     key = kept.storage_key(request.target.namespace, request.target.name)
     if api.store.latest(api.collection(kept), key) is None:
         raise not_found(ResourceRef(kept.group, kept.name, request.target.name))
-    read = _read(resource, media_type, raw)
+    read = await aside(raw, lambda: _read(resource, media_type, raw))
     subject = subject_of(api, resource)
 
     def change(old: Object) -> Changed:
@@ -202,7 +202,7 @@ async def _apply(
     if current is not None and api.known_applies.changes_nothing(question, current):
         await api.store.settled(current)
         return subject.answer(request, current)
-    config = _configuration(request, raw, options)
+    config = await aside(raw, lambda: _configuration(request, raw, options))
     kind = config.get("kind")
     if kind != subject.kind and kind:
         raise bad_request(f"the kind of the configuration is {kind}, expected {subject.kind}")

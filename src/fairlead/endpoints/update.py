@@ -10,7 +10,7 @@ from fairlead.endpoints import writing
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.api import Api, Object
 from fairlead.endpoints.create import store_new
-from fairlead.endpoints.decoding import body_format, check_kind, decode_object, parse_body
+from fairlead.endpoints.decoding import aside, body_format, check_kind, decode_object, parse_body
 from fairlead.endpoints.parameters import WriteOptions, revision_of, write_options
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
@@ -58,7 +58,7 @@ async def update(api: Api, request: Request) -> Answer:
         writing.set_namespace(request, kept, value["metadata"])
         return value
 
-    value: Object | None = sent()
+    value: Object | None = await aside(raw, sent)
     assert value is not None
     key = kept.storage_key(target.namespace, target.name)
     if api.store.latest(api.collection(kept), key) is None:

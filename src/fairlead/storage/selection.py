@@ -52,8 +52,8 @@ class _LabelParser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[str] = []
-        position = 0
-        while position < len(text.rstrip()):
+        position, end = 0, len(text.rstrip())
+        while position < end:
             match = _LABEL_TOKEN.match(text, position)
             if match is None:
                 raise SelectorError(f"unable to parse requirement: {text}")

@@ -8,7 +8,7 @@ from fairlead.admission.chain import CREATE
 from fairlead.endpoints import writing
 from fairlead.endpoints.answers import Answer, value_answer
 from fairlead.endpoints.api import Api, Object
-from fairlead.endpoints.decoding import body_format, check_kind, decode_object, parse_body
+from fairlead.endpoints.decoding import body_format, read_object
 from fairlead.endpoints.parameters import write_options
 from fairlead.endpoints.request import Request
 from fairlead.errors import STATUS_HEAD, StatusError, bad_request, conflict, invalid, not_found
@@ -27,9 +27,9 @@ async def create_binding(api: Api, request: Request) -> Answer:
     options = write_options(api.dialect, request, "CreateOptions")
     media_type = body_format(request, api.resources)
     raw = await request.body()
-    parsed, repeated = parse_body(raw, media_type, resource)
-    check_kind(api.resources, resource, parsed)
-    binding = decode_object(request, resource, parsed, raw, options.validation, repeated)
+    binding = await read_object(
+        request, api.resources, resource, raw, media_type, options.validation
+    )
     writing.set_namespace(request, resource, binding["metadata"])
     context = api.context(request, options.dry_run)
     name = binding["metadata"].get("name", "")

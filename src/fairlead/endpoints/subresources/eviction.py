@@ -9,7 +9,7 @@ from fairlead.admission.chain import CREATE, Chain
 from fairlead.endpoints import writing
 from fairlead.endpoints.answers import Answer, value_answer
 from fairlead.endpoints.api import Api, Object
-from fairlead.endpoints.decoding import body_format, check_kind, decode_object, parse_body
+from fairlead.endpoints.decoding import aside, body_format, check_kind, decode_object, parse_body
 from fairlead.endpoints.delete import delete_one
 from fairlead.endpoints.parameters import DeleteOptions, check_dry_run, write_options
 from fairlead.endpoints.request import Request
@@ -50,7 +50,7 @@ async def create_eviction(api: Api, request: Request) -> Answer:
     write = write_options(api.dialect, request, "CreateOptions")
     media_type = body_format(request, api.resources)
     raw = await request.body()
-    parsed, repeated = parse_body(raw, media_type, resource)
+    parsed, repeated = await aside(raw, lambda: parse_body(raw, media_type, resource))
     if parsed.get("apiVersion") == "policy/v1beta1":  # the same type, in the version before
         del parsed["apiVersion"]
     check_kind(api.resources, resource, parsed)

@@ -10,7 +10,7 @@ from fairlead.authorization.attributes import Attributes, of_path
 from fairlead.endpoints import writing
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.api import Api, Object
-from fairlead.endpoints.decoding import body_format, check_kind, decode_object, parse_body
+from fairlead.endpoints.decoding import body_format, read_object
 from fairlead.endpoints.parameters import write_options
 from fairlead.endpoints.representing import object_answer, typed
 from fairlead.endpoints.request import Request
@@ -91,9 +91,7 @@ async def _reviewed(api: Api, request: Request, check: Callable[[Object], None])
     options = write_options(api.dialect, request, "CreateOptions")
     media_type = body_format(request, api.resources)
     raw = await request.body()
-    parsed, repeated = parse_body(raw, media_type, resource)
-    check_kind(api.resources, resource, parsed)
-    value = decode_object(request, resource, parsed, raw, options.validation, repeated)
+    value = await read_object(request, api.resources, resource, raw, media_type, options.validation)
     metadata = value["metadata"]
     writing.set_namespace(request, resource, metadata)
     set_entries(metadata, tracked(api, resource, None, value, options))

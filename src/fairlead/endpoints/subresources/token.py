@@ -12,7 +12,7 @@ from fairlead.authentication.user import User
 from fairlead.endpoints import writing
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.api import Api, Object
-from fairlead.endpoints.decoding import body_format, check_kind, decode_object, parse_body
+from fairlead.endpoints.decoding import body_format, read_object
 from fairlead.endpoints.parameters import write_options
 from fairlead.endpoints.representing import object_answer
 from fairlead.endpoints.request import Request
@@ -143,9 +143,7 @@ async def _admitted(api: Api, request: Request) -> tuple[Object, Attributes]:
     options = write_options(api.dialect, request, "CreateOptions")
     media_type = body_format(request, api.resources)
     raw = await request.body()
-    parsed, repeated = parse_body(raw, media_type, resource)
-    check_kind(api.resources, resource, parsed)
-    value = decode_object(request, resource, parsed, raw, options.validation, repeated)
+    value = await read_object(request, api.resources, resource, raw, media_type, options.validation)
     fill_defaults(resource.struct, value)
     writing.set_namespace(request, resource, value["metadata"])
     set_entries(value["metadata"], tracked(api, resource, None, value, options))
