@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from hashlib import blake2b
 from os import urandom
+from threading import RLock
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -36,6 +37,7 @@ class Bounded(Generic[K, V]):
         self._sizes: dict[K, int] = {}
         self._most, self._most_bytes = most, most_bytes
         self._longest, self._per_byte = longest, per_byte
+        self._lock = RLock()  # long bodies are read in threads
         self.bytes = 0
         self.get = self._values.get
 
@@ -48,22 +50,25 @@ class Bounded(Generic[K, V]):
     def keep(self, key: K, value: V, length: int) -> None:
         if length > self._longest:
             return
-        self.drop(key)
         size = length * self._per_byte + _ENTRY
-        self._values[key], self._sizes[key] = value, size
-        self.bytes += size
-        while len(self._values) > self._most or self.bytes > self._most_bytes:
-            self.drop(next(iter(self._values)))
+        with self._lock:
+            self.drop(key)
+            self._values[key], self._sizes[key] = value, size
+            self.bytes += size
+            while len(self._values) > self._most or self.bytes > self._most_bytes:
+                self.drop(next(iter(self._values)))
 
     def drop(self, key: K) -> V | None:
         """The value that was kept under a key, now forgotten."""
-        self.bytes -= self._sizes.pop(key, 0)
-        return self._values.pop(key, None)
+        with self._lock:
+            self.bytes -= self._sizes.pop(key, 0)
+            return self._values.pop(key, None)
 
     def clear(self) -> None:
-        self._values.clear()
-        self._sizes.clear()
-        self.bytes = 0
+        with self._lock:
+            self._values.clear()
+            self._sizes.clear()
+            self.bytes = 0
 
 
 def remembered(

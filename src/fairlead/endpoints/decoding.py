@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import orjson
 
@@ -26,6 +28,8 @@ from fairlead.serialization.bodies import (
 from fairlead.serialization.duplicates import duplicate_fields
 from fairlead.serialization.limits import TooDeep
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
+
+T = TypeVar("T")
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
@@ -71,6 +75,14 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
             what = str(error)
         raise _unrecognized(resource, what, raw) from None
     return value, repeated
+
+
+LONG_BODY = 256 * 1024  # bytes; more than that are not read on the loop
+
+
+async def aside(raw: bytes, work: Callable[[], T]) -> T:
+    """Do something with a body: in a thread if it is long, so that nobody else waits for it."""
+    return work() if len(raw) <= LONG_BODY else await asyncio.to_thread(work)
 
 
 def _unrecognized(resource: Resource, why: str, raw: bytes) -> StatusError:
@@ -144,7 +156,10 @@ async def read_object(
 ) -> Object:
     """The object that a request carries, see `decode_body`."""
     media_type = body_format(request, api.resources)
-    return decode_body(api, operation, await request.body(), media_type, validation, former)
+    raw = await request.body()
+    return await aside(
+        raw, lambda: decode_body(api, operation, raw, media_type, validation, former)
+    )
 
 
 def decode_body(
@@ -217,7 +232,10 @@ def _decode_templated(
 
 
 def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> StatusError:
-    """Decode once more from exact numbers, so that the message shows them as they were sent."""
+    """Decode once more from exact numbers, so that the message shows them as they were sent. A
+    long body is not worth it."""
+    if len(raw) > LONG_BODY:
+        return _not_handled(resource, str(error))
     try:
         decoder(resource.struct)(parse_json_exactly(raw), [])
     except DecodeError as exact_error:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.decoding import aside
 from fairlead.endpoints.parameters import write_options
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
@@ -43,7 +44,7 @@ async def answer_patch(api: Api, request: Request, operation: Operation) -> Answ
     if is_apply:
         return await _answer_apply(api, request, operation, raw, options)
     check_exists(api, operation)
-    read = _read(operation.resource, media_type, raw)
+    read = await aside(raw, lambda: _read(operation.resource, media_type, raw))
     version = await patch(api, operation, read, options)
     return item_answer(api, request, operation, version)
 
@@ -54,7 +55,7 @@ async def _answer_apply(
     known = await api.known_applies.find(api, operation, raw, options)
     if known is not None:
         return item_answer(api, request, operation, known)
-    config = _configuration(operation, raw, options)
+    config = await aside(raw, lambda: _configuration(operation, raw, options))
     with api.known_applies.watching(api, operation, raw, options):
         outcome = await apply(api, operation, config, options)
     return item_answer(api, request, operation, outcome.version, 201 if outcome.created else 200)

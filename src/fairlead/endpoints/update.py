@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.decoding import body_format, decode_body
+from fairlead.endpoints.decoding import aside, body_format, decode_body
 from fairlead.endpoints.parameters import write_options
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
@@ -17,8 +17,13 @@ async def answer_update(api: Api, request: Request, operation: Operation) -> Ans
     raw = await request.body()
     options = write_options(api.dialect, request, "UpdateOptions")
 
-    def sent() -> Object:
+    def decode() -> Object:
         return decode_body(api, operation, raw, media_type, options.validation)
+
+    decoded = [await aside(raw, decode)]
+
+    def sent() -> Object:
+        return decoded.pop() if decoded else decode()
 
     outcome = await update(api, operation, sent, options)
     return item_answer(api, request, operation, outcome.version, 201 if outcome.created else 200)

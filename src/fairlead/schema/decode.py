@@ -8,7 +8,8 @@ unknown fields once the decoder has seen that there are any.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from fairlead.schema import quantity, times
@@ -337,9 +338,9 @@ def _compile(struct: Struct) -> Decode:
 
     def decode(value: Any, unknown: list[str]) -> Any:
         nonlocal ready
-        if not ready:  # on first use, since types may refer to themselves
+        if not ready:  # on first use, since types may refer to themselves; in any thread
             rows.update((name, _row(field)) for name, field in struct.fields.items())
-            always.extend(_always(struct))
+            always[:] = _always(struct)
             ready = True
         if value.__class__ is not dict:
             raise _mismatch(value, wanted)
@@ -372,32 +373,43 @@ def _compile(struct: Struct) -> Decode:
     return decode
 
 
+MOST_UNKNOWN = 100  # fields whose places are told
+_LONGEST_PATH = 1024
+
+
 def unknown_paths(node: Type, value: Any) -> list[str]:
-    """The paths of all fields in a value that its type does not have, in the order of the value."""
+    """The paths of the first fields in a value that its type does not have, in the order of the
+    value."""
+    return list(islice(_unknown(node, value, []), MOST_UNKNOWN))
+
+
+def _unknown(node: Type, value: Any, way: list[str]) -> Iterator[str]:
+    """`way` are the steps to the value; a path is put together for an unknown field only."""
     match node:
         case Struct() if isinstance(value, dict):
-            found = []
             for key, item in value.items():
                 field = node.fields.get(key)
+                if field is not None and isinstance(field.type, Scalar):
+                    continue
                 if field is not None:
-                    found += _under(key, unknown_paths(field.type, item))
+                    yield from _below(field.type, item, way, key)
                 elif not node.preserve_unknown:
-                    found.append(key)
-            return found
-        case MapOf() if isinstance(value, dict):
-            return [
-                path
-                for key, item in value.items()
-                for path in _under(key, unknown_paths(node.element, item))
-            ]
-        case ListOf() if isinstance(value, list):
-            return [
-                path
-                for index, item in enumerate(value)
-                for path in _under(f"[{index}]", unknown_paths(node.element, item))
-            ]
-    return []
+                    yield joined_path(way, key)
+        case MapOf() if isinstance(value, dict) and not isinstance(node.element, Scalar):
+            for key, item in value.items():
+                yield from _below(node.element, item, way, key)
+        case ListOf() if isinstance(value, list) and not isinstance(node.element, Scalar):
+            for index, item in enumerate(value):
+                yield from _below(node.element, item, way, f"[{index}]")
 
 
-def _under(step: str, paths: list[str]) -> list[str]:
-    return [step + path if path.startswith("[") else f"{step}.{path}" for path in paths]
+def _below(node: Type, value: Any, way: list[str], step: str) -> Iterator[str]:
+    way.append(step)
+    yield from _unknown(node, value, way)
+    way.pop()
+
+
+def joined_path(way: list[str], last: str) -> str:
+    """Steps to a field as messages show them: `spec.containers[0].name`."""
+    steps = (step if step.startswith("[") else f".{step}" for step in (*way, last))
+    return "".join(steps).removeprefix(".")[:_LONGEST_PATH]

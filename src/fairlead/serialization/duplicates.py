@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from fairlead.schema.decode import joined_path
 from fairlead.serialization.limits import TooDeep as TooDeep
 from fairlead.serialization.limits import bounded_json
 
 MOST_FOUND = 100  # more than that are not told
-_LONGEST_PATH = 1024
 _COLON_ESCAPE = b"\\u003"
 
 
@@ -43,7 +43,7 @@ def _repeated(value: Any) -> Iterator[str]:
     while open_:
         for step, item, again in open_[-1]:
             if again:
-                yield _joined(path, step)
+                yield joined_path(path, step)
             if isinstance(item, list) and item:
                 path.append(step)
                 open_.append(_members(item))
@@ -64,8 +64,3 @@ def _members(value: Any) -> Iterator[tuple[str, Any, bool]]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield f"[{index}]", item, False
-
-
-def _joined(path: list[str], last: str) -> str:
-    steps = (step if step.startswith("[") else f".{step}" for step in (*path, last))
-    return "".join(steps).removeprefix(".")[:_LONGEST_PATH]
