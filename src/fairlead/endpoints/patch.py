@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fairlead.endpoints import writing
@@ -31,7 +31,13 @@ from fairlead.patching.json_patch import apply_json_patch, operations
 from fairlead.patching.merge_patch import apply_merge_patch, merge_document
 from fairlead.patching.ownership import apply
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
-from fairlead.schema.decode import DecodeError, decoder, json_kind, unknown_paths
+from fairlead.schema.decode import (
+    DecodeError,
+    conversion_error,
+    decoder,
+    json_kind,
+    unknown_paths,
+)
 from fairlead.schema.times import now
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.duplicates import TooDeep, duplicate_fields
@@ -52,6 +58,7 @@ class Patch:
     apply: Callable[[Object], Object]
     shown: str
     repeated: list[str]
+    explain: Callable[[DecodeError], str] = str
 
 
 async def patch(api: Api, request: Request) -> Answer:
@@ -105,7 +112,9 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
         raise bad_request(str(error)) from None
     except TooManyOperations as error:
         raise StatusError(413, "RequestEntityTooLarge", str(error)) from None
-    return Patch(make, go_text(merge), [f'duplicate field "{path}"' for path in repeated])
+    explain = conversion_error if media_type == STRATEGIC else str
+    named = [f'duplicate field "{path}"' for path in repeated]
+    return Patch(make, go_text(merge), named, explain)
 
 
 def _unknown_members(found: list[Object]) -> list[str]:
@@ -171,7 +180,7 @@ def _decoded(
         value: Object = decoder(subject.struct)(document, unknown)
     except DecodeError as error:
         strict = bool(read.repeated or unknown_paths(subject.struct, document))
-        raise _refused(api, read, str(error), strict=strict) from None
+        raise _refused(api, read, read.explain(error), strict=strict) from None
     if unknown or read.repeated:
         request.has_unknown_fields = bool(unknown)
         paths = unknown_paths(subject.struct, document) if unknown else []
@@ -282,6 +291,10 @@ def _merged(
     except (BadConfiguration, InvalidConfiguration) as error:
         raise bad_request(str(error)) from None
     except ApplyConflict as error:
+        if resource.is_scale:  # owners are told in the version of the Scale
+            version = api.resources.api_version_of(resource.body_version)
+            told = [replace(conflict, api_version=version) for conflict in error.conflicts]
+            error = ApplyConflict(told)
         raise _conflict(error) from None
 
 
