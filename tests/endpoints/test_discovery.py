@@ -13,6 +13,7 @@ from support.process import ServerProcess
 from support.things import Space
 
 from fairlead import __version__
+from fairlead.serialization.protobuf import envelope
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "resources.json"
 ALL = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -204,8 +205,57 @@ def test_documents_can_be_yaml_and_pretty(client: Client) -> None:
     assert client.get("/apis/apps", pretty="true").raw.startswith(b"{\n")
 
 
-def test_documents_in_unknown_forms_are_406(client: Client) -> None:
-    assert client.get("/apis/apps", headers={"Accept": "text/html"}).status == 406
+def test_documents_in_unknown_forms_are_406(client: Client, any_server: ServerProcess) -> None:
+    forms = f"application/json, application/yaml, {any_server.dialect.protobuf_media_type}"
+    for path, message in (
+        ("/apis", f"only the following media types are accepted: {forms}"),
+        ("/apis/apps", f"only the following media types are accepted: {forms}"),
+        ("/apis/apps/v1", f"406: Not Acceptable\n\nAvailable representations: {forms}"),
+        ("/version", "406: Not Acceptable\n\nAvailable representations: application/json"),
+    ):
+        answer = client.get(path, headers={"Accept": "text/html"})
+        assert (answer.status, answer.message) == (406, message)
+
+
+def test_the_version_has_no_binary_form(client: Client, any_server: ServerProcess) -> None:
+    accept = any_server.dialect.protobuf_media_type
+    assert client.get("/version", headers={"Accept": accept}).status == 406
+    both = {"Accept": f"{accept}, application/json"}
+    assert client.get("/version", headers=both).body["major"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "part"),
+    [
+        ("/api", "APIVersions", b"\n\x02v1"),
+        ("/apis", "APIGroupList", b"\n\x07apps/v1\x12\x02v1"),
+        ("/apis/apps", "APIGroup", b"\n\x07apps/v1\x12\x02v1"),
+        ("/apis/apps/v1", "APIResourceList", b'"\x13\n\x03get\n\x05patch\n\x06update'),
+    ],
+)
+def test_discovery_can_be_read_in_binary(
+    client: Client, any_server: ServerProcess, path: str, kind: str, part: bytes
+) -> None:
+    accept = any_server.dialect.protobuf_media_type
+    answer = client.get(path, headers={"Accept": accept})
+    assert (answer.status, answer.headers["content-type"]) == (200, accept)
+    version, found, content = envelope(answer.content)
+    assert (version, found) == ("v1", kind)
+    assert part in content
+
+
+def test_overviews_do_not_mind_the_method(client: Client) -> None:
+    assert client.delete("/apis").body["kind"] == "APIGroupList"
+    assert client.delete("/apis/apps").body["kind"] == "APIGroup"
+    assert "paths" in client.delete("/").body
+    for path in ("/api", "/api/v1", "/apis/apps/v1", "/version"):
+        assert client.delete(path).status == 405
+
+
+@pytest.mark.parametrize("path", ["//", "//api", "//apis/apps", "//version", "//livez"])
+def test_a_doubled_slash_at_the_beginning_leads_nowhere(client: Client, path: str) -> None:
+    answer = client.get(path)
+    assert (answer.status, answer.raw) == (404, b"404 page not found\n")
 
 
 def test_versions_that_were_removed_are_not_served(client: Client) -> None:

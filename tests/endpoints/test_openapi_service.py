@@ -36,7 +36,7 @@ def served() -> Served:
 
 def test_the_index_lists_every_group_version(served: Served) -> None:
     reply = served.get("/openapi/v3")
-    assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
+    assert (reply.status, reply.headers["content-type"]) == (200, "text/plain; charset=utf-8")
     expected = {"api", "api/v1", "apis", "apis/apps", "apis/apps/v1", "version"}
     assert expected < set(reply.json()["paths"])
     assert served.address("apis/apps/v1").startswith("/openapi/v3/apis/apps/v1?hash=")
@@ -106,9 +106,12 @@ def test_the_new_version_has_one_form(served: Served) -> None:
     assert served.get("/openapi/v3/api/v1", accept=PROTOBUF).status == 406
 
 
-@pytest.mark.parametrize(
-    "path", ["/openapi", "/openapi/v1", "/openapi/v2/x", "/openapi/v3/apis/none/v1"]
-)
+def test_a_group_version_that_is_not_served_is_an_empty_404(served: Served) -> None:
+    reply = served.get("/openapi/v3/apis/none/v1")
+    assert (reply.status, reply.body, reply.headers.get("content-type")) == (404, b"", None)
+
+
+@pytest.mark.parametrize("path", ["/openapi", "/openapi/v1", "/openapi/v2/x"])
 def test_other_paths_lead_nowhere(served: Served, path: str) -> None:
     reply = served.get(path)
     assert (reply.status, reply.body) == (404, b"404 page not found\n")

@@ -18,6 +18,7 @@ from fairlead.dialect import Dialect
 Object = dict[str, Any]
 
 JWKS_PATH = "/openid/v1/jwks"
+KEY_SET = "application/jwk-set+json"
 CONFIGURATION_PATH = "/.well-known/openid-configuration"
 
 # A token that old clients never renew is asked for with this odd lifetime; it gets a year, and

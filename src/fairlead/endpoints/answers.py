@@ -19,6 +19,7 @@ from fairlead.operations.operation import Operation
 from fairlead.serialization.protobuf import to_message
 
 _CACHE = (b"cache-control", b"no-cache, private")
+PUBLIC = (b"cache-control", b"public, max-age=3600")
 _TYPES = {
     "application/json": (b"content-type", b"application/json"),
     YAML: (b"content-type", b"application/yaml"),
@@ -66,6 +67,8 @@ class Answer:
         body = self.body
         headers = [_CACHE, _TYPES.get(self.media_type) or _content_type(self.media_type)]
         if self.headers:
+            if PUBLIC in self.headers:
+                del headers[0]
             headers += self.headers
         if request.warnings:
             headers += warning_headers(request.warnings)

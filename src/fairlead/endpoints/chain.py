@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from fairlead import errors
 from fairlead.authentication.impersonation import asks_to_impersonate, impersonate
@@ -10,12 +11,22 @@ from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.refusal import refusal
 from fairlead.authorization.requests import attributes_of
 from fairlead.endpoints import discovery
-from fairlead.endpoints.answers import Answer, Verb, text_answer, value_answer
+from fairlead.endpoints.answers import Answer, Verb, encode, text_answer, value_answer
 from fairlead.endpoints.create import answer_create
 from fairlead.endpoints.delete import answer_delete, answer_delete_collection
+from fairlead.endpoints.discovery_messages import DiscoveryMessages
 from fairlead.endpoints.get import answer_get
 from fairlead.endpoints.list import answer_list
-from fairlead.endpoints.negotiation import ITEM, LIST, NOTHING, negotiate
+from fairlead.endpoints.negotiation import (
+    ITEM,
+    JSON,
+    LIST,
+    NOTHING,
+    accepts_any,
+    media_types,
+    negotiate,
+    no_representation,
+)
 from fairlead.endpoints.other_dialect import unknown_group
 from fairlead.endpoints.parameters import check_timeout, flag
 from fairlead.endpoints.patch import answer_patch
@@ -51,6 +62,7 @@ class Handler:
         self.pages: dict[str, Page] = {}
         self.prefixes: dict[str, Page] = {}
         self._address = address
+        self._messages = DiscoveryMessages(api.resources)
 
     def route(self, request: Request) -> None:
         """Find out what a request is about."""
@@ -167,6 +179,8 @@ class Handler:
 
     async def _page(self, request: Request) -> Answer:
         path = request.target.path
+        if path.startswith("//"):
+            return text_answer(404, "404 page not found\n")
         page = self.pages.get(path) or self.pages.get(path.rstrip("/"))
         if page is None:
             prefix = "/" + path.strip("/").partition("/")[0]
@@ -186,9 +200,9 @@ class Handler:
                     raise errors.no_such_path()
                 value = discovery.resource_list(self.api.dialect, resources, found)
             case ["apis"]:
-                value = discovery.group_list(resources)
+                return self._overview(request, discovery.group_list(resources))
             case ["apis", group] if resources.groups.get(group):
-                value = discovery.one_group(resources.groups[group])
+                return self._overview(request, discovery.one_group(resources.groups[group]))
             case ["apis", group, name] if group in resources.groups:
                 found = resources.groups[group].get(name)
                 if found is None:
@@ -198,12 +212,14 @@ class Handler:
                 return self._no_group(group)
             case _:
                 return text_answer(404, "404 page not found\n")
-        return self.document(request, value)
+        check_reading(request)
+        offered = media_types(self.api.dialect)
+        if not accepts_any(request.header(b"accept"), offered):
+            raise no_representation(offered)
+        return self._overview(request, value)
 
-    def document(self, request: Request, value: object) -> Answer:
-        """A document that can only be read."""
-        if request.method not in ("GET", "HEAD"):
-            raise errors.method_not_allowed()
+    def _overview(self, request: Request, value: dict[str, Any]) -> Answer:
+        """A document of discovery, in text or binary. The method does not matter."""
         values = request.query.get("pretty")
         request.representation = negotiate(
             self.api.dialect,
@@ -212,7 +228,28 @@ class Handler:
             request.user_agent,
             NOTHING,
         )
+        if request.representation.media_type == self.api.dialect.protobuf_media_type:
+            return Answer(200, self._messages.encode(value), request.representation.media_type)
         return value_answer(request, 200, value, self.api.resources)
+
+    def document(self, request: Request, value: object, media_type: str = JSON) -> Answer:
+        """A document that can only be read, and in one form only."""
+        check_reading(request)
+        if not accepts_any(request.header(b"accept"), (media_type,)):
+            raise no_representation((media_type,))
+        return self.any_document(request, value, media_type)
+
+    def any_document(self, request: Request, value: object, media_type: str = JSON) -> Answer:
+        """A document in its one form, whatever the method and the Accept header say."""
+        values = request.query.get("pretty")
+        agent = request.user_agent
+        shown = negotiate(self.api.dialect, "", values[0] if values else None, agent)
+        return Answer(200, encode(value, shown, self.api.resources), media_type)
+
+
+def check_reading(request: Request) -> None:
+    if request.method not in ("GET", "HEAD"):
+        raise errors.method_not_allowed()
 
 
 _NEEDS_NAME = ("get", "update", "patch", "delete")

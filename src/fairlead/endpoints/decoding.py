@@ -26,6 +26,7 @@ from fairlead.serialization.bodies import (
     summary,
 )
 from fairlead.serialization.duplicates import duplicate_fields
+from fairlead.serialization.envelopes import content_type
 from fairlead.serialization.limits import TooDeep
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 
@@ -57,7 +58,7 @@ def body_format(request: Request, resources: Resources) -> str:
 def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object, list[str]]:
     """The parsed document, which must be an object, and what is said of keys it repeats."""
     if media_type not in (JSON, YAML):
-        return _parse_message(raw, resource), []
+        return _parse_message(raw, resource)
     try:
         if media_type == JSON:
             value = parse_json(raw)
@@ -92,13 +93,21 @@ def _unrecognized(resource: Resource, why: str, raw: bytes) -> StatusError:
     )
 
 
-def _parse_message(raw: bytes, resource: Resource) -> Object:
+def _parse_message(raw: bytes, resource: Resource) -> tuple[Object, list[str]]:
+    """The document in an envelope, whose content is a message or, if it says so, JSON."""
+    repeated: list[str] = []
     try:
         api_version, kind, content = envelope(raw)
-        value = from_message(resource.struct, content) if kind == resource.kind else {}
+        form = content_type(raw)
+        if form == JSON:
+            value, repeated = parse_body(content, JSON, resource)
+        elif form not in ("", resource.dialect.protobuf_media_type):
+            raise ProtobufError(f'the content type "{form}" is not known')
+        else:
+            value = from_message(resource.struct, content) if kind == resource.kind else {}
     except ProtobufError as error:
         raise _unrecognized(resource, str(error), raw) from None
-    return {"apiVersion": api_version, "kind": kind, **value}
+    return {"apiVersion": api_version, "kind": kind, **value}, repeated
 
 
 def _not_an_object(value: Any) -> str:

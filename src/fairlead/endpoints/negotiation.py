@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from fairlead.bounded import Bounded
@@ -10,6 +11,7 @@ from fairlead.endpoints.other_dialect import with_hint
 from fairlead.errors import StatusError, not_acceptable
 
 JSON, YAML = "application/json", "application/yaml"
+_ANY, _ANY_TEXT = ("*/*", ""), "application/*"
 _TABLE_VERSIONS = ("v1", "v1beta1")
 
 
@@ -61,13 +63,23 @@ def media_types(dialect: Dialect) -> tuple[str, ...]:
     return (JSON, YAML, dialect.protobuf_media_type)
 
 
-def _no_representation(dialect: Dialect, streams: bool) -> StatusError:
-    """406 for media types that no resource is written in."""
-    known = [*media_types(dialect)]
-    if streams:
-        known += [f"{JSON};stream=watch", f"{dialect.protobuf_media_type};stream=watch"]
-    listed = f"Available representations: {', '.join(known)}"
+def accepts_any(accept: str, offered: Sequence[str]) -> bool:
+    """Whether a path that offers some media types is to be asked at all."""
+    known = ("*/*", *offered)
+    return not accept or any(clause.media_type in known for clause in clauses(accept))
+
+
+def no_representation(offered: Iterable[str]) -> StatusError:
+    """406 for media types that a path is not written in at all."""
+    listed = f"Available representations: {', '.join(offered)}"
     return StatusError(406, "NotAcceptable", f"406: Not Acceptable\n\n{listed}", details={})
+
+
+def _written(dialect: Dialect, streams: bool) -> tuple[str, ...]:
+    known = media_types(dialect)
+    if streams:
+        known += (f"{JSON};stream=watch", f"{dialect.protobuf_media_type};stream=watch")
+    return known
 
 
 _LONGEST_ACCEPT = 512
@@ -90,10 +102,11 @@ def _choose(
 ) -> Representation:
     found = clauses(accept)
     transforms = bool(partial)
-    if not any(c.media_type in ("*/*", *media_types(dialect)) for c in found):
-        raise with_hint(dialect, accept, _no_representation(dialect, streams))
+    if transforms and not accepts_any(accept, media_types(dialect)):
+        raise with_hint(dialect, accept, no_representation(_written(dialect, streams)))
     for clause in found:
-        media_type = JSON if clause.media_type in ("*/*", "") else clause.media_type
+        any_type = clause.media_type in _ANY or (clause.media_type == _ANY_TEXT and not transforms)
+        media_type = JSON if any_type else clause.media_type
         if media_type not in media_types(dialect):
             continue
         pretty = clause.parameters.get("pretty", "0") not in ("0", "false", "")

@@ -22,7 +22,7 @@ from fairlead.patching.errors import MalformedPatch, TooManyOperations
 from fairlead.patching.json_patch import apply_json_patch, operations
 from fairlead.patching.merge_patch import apply_merge_patch, merge_document
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
-from fairlead.schema.decode import json_kind
+from fairlead.schema.decode import conversion_error, json_kind
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.duplicates import duplicate_fields
 from fairlead.serialization.limits import TooDeep
@@ -87,7 +87,9 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
         raise bad_request(str(error)) from None
     except TooManyOperations as error:
         raise StatusError(413, "RequestEntityTooLarge", str(error)) from None
-    return Patch(make, go_text(merge), [f'duplicate field "{path}"' for path in repeated])
+    explain = conversion_error if media_type == STRATEGIC else str
+    named = [f'duplicate field "{path}"' for path in repeated]
+    return Patch(make, go_text(merge), named, explain)
 
 
 def _unknown_members(found: list[Object]) -> list[str]:

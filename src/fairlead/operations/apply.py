@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fairlead.errors import Cause, StatusError, bad_request, not_found
@@ -76,6 +77,10 @@ def _merged(
     except (BadConfiguration, InvalidConfiguration) as error:
         raise bad_request(str(error)) from None
     except ApplyConflict as error:
+        if resource.is_scale:  # owners are told in the version of the Scale
+            version = api.resources.api_version_of(resource.body_version)
+            told = [replace(conflict, api_version=version) for conflict in error.conflicts]
+            error = ApplyConflict(told)
         raise _conflict(error) from None
 
 

@@ -27,6 +27,7 @@ class Patch:
     apply: Callable[[Object], Object]
     shown: str
     repeated: list[str]
+    explain: Callable[[DecodeError], str] = str
 
 
 def check_exists(api: Api, operation: Operation) -> None:
@@ -86,7 +87,7 @@ def _decoded(
         value: Object = decoder(view.struct)(document, unknown)
     except DecodeError as error:
         strict = bool(read.repeated or unknown_paths(view.struct, document))
-        raise _refused(api, read, str(error), strict=strict) from None
+        raise _refused(api, read, read.explain(error), strict=strict) from None
     if unknown or read.repeated:
         operation.has_unknown_fields = bool(unknown)
         paths = unknown_paths(view.struct, document) if unknown else []

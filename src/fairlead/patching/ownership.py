@@ -217,7 +217,8 @@ def _after_update(
     standing: list[ManagedEntry], changes: _Difference, who: Identity, api_version: str, now: str
 ) -> list[ManagedEntry]:
     if changes.own.none:
-        return standing
+        known = [item for item in standing if changes.versions.struct(item["apiVersion"])]
+        return standing if len(known) == len(standing) else known
     gained = difference(changes.own.touched, UNOWNED)
     left = changes.others_after(standing)
     if gained:

@@ -32,6 +32,8 @@ class DecodeError(ValueError):
         self._wants_place = wants_place
         self.fields: list[str] = []
         self.struct = ""
+        self.value: Any = None  # what was found instead, where its form is what is wrong
+        self.form = ""
 
     def at(self, struct: Struct, field: str) -> None:
         """Note a step on the way to the value. The first one is the field itself, whose type may
@@ -52,6 +54,11 @@ class DecodeError(ValueError):
                 return  # the name is the container's, the value is of an element
             named = named[2:]
         self._message = f"{got} of type {named}"
+
+    @property
+    def wanted(self) -> str:
+        """The name of the type that the value does not fit."""
+        return self._message.partition(" of type ")[2]
 
     def __str__(self) -> str:
         if not self._wants_place:
@@ -74,8 +81,31 @@ class Number(float):
         return made
 
 
-def _mismatch(value: Any, wanted: str) -> DecodeError:
-    return DecodeError(f"{json_kind(value)} of type {wanted}", wants_place=True)
+def _mismatch(value: Any, wanted: str, form: str = "scalar") -> DecodeError:
+    """A value of another form than the wanted one: scalar, text (of a type that is read from
+    text), slice, map or struct."""
+    error = DecodeError(f"{json_kind(value)} of type {wanted}", wants_place=True)
+    error.value, error.form = value, form
+    return error
+
+
+def conversion_error(error: DecodeError) -> str:
+    """What is said of the same value where it comes from a merge instead of from text."""
+    kind = _VALUE_KINDS.get(type(error.value), "float64")
+    got, _, wanted = error.args[0].partition(" of type ")
+    match error.form:
+        case "map" | "slice":
+            return f"cannot restore {error.form} from {kind}"
+        case "struct":
+            return f"cannot restore struct from: {kind}"
+        case "scalar":
+            return f"cannot convert {kind} to {error.wanted}"
+        case "text":
+            return f"json: cannot unmarshal {got} into Go value of type {wanted}"
+    return str(error)
+
+
+_VALUE_KINDS = {str: "string", bool: "bool", int: "int64", list: "slice", dict: "map"}
 
 
 def json_kind(value: Any) -> str:
@@ -154,7 +184,7 @@ def _decode_double(value: Any, _: list[str]) -> Any:
 
 def _decode_bytes(value: Any, _: list[str]) -> Any:
     if value.__class__ is not str:
-        raise _mismatch(value, "[]uint8")
+        raise _mismatch(value, "[]uint8", "slice")
     try:
         return canonical_base64(value)
     except Base64Error as error:
@@ -163,7 +193,7 @@ def _decode_bytes(value: Any, _: list[str]) -> Any:
 
 def _decode_time(value: Any, _: list[str]) -> Any:
     if value.__class__ is not str:
-        raise _mismatch(value, "string")
+        raise _mismatch(value, "string", "text")
     try:
         return times.canonical_time(value)
     except times.TimeError as error:
@@ -172,7 +202,7 @@ def _decode_time(value: Any, _: list[str]) -> Any:
 
 def _decode_micro_time(value: Any, _: list[str]) -> Any:
     if value.__class__ is not str:
-        raise _mismatch(value, "string")
+        raise _mismatch(value, "string", "text")
     try:
         return times.canonical_micro_time(value)
     except times.TimeError as error:
@@ -249,7 +279,7 @@ def _decode_list(node: ListOf) -> Decode:
 
     def decode(value: Any, unknown: list[str]) -> Any:
         if value.__class__ is not list:
-            raise _mismatch(value, wanted)
+            raise _mismatch(value, wanted, "slice")
         if text_only and all(item.__class__ is str for item in value):
             return value
         return [
@@ -266,7 +296,7 @@ def _decode_map(node: MapOf) -> Decode:
 
     def decode(value: Any, unknown: list[str]) -> Any:
         if value.__class__ is not dict:
-            raise _mismatch(value, wanted)
+            raise _mismatch(value, wanted, "map")
         if text_only and all(item.__class__ is str for item in value.values()):
             return value
         return {
@@ -343,7 +373,7 @@ def _compile(struct: Struct) -> Decode:
             always[:] = _always(struct)
             ready = True
         if value.__class__ is not dict:
-            raise _mismatch(value, wanted)
+            raise _mismatch(value, wanted, "struct")
         out: dict[str, Any] = {}
         for key, item in value.items():
             row = rows.get(key)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from OpenSSL import SSL
 
-from fairlead.authentication.account_tokens import CONFIGURATION_PATH, JWKS_PATH
+from fairlead.authentication.account_tokens import CONFIGURATION_PATH, JWKS_PATH, KEY_SET
 from fairlead.dialect import DIALECTS, Dialect
 from fairlead.endpoints import discovery
-from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.answers import PUBLIC, Answer
 from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.openapi import OpenApi
 from fairlead.endpoints.request import Request
@@ -188,13 +188,17 @@ class Server:
         async def show_paths(request: Request) -> Answer:
             others = [*handler.pages, *handler.prefixes, "/openapi/v2", "/openapi/v3"]
             shown = [path for path in others if path not in ("/", "/openapi")]
-            return handler.document(request, discovery.paths(self.api.resources, shown))
+            return handler.any_document(request, discovery.paths(self.api.resources, shown))
 
         async def show_issuer(request: Request) -> Answer:
-            return handler.document(request, documents.configuration(self.address))
+            answer = handler.document(request, documents.configuration(self.address))
+            answer.headers = (PUBLIC,)
+            return answer
 
         async def show_keys(request: Request) -> Answer:
-            return handler.document(request, documents.jwks())
+            answer = handler.document(request, documents.jwks(), KEY_SET)
+            answer.headers = (PUBLIC,)
+            return answer
 
         handler.pages = {"/": show_paths, "/metrics": show_metrics, "/version": show_version}
         handler.prefixes["/openapi"] = OpenApi(

@@ -75,5 +75,9 @@ def moved_answer(where: str) -> Page:
     return Page(301, b"", (_KEEP_ASKING, (b"location", where.encode())))
 
 
+def not_found_answer() -> Page:
+    return Page(404, b"", (_KEEP_ASKING,))
+
+
 def not_acceptable_answer() -> Page:
     return Page(406, b"", (_KEEP_ASKING, _VARY))

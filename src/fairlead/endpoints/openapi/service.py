@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fairlead import errors
 from fairlead.endpoints.answers import Answer, text_answer
 from fairlead.endpoints.discovery import ADVERTISED
 from fairlead.endpoints.negotiation import clauses as clauses
@@ -20,6 +19,7 @@ from fairlead.endpoints.openapi.answers import (
     document_answer,
     moved_answer,
     not_acceptable_answer,
+    not_found_answer,
     pack,
 )
 from fairlead.endpoints.openapi.knowledge import FindCustom
@@ -72,19 +72,19 @@ class OpenApi:
     def _index(self, request: Request) -> Answer:
         paths = {name: {"serverRelativeURL": _url(name, tag)} for name, tag in self._tags().items()}
         body = orjson.dumps({"paths": paths})
-        return document_answer(request, pack(identity.of_all([body.decode()]), body, JSON))
+        return document_answer(request, pack(identity.of_all([body.decode()]), body, TEXT))
 
     async def _v3(self, request: Request) -> Answer:
         name = "/".join(request.target.path.strip("/").split("/")[2:])
         if not name:
             return self._index(request)
-        if _chosen(request, (JSON,)) is None:
-            return not_acceptable_answer()
         async with self._making:
             tag = self._tags().get(name)
             if tag is None:
                 self._documents.pop(name, None)
-                return text_answer(404, "404 page not found\n")
+                return not_found_answer()
+            if _chosen(request, (JSON,)) is None:
+                return not_acceptable_answer()
             wanted = request.parameter("hash")
             if wanted and wanted != tag:
                 return moved_answer(_url(name, tag))
