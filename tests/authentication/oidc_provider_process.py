@@ -11,12 +11,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 port, certificate, key, root = sys.argv[1:]
-DOCUMENTS = {"/realm/.well-known/openid-configuration": "configuration", "/keys": "keys"}
+DOCUMENTS = {
+    "/realm/.well-known/openid-configuration": "configuration",
+    "/keys": "keys",
+    "/claims": "claims",
+}
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         name = DOCUMENTS.get(self.path, "")
+        if name == "claims":
+            (Path(root) / "asked").write_text(self.headers.get("Authorization", ""))
         found = bool(name) and (Path(root) / name).exists()
         content = (Path(root) / name).read_bytes() if found else b"not found"
         self.send_response(200 if found else 404)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,22 @@ def method(provider: OidcProvider, *algorithms: str, **rules: Any) -> OidcTokens
     return OidcTokens(known, ClaimRules(client_id="client", **rules), ("api",))
 
 
+async def asked_once(tokens: OidcTokens, token: str, wanted: tuple[str, ...]) -> Grant | None:
+    try:
+        return await tokens.check(token, wanted)
+    finally:
+        await tokens.close()
+
+
+async def closing(work: Coroutine[Any, Any, None], tokens: OidcTokens) -> None:
+    try:
+        await work
+    finally:
+        await tokens.close()
+
+
 def check(provider: OidcProvider, token: str, **rules: Any) -> Grant | None:
-    return run(method(provider, **rules).check(token, ("api",)))
+    return run(asked_once(method(provider, **rules), token, ("api",)))
 
 
 def rejection(provider: OidcProvider, token: str, **rules: Any) -> str:
@@ -173,9 +187,9 @@ class TestSignatures:
     def test_allowed_algorithms(self, provider: OidcProvider) -> None:
         provider.publish("RS256", "ES256", one=FIRST, two=CURVE)
         limited = method(provider, "ES256")
-        assert run(limited.check(provider.token("two", "ES256"), ())) is not None
+        assert run(asked_once(limited, provider.token("two", "ES256"), ())) is not None
         with pytest.raises(Rejected, match="algorithm is not allowed"):
-            run(method(provider, "ES256").check(provider.token("one", "RS256"), ()))
+            run(asked_once(method(provider, "ES256"), provider.token("one", "RS256"), ()))
 
     def test_unsigned(self, provider: OidcProvider) -> None:
         for algorithm in ("none", "NONE", "", None):
@@ -218,7 +232,7 @@ class TestProvider:
             token = token_of(provider.claims(), nameless, "RS256")
             assert await tokens.check(token, ()) is not None
 
-        run(rotate())
+        run(closing(rotate(), tokens))
 
     def test_unknown_keys_do_not_flood_it(self, provider: OidcProvider) -> None:
         tokens = method(provider)
@@ -231,7 +245,7 @@ class TestProvider:
             await asyncio.sleep(1.05)
             assert await tokens.check(provider.token("two"), ()) is not None
 
-        run(flood())
+        run(closing(flood(), tokens))
 
     def test_down_at_the_start_and_up_later(
         self, provider: OidcProvider, monkeypatch: pytest.MonkeyPatch
@@ -249,7 +263,7 @@ class TestProvider:
             await asyncio.wait_for(trying, 10)
             assert await tokens.check(token, ()) is not None
 
-        run(wait())
+        run(closing(wait(), tokens))
 
     def test_down_later_keys_stay(self, provider: OidcProvider) -> None:
         tokens = method(provider)
@@ -259,7 +273,7 @@ class TestProvider:
             await asyncio.to_thread(provider.stop)
             assert await tokens.check(provider.token("one"), ()) is not None
 
-        run(outage())
+        run(closing(outage(), tokens))
 
     def test_web_certificate_must_be_trusted(self, provider: OidcProvider, tmp_path: Path) -> None:
         other = make_ca(tmp_path, "other")
@@ -267,7 +281,7 @@ class TestProvider:
             Provider(provider.issuer, other.files[0]), ClaimRules("client"), ("api",)
         )
         with pytest.raises(Rejected, match="not initialized"):
-            run(tokens.check(provider.token("one"), ()))
+            run(asked_once(tokens, provider.token("one"), ()))
 
     @pytest.mark.parametrize(
         "document",
@@ -291,3 +305,96 @@ class TestProvider:
         token = provider.token("one")
         (provider.directory / "keys").write_text(keys)
         assert "not initialized" in rejection(provider, token)
+
+
+class TestDistributedClaims:
+    """Groups that stand in a token of their own, elsewhere."""
+
+    def token(self, provider: OidcProvider, **changes: Any) -> str:
+        """An ID token whose groups are elsewhere."""
+        source = {"endpoint": f"https://127.0.0.1:{provider.port}/claims", "access_token": "key"}
+        claims: dict[str, Any] = {
+            "_claim_names": {"groups": "src"},
+            "_claim_sources": {"src": source},
+            **changes,
+        }
+        return provider.token("one", **claims)
+
+    def put(self, provider: OidcProvider, text: str) -> None:
+        (provider.directory / "claims").write_text(text)
+
+    def test_groups_are_fetched_from_where_the_token_says(self, provider: OidcProvider) -> None:
+        self.put(provider, provider.token("one", groups=["dev", "ops"]))
+        grant = granted(provider, self.token(provider), groups_claim="groups", groups_prefix="o:")
+        assert grant.user.groups == ("o:dev", "o:ops", "system:authenticated")
+        assert (provider.directory / "asked").read_text() == "Bearer key"
+
+    def test_the_grant_ends_with_the_fetched_claim(self, provider: OidcProvider) -> None:
+        end = time.time() + 5
+        self.put(provider, provider.token("one", groups=[], exp=end))
+        grant = granted(provider, self.token(provider), groups_claim="groups")
+        assert grant.until == pytest.approx(end, abs=0.01)
+
+    def test_groups_in_the_token_come_first(self, provider: OidcProvider) -> None:
+        token = self.token(provider, groups=["own"])
+        user = granted(provider, token, groups_claim="groups").user
+        assert user.groups == ("own", "system:authenticated")
+        assert not (provider.directory / "asked").exists()
+
+    def test_other_claims_are_not_fetched(self, provider: OidcProvider) -> None:
+        token = self.token(provider, _claim_names={"address": "src"})
+        assert granted(provider, token, groups_claim="groups").user.name == "jane"
+        assert granted(provider, self.token(provider)).user.name == "jane"
+        assert not (provider.directory / "asked").exists()
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"_claim_names": "src"},
+            {"_claim_names": {"groups": "none"}},
+            {"_claim_names": {"groups": 7}},
+            {"_claim_sources": None},
+            {"_claim_sources": []},
+            {"_claim_sources": {"src": {}}},
+            {"_claim_sources": {"src": {"endpoint": "http://127.0.0.1/x"}}},
+            {"_claim_sources": {"src": {"endpoint": "file:///etc/passwd"}}},
+            {"_claim_sources": {"src": {"endpoint": "https://127.0.0.1:9/secret"}}},
+            {"_claim_sources": {"src": {"endpoint": "https://x", "access_token": "a\nb"}}},
+        ],
+        ids=str,
+    )
+    def test_sources_that_cannot_be_used(
+        self, provider: OidcProvider, changes: dict[str, Any]
+    ) -> None:
+        said = rejection(provider, self.token(provider, **changes), groups_claim="groups")
+        assert "distributed claim" in said
+        assert "secret" not in said
+
+    @pytest.mark.parametrize(
+        ("changes", "reason"),
+        [
+            ({}, "is not where it should be"),
+            ({"groups": ["dev"], "exp": 1}, "token is expired"),
+            ({"groups": ["dev"], "aud": "other"}, "issued for another client"),
+            ({"groups": "dev"}, "parse groups claim"),
+            ({"groups": ["dev"], "iss": None}, "not a signed token"),
+            ({"groups": ["dev"], "iss": "https://127.0.0.1:9/x"}, "not initialized"),
+        ],
+        ids=str,
+    )
+    def test_fetched_tokens_are_checked(
+        self, provider: OidcProvider, changes: dict[str, Any], reason: str
+    ) -> None:
+        self.put(provider, provider.token("one", **changes))
+        assert reason in rejection(provider, self.token(provider), groups_claim="groups")
+
+    def test_a_forged_one_is_refused(self, provider: OidcProvider) -> None:
+        claims = provider.claims(groups=["system:masters"])
+        for token in (
+            token_of(claims, SECOND, "RS256", "one"),
+            forged({"alg": "none", "kid": "one"}, claims),
+            "nonsense",
+        ):
+            self.put(provider, token)
+            with pytest.raises(Rejected):
+                check(provider, self.token(provider), groups_claim="groups")

@@ -173,6 +173,21 @@ def test_a_client_that_leaves_ends_the_conversation(
     assert neighbour.left.wait(20)
 
 
+@pytest.mark.parametrize("status", [101, 600, 999])
+def test_a_status_that_is_no_answer_is_not_passed_on(
+    space: Space, neighbour: Neighbour, pod: str, status: int
+) -> None:
+    neighbour.answer = lambda asked: Says(status, {"Upgrade": "x", "Connection": "Upgrade"})
+    answer = space.client.get(f"{pod}/x")
+    assert (answer.status, answer.body["reason"]) == (503, "ServiceUnavailable")
+
+
+def test_a_head_has_no_body(space: Space, neighbour: Neighbour, pod: str) -> None:
+    answer = space.client.request("HEAD", f"{pod}/x")
+    assert (answer.status, answer.headers["Content-Length"], answer.raw) == (200, "5", b"")
+    assert neighbour.asked[0].method == "HEAD"
+
+
 def test_nobody_there(space: Space, neighbour: Neighbour, pod: str) -> None:
     neighbour.close()
     answer = space.client.get(f"{pod}/x")

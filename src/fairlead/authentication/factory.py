@@ -245,8 +245,9 @@ def _oidc(
         groups_array_only=dialect.oidc_groups_array_only,
     )
     background.append(provider.keep_trying)
-    closables.append(provider)
-    return [OidcTokens(provider, rules, audiences)]
+    tokens = OidcTokens(provider, rules, audiences)
+    closables.append(tokens)
+    return [tokens]
 
 
 def _webhook(

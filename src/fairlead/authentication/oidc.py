@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import time
 
 from fairlead.authentication.bearer import Audiences, Grant, common
 from fairlead.authentication.chain import Rejected
-from fairlead.authentication.oidc_provider import Provider, ProviderKey
-from fairlead.authentication.tokens import (
-    ALGORITHMS,
-    BadToken,
-    Claims,
-    audiences,
-    seconds,
-    unverified,
-    verified,
-)
+from fairlead.authentication.oidc_claims import DistributedClaim
+from fairlead.authentication.oidc_provider import Provider
+from fairlead.authentication.oidc_verifying import IssuedTokens
+from fairlead.authentication.tokens import BadToken, Claims, unverified
 from fairlead.authentication.user import User, with_authenticated_group
 
-_SKEW = 60.0  # seconds by which the provider's clock may be ahead
 _LONGEST_KEPT = 60.0  # a token of a key that the provider withdrew must not live on for long
 
 
@@ -52,53 +45,27 @@ class OidcTokens:
         self.provider = provider
         self._rules = rules
         self._own_audiences = own_audiences
+        self._tokens = IssuedTokens(provider, rules.client_id)
+        self._groups_elsewhere = DistributedClaim(rules.groups_claim, self._tokens)
 
     async def check(self, token: str, wanted: Audiences) -> Grant | None:
         read = unverified(token)
         found = common(wanted, self._own_audiences)
         if read is None or read[1].get("iss") != self.provider.issuer or (wanted and not found):
             return None
-        header, _ = read
         try:
-            claims = await self._verified(token, header)
-            end = self._check_claims(claims)
+            claims, end = await self._tokens.check(token)
+            if self._rules.groups_claim:
+                more = await self._groups_elsewhere.fetched(claims)
+                if more is not None:
+                    claims, end = more[0], min(end, more[1])
             user = self._user(claims)
         except BadToken as error:
             raise Rejected(f"oidc: {error}") from None
         return Grant(user, found, min(end, time() + _LONGEST_KEPT))
 
-    async def _verified(self, token: str, header: Claims) -> Claims:
-        """The claims, once a key of the provider is found to have signed them."""
-        algorithm = header.get("alg")
-        if algorithm not in ALGORITHMS:
-            raise BadToken("verify token: the signature algorithm is not allowed")
-        keys = await self.provider.keys(header.get("kid"))
-        if not self.provider.ready:
-            raise BadToken("authenticator not initialized")
-        if algorithm not in self.provider.algorithms:
-            raise BadToken("verify token: the signature algorithm is not allowed")
-        claims = _signed_by(keys, token, algorithm)
-        if claims is None and not header.get("kid"):  # maybe a new key that nothing names
-            newer = await self.provider.newer_keys(None)
-            claims = _signed_by(newer, token, algorithm) if newer != keys else None
-        if claims is None:
-            raise BadToken("verify token: failed to verify signature")
-        return claims
-
-    def _check_claims(self, claims: Claims) -> float:
-        """When the token ends; raises BadToken for one that is not for us or not for now."""
-        if claims.get("iss") != self.provider.issuer:
-            raise BadToken("verify token: id token issued by a different provider")
-        if self._rules.client_id not in audiences(claims):
-            raise BadToken("verify token: the token was issued for another client")
-        now = time()
-        end = seconds(claims, "exp")
-        if end is None or now >= end:
-            raise BadToken("verify token: token is expired")
-        start = seconds(claims, "nbf")
-        if start is not None and start > now + _SKEW:
-            raise BadToken("verify token: current time is before the nbf (not before) time")
-        return end
+    async def close(self) -> None:
+        await self.provider.close()
 
     def _user(self, claims: Claims) -> User:
         rules = self._rules
@@ -126,13 +93,3 @@ class OidcTokens:
         if not isinstance(value, list) or not all(isinstance(group, str) for group in value):
             raise BadToken(f'parse groups claim "{rules.groups_claim}": not an array of strings')
         return value
-
-
-def _signed_by(keys: Sequence[ProviderKey], token: str, algorithm: str) -> Claims | None:
-    for key in keys:
-        if key.fits(algorithm):
-            try:
-                return verified(token, key.key, (algorithm,))
-            except BadToken:
-                continue
-    return None

@@ -52,9 +52,15 @@ class Provider:
     """The algorithms and keys of one issuer. `algorithms` restricts what the provider announces;
     empty for all that it announces."""
 
-    def __init__(self, issuer: str, ca_file: Path | None, algorithms: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        issuer: str,
+        ca_file: Path | None,
+        algorithms: Sequence[str] = (),
+        documents: Documents | None = None,
+    ) -> None:
         self.issuer = issuer
-        self._documents = Documents(_tls(ca_file), _TIMEOUT, _MOST_BYTES)
+        self.documents = documents or Documents(_tls(ca_file), _TIMEOUT, _MOST_BYTES)
         self._wanted = tuple(algorithms)
         self._jwks_uri = ""
         self._keys: list[ProviderKey] = []
@@ -106,7 +112,7 @@ class Provider:
         try:
             if not self._jwks_uri:
                 await self._discover()
-            document = await self._documents.get_json(self._jwks_uri)
+            document = await self.documents.get_json(self._jwks_uri)
             self._keys = _usable_keys(document)
             self._fetched = monotonic()
         except (ProviderError, CallError) as error:
@@ -116,7 +122,7 @@ class Provider:
 
     async def _discover(self) -> None:
         url = self.issuer.rstrip("/") + _DISCOVERY
-        document = await self._documents.get_json(url)
+        document = await self.documents.get_json(url)
         if document.get("issuer") != self.issuer:
             raise ProviderError(f"{url} is the document of another issuer")
         uri = document.get("jwks_uri")
@@ -138,8 +144,12 @@ class Provider:
             if not self.ready:
                 await asyncio.sleep(_RETRY)
 
+    def like(self, issuer: str) -> Provider:
+        """Another issuer under the same rules, asked over the same connections."""
+        return Provider(issuer, None, self._wanted, self.documents)
+
     async def close(self) -> None:
-        await self._documents.close()
+        await self.documents.close()
 
 
 def _tls(ca_file: Path | None) -> ssl.SSLContext:

@@ -106,6 +106,7 @@ def ensure_pki(directory: Path, hosts: list[str], now: Clock = utc_now) -> Pki:
 
         pki.serving.write(issue_serving(pki.ca.read(), hosts, now(), _LIFETIME))
         write_private(remembered, wanted.encode())
+        logger.info("the own serving certificate is made for the next %d days", _LIFETIME.days)
     if _needs_renewal(pki.admin, now()):
         from fairlead.server.issuing import issue_admin
 

@@ -103,6 +103,10 @@ async def relay(
         raise not_allowed() from None
     except CallError as error:
         raise unavailable(f"error trying to reach service: {error}") from None
+    if not 200 <= stream.status < 600:  # nobody asked it to switch protocols
+        stream.close()
+        text = f"it answered with the status {stream.status}"
+        raise unavailable(f"error trying to reach service: {text}")
     returned = _returned_headers(stream, place, clean, own_part)
     return Relayed(stream, returned)
 
