@@ -171,6 +171,12 @@ def expired(message: str) -> StatusError:
     return StatusError(410, "Expired", message)
 
 
+def store_unavailable() -> StatusError:
+    """What was asked for did not happen; it may be asked for again."""
+    message = "the store cannot be written or read at the moment"
+    return StatusError(503, "ServiceUnavailable", message, retry_after=1)
+
+
 def too_large(limit: int) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 

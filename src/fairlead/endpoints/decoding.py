@@ -165,7 +165,7 @@ async def read_object(
 ) -> Object:
     """The object that a request carries, see `decode_body`."""
     media_type = body_format(request, api.resources)
-    raw = await request.body()
+    raw = operation.sent = await request.body()
     return await aside(
         raw, lambda: decode_body(api, operation, raw, media_type, validation, former)
     )

@@ -38,7 +38,7 @@ async def answer_patch(api: Api, request: Request, operation: Operation) -> Answ
     media_type = request.header(b"content-type").partition(";")[0].strip()
     if media_type not in TYPES:
         raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
-    raw = await request.body()
+    raw = operation.sent = await request.body()
     is_apply = media_type == APPLY
     options = write_options(api.dialect, request, "PatchOptions", apply=is_apply)
     if is_apply:

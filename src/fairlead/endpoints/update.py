@@ -14,7 +14,7 @@ from fairlead.operations.update import update
 
 async def answer_update(api: Api, request: Request, operation: Operation) -> Answer:
     media_type = body_format(request, api.resources)
-    raw = await request.body()
+    raw = operation.sent = await request.body()
     options = write_options(api.dialect, request, "UpdateOptions")
 
     def decode() -> Object:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.dialect import Dialect
 from fairlead.kinds.gates import Gates
+from fairlead.storage.backend import Precondition
 
 if TYPE_CHECKING:
     from fairlead.kinds.core.services.allocation import ServiceAllocators
@@ -23,7 +24,8 @@ class Context:
 
     `group_version` is the version the client speaks, as our tables name it (`events/v1`). What a
     hook set aside for the write goes into `undo`; whoever finds that the write will not happen
-    calls `roll_back`.
+    calls `roll_back`. What a judgement rests on goes into `requires`: if that is so no more when
+    the write is committed, it is judged again.
     """
 
     dialect: Dialect
@@ -37,6 +39,7 @@ class Context:
     group_version: str = ""
     allocators: ServiceAllocators | None = None
     undo: list[Callable[[], None]] = field(default_factory=list)
+    requires: list[Precondition] = field(default_factory=list)
     user: Any = None  # fairlead.authentication.user.User, for kinds that write down who asked
 
     def warn(self, text: str) -> None:

@@ -65,7 +65,7 @@ async def _bind(api: Api, namespace: str, binding: Object, dry_run: bool) -> Non
 
 async def _put(api: Api, pods: Resource, current: Version, pod: Object) -> None:
     collection = api.collection(pods)
-    await api.store.put(collection, current.key, preparing.ordered(pod), current)
+    await preparing.put(api, collection, current.key, preparing.ordered(pod), current)
 
 
 def _check_pod(pods: Resource, pod: Object, wanted: Object) -> None:

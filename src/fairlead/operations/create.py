@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CREATE
+from fairlead.admission.chain import CREATE, Attributes
 from fairlead.errors import StatusError, already_exists, bad_request
 from fairlead.kinds.context import Context, rolled_back_on_failure
 from fairlead.kinds.resources import Resource
@@ -11,7 +11,8 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.tracking import set_entries, tracked
-from fairlead.storage.backend import Conflict
+from fairlead.storage.backend import ConditionFailed, Conflict
+from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
 
 
@@ -39,15 +40,15 @@ async def create(
     set_entries(metadata, entries)
     preparing.set_system_fields(metadata)
     with rolled_back_on_failure(context):
-        value = await _admitted(api, operation, value, context)
-        version = await _stored(api, resource, value, options.dry_run, generated)
+        attributes = await _admitted(api, operation, value, context)
+        version = await _stored(api, attributes, generated)
         if options.dry_run:
             context.roll_back()
         operation.result = version
         return version
 
 
-async def _admitted(api: Api, operation: Operation, value: Object, context: Context) -> Object:
+async def _admitted(api: Api, operation: Operation, value: Object, context: Context) -> Attributes:
     """Take a new object through admission and the rules of its kind."""
     behaviour = api.behaviour(operation.resource)
     name = value["metadata"].get("name", "")
@@ -60,12 +61,13 @@ async def _admitted(api: Api, operation: Operation, value: Object, context: Cont
     await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)
     behaviour.settle(value)
-    return value
+    return attributes
 
 
-async def _stored(
-    api: Api, resource: Resource, value: Object, dry_run: bool, generated: bool
-) -> Version:
+async def _stored(api: Api, attributes: Attributes, generated: bool) -> Version:
+    """Store an admitted object under its name, or under the first generated one that is free."""
+    resource, value, context = attributes.resource, attributes.value, attributes.context
+    assert value is not None
     collection = api.collection(resource)
     metadata = value["metadata"]
     for attempt in range(preparing.GENERATE_TRIES if generated else 1):
@@ -75,16 +77,29 @@ async def _stored(
         existing = api.store.latest(collection, key)
         if existing is not None:
             continue
-        if dry_run:
+        if context.dry_run:
             return preparing.unstored(collection, key, value, 0)
         try:
-            return await api.store.put(collection, key, value, None)
+            return await _put(api, attributes, collection, key)
         except Conflict:
             existing = api.store.latest(collection, key)
     error = _exists(resource, metadata["name"], existing)
     if generated:
         error.message += ", the server was not able to generate a unique name for the object"
     raise error
+
+
+async def _put(api: Api, attributes: Attributes, collection: Collection, key: str) -> Version:
+    """Write the object. If what admission rested on has moved meanwhile, it is asked again."""
+    value, requires = attributes.value, attributes.context.requires
+    assert value is not None
+    while True:
+        try:
+            return await preparing.put(api, collection, key, value, None, requires)
+        except ConditionFailed:
+            requires.clear()
+            await api.admission.admit(attributes)
+            await api.admission.validate(attributes)
 
 
 def _exists(resource: Resource, name: str, existing: Version | None) -> StatusError:

@@ -84,8 +84,8 @@ async def _store(
     if new == current.object() or options.dry_run:
         await api.store.settled(current)
         return new
-    version = await api.store.put(
-        collection, current.key, preparing.ordered(deepcopy(new)), current
+    version = await preparing.put(
+        api, collection, current.key, preparing.ordered(deepcopy(new)), current
     )
     return version.object()
 

@@ -175,7 +175,7 @@ async def _take_disruption(api: Api, entry: Version, pod_name: str, dry_run: boo
         if dry_run:
             return
         try:
-            await api.store.put(collection, current.key, preparing.ordered(budget), current)
+            await preparing.put(api, collection, current.key, preparing.ordered(budget), current)
         except Conflict:
             continue
         return

@@ -16,7 +16,7 @@ class Operation:
     """A verb on a resource, carried through all stages: what a stage has to say to the caller or
     to an observer stands here. `resource` is the subresource where one is meant; `name` is empty
     for what is done to a collection. `sent` and `result` are the objects that went in and came
-    out, for observers; they are not copies."""
+    out, for observers: as bytes where they came as such, and never copies."""
 
     user: User
     verb: str

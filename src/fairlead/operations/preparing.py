@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Sequence
 
 from fairlead.admission.chain import Attributes
-from fairlead.errors import ResourceRef, TooManyCauses, bad_request, invalid
+from fairlead.errors import ResourceRef, StatusError, TooManyCauses, bad_request, invalid, too_large
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.conditions import check_condition_states
 from fairlead.kinds.context import Context
@@ -17,6 +18,8 @@ from fairlead.operations.operation import Operation
 from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.names import path_segment
 from fairlead.schema.times import now
+from fairlead.serialization.limits import MOST_STORED_BYTES, TooDeep, TooLarge
+from fairlead.storage.backend import Precondition
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version, body_of, encode
 
@@ -184,9 +187,34 @@ def is_finished(value: Object) -> bool:
     )
 
 
+async def put(
+    api: Api,
+    collection: Collection,
+    key: str,
+    value: Object,
+    over: Version | None,
+    requires: Sequence[Precondition] = (),
+) -> Version:
+    """Write an object that was prepared; raises Conflict and ConditionFailed."""
+    try:
+        return await api.store.put(collection, key, value, over, requires)
+    except (TooLarge, TooDeep) as error:
+        raise _giant(error) from None
+
+
+def _giant(error: TooLarge | TooDeep) -> StatusError:
+    """Patches can make an object too large or too deep of parts that are allowed each."""
+    if isinstance(error, TooLarge):
+        return too_large(MOST_STORED_BYTES)
+    return bad_request(str(error))
+
+
 def unstored(collection: Collection, key: str, value: Object, revision: int) -> Version:
     """A version that was not written: what a dry run would have stored."""
-    encoded = encode(value)
+    try:
+        encoded = encode(value)
+    except (TooLarge, TooDeep) as error:
+        raise _giant(error) from None
     body = body_of(encoded, revision) if revision else encoded[1:]
     return Version(key, revision, collection.api_version, body, collection.fields_of)
 

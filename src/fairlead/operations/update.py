@@ -117,7 +117,7 @@ async def store_changed(
                     await api.store.delete(collection, key, current)
                     version = preparing.unstored(collection, key, new, current.revision)
                 else:
-                    version = await api.store.put(collection, key, new, current)
+                    version = await preparing.put(api, collection, key, new, current)
             except Conflict:
                 context.roll_back()
                 continue

@@ -10,6 +10,7 @@ import orjson
 # into it (owned fields) needs some of them.
 MOST_DEPTH = 240
 _ENCODER_DEPTH = 254
+_BRACKETS = _ENCODER_DEPTH - MOST_DEPTH
 
 MOST_STORED_BYTES = 3 * 512 * 1024  # 1.5 MiB, as much as the reference's store takes
 
@@ -29,20 +30,13 @@ class TooLarge(ValueError):
 
 
 def bounded_json(value: Any) -> bytes:
-    """A value as JSON, inside of some brackets; raises TooDeep for more than MOST_DEPTH levels.
-    The encoder counts the levels, so that this costs nothing beside the encoding."""
-    for _ in range(_ENCODER_DEPTH - MOST_DEPTH):
+    """A value as JSON; raises TooDeep for more than MOST_DEPTH levels. The encoder counts the
+    levels, so that this costs next to nothing beside the encoding."""
+    for _ in range(_BRACKETS):
         value = (value,)
     try:
-        return orjson.dumps(value)
+        return orjson.dumps(value)[_BRACKETS:-_BRACKETS]
     except orjson.JSONEncodeError as error:
         if "Recursion" in str(error):
             raise TooDeep from None
         raise
-
-
-def check_stored(value: Any) -> None:
-    """Raise TooDeep or TooLarge for an object that must not be stored. Patches can make such
-    objects of parts that are allowed each."""
-    if len(bounded_json(value)) > MOST_STORED_BYTES:
-        raise TooLarge

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from time import perf_counter
 
 from fairlead.authentication.user import MASTERS
@@ -11,10 +12,17 @@ from fairlead.endpoints.answers import Answer, error_answer
 from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.negotiation import for_errors
 from fairlead.endpoints.request import Request
-from fairlead.errors import StatusError, internal, request_timeout, too_many_requests
+from fairlead.errors import (
+    StatusError,
+    internal,
+    request_timeout,
+    store_unavailable,
+    too_many_requests,
+)
 from fairlead.http.exchange import ClientGone, Exchange
 from fairlead.logs import quoted
 from fairlead.server.metrics import Metrics
+from fairlead.storage.backend import StorageError
 
 logger = logging.getLogger("fairlead")
 
@@ -28,12 +36,18 @@ class Application:
     """Measures requests, bounds how many are under way, and turns errors into Status answers."""
 
     def __init__(
-        self, handler: Handler, metrics: Metrics, most_reading: int, most_writing: int
+        self,
+        handler: Handler,
+        metrics: Metrics,
+        most_reading: int,
+        most_writing: int,
+        log_page: Callable[[Request, int, float], None] | None = None,
     ) -> None:
         self.handler = handler
         self.metrics = metrics
         self._most = (most_reading, most_writing)
         self._taken = [0, 0]
+        self._log_page = log_page
         self._under_way = metrics.under_way
 
     async def __call__(self, exchange: Exchange) -> None:
@@ -46,6 +60,7 @@ class Application:
             if target.verb == "watch" and target.is_resource and answer.code == 200:
                 with self.metrics.watching(target):
                     await answer.send(request)
+                self._tell(request, answer.code, perf_counter() - started)
                 return
             await answer.send(request)
         except asyncio.CancelledError:
@@ -53,7 +68,17 @@ class Application:
                 raise
             answer = self._refusal(request, request_timeout())
             await answer.send(request)
-        self.metrics.answered(target, request.method, answer.code, perf_counter() - started)
+        seconds = perf_counter() - started
+        self.metrics.answered(target, request.method, answer.code, seconds)
+        self._tell(request, answer.code, seconds)
+
+    def _tell(self, request: Request, code: int, seconds: float) -> None:
+        if request.operation is None:
+            if self._log_page is not None:
+                self._log_page(request, code, seconds)
+            return
+        for observe in self.handler.api.observers:
+            observe(request.operation, code, seconds)
 
     async def _answer(self, request: Request) -> Answer:
         """Nothing is done about a request before it was admitted and read to its end."""
@@ -64,6 +89,8 @@ class Application:
             return await self._counted(request)
         except StatusError as error:
             return self._refusal(request, error)
+        except StorageError:  # which the store has logged
+            return self._refusal(request, store_unavailable())
         except ClientGone:
             raise
         except Exception:

@@ -39,6 +39,7 @@ from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.metrics import CONTENT_TYPE, Metrics
 from fairlead.server.options import planned_flags
 from fairlead.server.renewal import Renewal
+from fairlead.server.request_log import log_operation, log_page
 from fairlead.server.supervision import Supervisor
 from fairlead.storage.backend import StorageError
 from fairlead.storage.format import OldNames
@@ -175,6 +176,8 @@ class Server:
     def _application(self) -> Application:
         options = self.options
         handler = Handler(self.api, self.address)
+        if options.verbosity:
+            self.api.observers.append(log_operation)
         metrics = Metrics(self.store)
         for name, checks in self._checks().items():
             handler.prefixes[f"/{name}"] = Health(self.dialect, name, checks).answer
@@ -212,6 +215,7 @@ class Server:
             metrics,
             options.max_requests_inflight,
             options.max_mutating_requests_inflight,
+            log_page if options.verbosity else None,
         )
 
     def _checks(self) -> dict[str, dict[str, Check]]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fairlead.serialization.limits import MOST_STORED_BYTES, TooLarge, bounded_json
+
 if TYPE_CHECKING:
     from fairlead.storage.writer import Pending
 
-METADATA_HEAD = b'"metadata":{'
 _DISK_HEAD = b'{"metadata":{'
 _NO_FACTS: Mapping[str, str] = {}
 
@@ -20,7 +22,7 @@ class Version:
     committed.
 
     `body` is the object's JSON without its opening `{"kind":…,"apiVersion":…,`: it starts with
-    `"metadata":{"resourceVersion":"<revision>",`, so a list joins bodies and an item is one prefix.
+    `"metadata":{`, so a list joins bodies and an item is one prefix.
     """
 
     __slots__ = (
@@ -100,20 +102,34 @@ class Version:
             self.body = at_revision(self.body, revision)
 
 
+_RESOURCE_VERSION = b'"resourceVersion":"'
+
+
 def at_revision(body: bytes, revision: int) -> bytes:
-    """The same content with another resourceVersion."""
-    rest = body.index(b'",', len(METADATA_HEAD)) + 2
-    return b'"metadata":{"resourceVersion":"%d",' % revision + body[rest:]
+    """The same content with another resourceVersion. Before it stand only names and the uid."""
+    start = body.index(_RESOURCE_VERSION) + len(_RESOURCE_VERSION)
+    return b"%b%d%b" % (body[:start], revision, body[body.index(b'"', start) :])
 
 
 def encode(value: dict[str, Any]) -> bytes:
     """The bytes kept on disk. `value` has no kind, no apiVersion and no resourceVersion; its
-    metadata comes first and is not empty."""
-    encoded = orjson.dumps(value)
+    metadata comes first and is not empty. Raises TooLarge, TooDeep."""
+    encoded = bounded_json(value)
     assert encoded.startswith(_DISK_HEAD), encoded[:40]
+    if len(encoded) > MOST_STORED_BYTES:
+        raise TooLarge
     return encoded
+
+
+# Where clients look for the resourceVersion: behind the names and the uid.
+_IDENTITY = re.compile(
+    rb'\{"metadata":\{"name":"[^"]*",(?:"generateName":"[^"]*",)?(?:"namespace":"[^"]*",)?'
+    rb'"uid":"[^"]*",'
+)
 
 
 def body_of(encoded: bytes, revision: int) -> bytes:
     """The body of a version from what is kept on disk."""
-    return b'"metadata":{"resourceVersion":"%d",' % revision + encoded[len(_DISK_HEAD) :]
+    identity = _IDENTITY.match(encoded)
+    at = identity.end() if identity is not None else len(_DISK_HEAD)
+    return b'%b"resourceVersion":"%d",%b' % (encoded[1:at], revision, encoded[at:])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from fairlead.admission.chain import CREATE, DELETE, Attributes, PluginBase
 from fairlead.dialect import Dialect
 from fairlead.errors import Cause, ResourceRef, forbidden, not_found
+from fairlead.storage.backend import Precondition
 from fairlead.storage.version import Version
 
 # The newest version of an object, by our name for its resource, namespace and name.
@@ -38,6 +39,8 @@ class NamespaceLifecycle(PluginBase):
         found = self._find("core/v1/namespaces", "", namespace)
         if found is None:
             raise not_found(ResourceRef("", "namespaces", namespace))
+        unchanged = Precondition("core/namespaces", namespace, found.revision)
+        attributes.context.requires.append(unchanged)
         if found.fields["status.phase"] == "Terminating":
             cause = Cause(
                 "NamespaceTerminating",
