@@ -14,11 +14,12 @@ from fairlead.authentication.user import AUTHENTICATED, MASTERS, User
 from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.create import create
-from fairlead.operations.delete import delete
+from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.operation import Operation
-from fairlead.operations.options import DeleteOptions, WriteOptions
+from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
 from fairlead.operations.update import Changed, store_changed
 from fairlead.storage.collection import Collection
+from fairlead.storage.selection import EVERYTHING
 
 Result = TypeVar("Result")
 
@@ -87,6 +88,12 @@ class Client:
         except StatusError as error:
             if error.code != 404:
                 raise
+
+    async def delete_collection(self, key: str, namespace: str, options: DeleteOptions) -> None:
+        """Delete all objects of a resource in a namespace."""
+        operation = self._operation("deletecollection", key, namespace, "")
+        work = delete_collection(self._api, operation, options, ListOptions(), EVERYTHING)
+        await self._perform(operation, work)
 
     def _operation(
         self, verb: str, key: str, namespace: str, name: str, subresource: str = ""
