@@ -300,6 +300,7 @@ class Store:
     @staticmethod
     def _unpend(pending: Pending) -> None:
         version = pending.version
+        pending.write.expected = 0  # a hot key would hold on to all of its past
         version.commit = None
         if pending.collection.pending.get(version.key) is version:
             del pending.collection.pending[version.key]

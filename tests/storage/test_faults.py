@@ -1,0 +1,378 @@
+"""Errors at every step of a commit: nothing acknowledged is lost, nothing refused appears, and the
+store mends itself or the process is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.backends import thing
+from support.waiting import comes_true
+
+from fairlead.storage import health, sqlite
+from fairlead.storage.backend import StorageError
+from fairlead.storage.collection import Collection
+from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.store import Store
+
+
+def sqlite_error(code: int) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError(f"injected {code}")
+    error.sqlite_errorcode = code
+    return error
+
+
+WRITE_ERROR = sqlite3.SQLITE_IOERR_WRITE
+FSYNC_ERROR = sqlite3.SQLITE_IOERR_FSYNC
+
+
+class Faults:
+    """What to raise at which statement: `at` is how it begins. With `afterwards` it is executed
+    first; `times` is how often."""
+
+    def __init__(self) -> None:
+        self._planned: list[tuple[str, BaseException, bool]] = []
+        self.answers: dict[str, Any] = {}
+
+    def plan(
+        self, at: str, error: BaseException, *, afterwards: bool = False, times: int = 1
+    ) -> None:
+        self._planned += [(at, error, afterwards)] * times
+
+    def clear(self) -> None:
+        self._planned.clear()
+
+    def take(self, sql: str) -> tuple[BaseException, bool] | None:
+        for number, (at, error, afterwards) in enumerate(self._planned):
+            if sql.startswith(at):
+                del self._planned[number]
+                return error, afterwards
+        return None
+
+
+@pytest.fixture
+def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
+    made = Faults()
+
+    class Faulty(sqlite3.Connection):
+        def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:  # type: ignore[override]
+            for start, answer in made.answers.items():
+                if sql.startswith(start):
+                    return super().execute(f"SELECT {answer!r}")
+            found = made.take(sql)
+            if found is None:
+                return super().execute(sql, *parameters)
+            error, afterwards = found
+            if afterwards:
+                super().execute(sql, *parameters)
+            raise error
+
+    def connect(path: Path) -> sqlite3.Connection:
+        return sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=Faulty)
+
+    monkeypatch.setattr(sqlite, "connect", connect)
+    monkeypatch.setattr(health, "PROBE_EVERY", 0.02)
+    return made
+
+
+class Running:
+    """A store on a disk that fails as planned."""
+
+    def __init__(self, store: Store, backend: SqliteBackend) -> None:
+        self.store = store
+        self.backend = backend
+        self.things: Collection = store.collection("core/things")
+        self.told: list[str] = []
+        store.on_fatal = self.told.append
+
+    async def put(self, key: str, number: int = 0) -> None:
+        await self.store.put(self.things, key, thing(number), self.store.latest(self.things, key))
+
+    async def put_many(self, count: int) -> list[Any]:
+        writes = (self.put(f"many{number}") for number in range(count))
+        return await asyncio.gather(*writes, return_exceptions=True)
+
+    async def becomes_healthy(self) -> None:
+        await comes_true(lambda: self.store.healthy, "the store is healthy")
+
+    async def is_told(self) -> None:
+        await comes_true(lambda: bool(self.told), "the process is told to stop")
+
+
+def run(directory: Path, test: Callable[[Running], Awaitable[None]]) -> list[str]:
+    """Run a test on a store that holds `a`; gives the keys that are there after another start."""
+
+    async def main() -> None:
+        backend = SqliteBackend(directory)
+        store = Store(backend)
+        running = Running(store, backend)
+        await store.open()
+        await running.put("a", 1)
+        try:
+            await test(running)
+        finally:
+            await store.close()
+
+    asyncio.run(main())
+    again = SqliteBackend(directory)
+    again.open()
+    try:
+        return sorted(row.key for row in again.heads())
+    finally:
+        again.close()
+
+
+@pytest.mark.parametrize(
+    ("at", "count", "afterwards"),
+    [
+        ("INSERT INTO log", 1, False),
+        ("INSERT INTO log", 300, False),
+        ("COMMIT", 300, False),
+        ("COMMIT", 300, True),
+    ],
+    ids=["one statement", "one of many", "commit", "commit that happened"],
+)
+def test_a_write_error_fails_the_batch_and_the_file_proves_itself(
+    tmp_path: Path, faults: Faults, at: str, count: int, afterwards: bool
+) -> None:
+    async def test(running: Running) -> None:
+        faults.plan(at, sqlite_error(WRITE_ERROR), afterwards=afterwards)
+        results = await running.put_many(count)
+        assert all(isinstance(result, StorageError) for result in results)
+        assert not running.store.healthy
+        await running.becomes_healthy()
+        assert running.told == []
+        assert len(running.things) == 1
+        await running.put("b")
+        await running.put("a", 2)
+
+    assert run(tmp_path, test) == ["a", "b"]
+
+
+def test_a_statement_that_committed_though_it_failed_is_taken_back(
+    tmp_path: Path, faults: Faults
+) -> None:
+    async def test(running: Running) -> None:
+        faults.plan("INSERT INTO log", sqlite_error(WRITE_ERROR), afterwards=True)
+        with pytest.raises(StorageError):
+            await running.put("b")
+        await running.becomes_healthy()
+        await running.put("c")
+
+    assert run(tmp_path, test) == ["a", "c"]
+
+
+def test_a_resource_that_is_new_in_a_failed_commit_can_be_written_later(
+    tmp_path: Path, faults: Faults
+) -> None:
+    async def test(running: Running) -> None:
+        others = running.store.collection("example.com/others")
+        faults.plan("COMMIT", sqlite_error(WRITE_ERROR), afterwards=True)
+        with pytest.raises(StorageError):
+            await running.store.put(others, "o", thing(), None)
+        await running.becomes_healthy()
+        await running.store.put(others, "o", thing(), None)
+
+    assert run(tmp_path, test) == ["a", "o"]
+
+
+def test_a_rollback_that_fails_leads_to_a_proof(tmp_path: Path, faults: Faults) -> None:
+    async def test(running: Running) -> None:
+        faults.plan("COMMIT", sqlite_error(sqlite3.SQLITE_FULL))
+        faults.plan("ROLLBACK", sqlite_error(WRITE_ERROR))
+        results = await running.put_many(300)
+        assert all(isinstance(result, StorageError) for result in results)
+        await running.becomes_healthy()
+        assert running.told == []
+        await running.put("b")
+
+    assert run(tmp_path, test) == ["a", "b"]
+
+
+@pytest.mark.parametrize("at", ["INSERT INTO log", "COMMIT", "ROLLBACK"])
+def test_a_failed_fsync_is_fatal_at_once(tmp_path: Path, faults: Faults, at: str) -> None:
+    async def test(running: Running) -> None:
+        if at == "ROLLBACK":
+            faults.plan("COMMIT", sqlite_error(WRITE_ERROR))
+        faults.plan(at, sqlite_error(FSYNC_ERROR))
+        results = await running.put_many(300)
+        assert all(isinstance(result, StorageError) for result in results)
+        await running.is_told()
+        assert "injected" in running.told[0]
+        assert not running.store.healthy
+        with pytest.raises(StorageError):
+            await running.put("b")
+        assert len(running.told) == 1
+
+    assert run(tmp_path, test) == ["a"]
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY])
+def test_a_full_or_read_only_disk_is_over_when_it_is_over(
+    tmp_path: Path, faults: Faults, code: int
+) -> None:
+    async def test(running: Running) -> None:
+        faults.plan("INSERT INTO log", sqlite_error(code), times=2)
+        faults.plan("UPDATE state", sqlite_error(code), times=3)
+        for key in ("b", "c"):
+            with pytest.raises(StorageError):
+                await running.put(key)
+            assert not running.store.healthy
+        await running.becomes_healthy()
+        assert running.told == []
+
+    assert run(tmp_path, test) == ["a"]
+
+
+def test_a_write_that_works_makes_the_store_healthy_again(tmp_path: Path, faults: Faults) -> None:
+    async def test(running: Running) -> None:
+        faults.plan("INSERT INTO log", sqlite_error(sqlite3.SQLITE_FULL))
+        faults.plan("UPDATE state", sqlite_error(sqlite3.SQLITE_FULL), times=1000)
+        with pytest.raises(StorageError):
+            await running.put("b")
+        await running.put("c")
+        assert running.store.healthy
+
+    assert run(tmp_path, test) == ["a", "c"]
+
+
+def test_a_really_full_disk_loses_nothing_and_is_over_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "PROBE_EVERY", 0.02)
+
+    async def test(running: Running) -> None:
+        db = running.backend._db
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+        db.execute(f"PRAGMA max_page_count = {pages + 5}")
+        large = {"metadata": {"name": "n"}, "data": {"n": "x" * 100_000}}
+        with pytest.raises(StorageError, match="full"):
+            await running.store.put(running.things, "large", large, None)
+        assert not running.store.healthy
+        await running.becomes_healthy()
+        db.execute(f"PRAGMA max_page_count = {pages + 500}")
+        await running.store.put(running.things, "large", large, None)
+
+    assert run(tmp_path, test) == ["a", "large"]
+
+
+@pytest.mark.parametrize("error", [ValueError("odd"), MemoryError(), SystemExit(3)], ids=repr)
+def test_whatever_is_raised_fails_its_batch_and_the_writer_goes_on(
+    tmp_path: Path, faults: Faults, error: BaseException
+) -> None:
+    async def test(running: Running) -> None:
+        faults.plan("INSERT INTO log", error)
+        with pytest.raises(StorageError):
+            await running.put("b")
+        await running.becomes_healthy()
+        await running.put("c")
+
+    assert run(tmp_path, test) == ["a", "c"]
+
+
+def test_a_file_that_is_found_damaged_is_fatal(tmp_path: Path, faults: Faults) -> None:
+    async def test(running: Running) -> None:
+        faults.plan("INSERT INTO log", sqlite_error(WRITE_ERROR))
+        faults.answers["PRAGMA quick_check"] = "row 7 missing"
+        with pytest.raises(StorageError):
+            await running.put("b")
+        await running.is_told()
+        assert "is damaged: row 7 missing" in running.told[0]
+        faults.answers.clear()
+
+    assert run(tmp_path, test) == ["a"]
+
+
+def test_a_file_that_lost_what_was_acknowledged_is_fatal(tmp_path: Path, faults: Faults) -> None:
+    async def test(running: Running) -> None:
+        await running.put("b")
+        with sqlite3.connect(running.backend.path) as other:
+            other.execute("DELETE FROM log WHERE key = 'b'")
+        other.close()
+        faults.plan("INSERT INTO log", sqlite_error(WRITE_ERROR))
+        with pytest.raises(StorageError):
+            await running.put("c")
+        await running.is_told()
+        assert "lost writes that were acknowledged" in running.told[0]
+
+    with pytest.raises(StorageError, match="--accept-lost-writes"):
+        run(tmp_path, test)
+
+
+def test_a_proof_that_fails_for_want_of_room_is_tried_again(tmp_path: Path, faults: Faults) -> None:
+    async def test(running: Running) -> None:
+        faults.plan("INSERT INTO log", sqlite_error(WRITE_ERROR))
+        faults.plan("UPDATE state", sqlite_error(sqlite3.SQLITE_FULL), times=3)
+        with pytest.raises(StorageError):
+            await running.put("b")
+        await running.becomes_healthy()
+        assert running.told == []
+        await running.put("c")
+
+    assert run(tmp_path, test) == ["a", "c"]
+
+
+def test_damage_that_the_check_at_start_finds_is_fatal(tmp_path: Path, faults: Faults) -> None:
+    faults.answers["PRAGMA quick_check"] = "page 3 is odd"
+
+    async def main() -> None:
+        store = Store(SqliteBackend(tmp_path))
+        told: list[str] = []
+        store.on_fatal = told.append
+        await store.open()
+        await comes_true(lambda: bool(told), "the process is told to stop")
+        assert "is damaged: page 3 is odd" in told[0]
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_store_that_cannot_be_written_is_unhealthy_from_the_start(
+    tmp_path: Path, faults: Faults
+) -> None:
+    async def main() -> None:
+        faults.plan("UPDATE state", sqlite_error(sqlite3.SQLITE_READONLY), times=3)
+        store = Store(SqliteBackend(tmp_path))
+        await store.open()
+        assert not store.healthy
+        await comes_true(lambda: store.healthy, "the store is healthy")
+        await store.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("step", ["SELECT revision, previous", "BEGIN", "COMMIT"])
+def test_a_compaction_that_fails_is_done_later(tmp_path: Path, faults: Faults, step: str) -> None:
+    async def test(running: Running) -> None:
+        for number in range(5):
+            await running.put("a", number)
+        faults.plan(step, sqlite_error(WRITE_ERROR))
+        with pytest.raises(StorageError):
+            await running.store.compact(running.store.revision)
+        assert not running.store.healthy
+        await running.becomes_healthy()
+        await running.store.compact(running.store.revision)
+        rows = running.backend._db.execute("SELECT count(*) FROM log").fetchone()[0]
+        assert rows == 1
+
+    assert run(tmp_path, test) == ["a"]
+
+
+def test_a_failure_is_one_line_in_the_log(
+    tmp_path: Path, faults: Faults, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test(running: Running) -> None:
+        faults.plan("INSERT INTO log", sqlite_error(sqlite3.SQLITE_FULL), times=3)
+        for key in "bcd":
+            with pytest.raises(StorageError):
+                await running.put(key)
+
+    with caplog.at_level(logging.ERROR):
+        run(tmp_path, test)
+    assert len(caplog.records) == 3
+    assert all(record.exc_info is None for record in caplog.records)

@@ -1,0 +1,205 @@
+"""Those who are told of commits: in order, once, and none can harm a commit or another one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import pytest
+from support.backends import MemoryBackend, thing
+from support.waiting import comes_true
+
+from fairlead.storage import followers
+from fairlead.storage.backend import StorageError
+from fairlead.storage.change import Change
+from fairlead.storage.selection import EVERYTHING
+from fairlead.storage.store import Store
+from fairlead.storage.watcher import Watcher
+
+Test = Callable[[Store], Awaitable[None]]
+
+
+def run(test: Test) -> None:
+    async def main() -> None:
+        store = Store(MemoryBackend())
+        await store.open()
+        try:
+            await test(store)
+        finally:
+            await store.close()
+
+    asyncio.run(main())
+
+
+def shown(change: Change) -> str:
+    kind = "added" if change.added else "deleted" if change.deleted else "changed"
+    return f"{kind} {change.key}@{change.revision}"
+
+
+async def replayed(store: Store, watcher: Watcher) -> list[str]:
+    things = store.collection("core/things")
+    pieces = [piece async for piece in store.watch(things, watcher)]
+    return [shown(change) for piece in pieces for change in piece]
+
+
+@pytest.mark.parametrize("essential", [True, False])
+def test_a_follower_is_told_of_what_there_is_and_then_of_every_change(essential: bool) -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        gone = await store.put(things, "gone", thing(), None)
+        await store.delete(things, "gone", gone)
+        first = await store.put(things, "a", thing(1), None)
+        heard: list[str] = []
+        store.follow(things, lambda change: heard.append(shown(change)), essential=essential)
+        assert heard == ["added a@3"]
+        second = await store.put(things, "a", thing(2), first)
+        await store.delete(things, "a", second)
+        await store.put(things, "a", thing(3), None)
+        await asyncio.sleep(0)
+        assert heard[1:] == ["changed a@4", "deleted a@5", "added a@6"]
+
+    run(test)
+
+
+def test_who_begins_between_a_commit_and_its_delivery_hears_of_it_once() -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        made = await store.put(things, "a", thing(1), None)
+        # The writer is answered, but the change is not handed out yet.
+        heard: list[str] = []
+        store.follow(things, lambda change: heard.append(shown(change)), essential=False)
+        watcher, late = Watcher("", EVERYTHING, 0), Watcher("", EVERYTHING, made.revision)
+        past = await replayed(store, watcher) + await replayed(store, late)
+        await store.put(things, "a", thing(2), made)
+        await asyncio.sleep(0)
+        assert heard == ["added a@1", "changed a@2"]
+        assert past == ["added a@1"]
+        for one in (watcher, late):
+            assert [shown(change) for _, change in one.pending] == ["changed a@2"]
+
+    run(test)
+
+
+def test_one_that_is_no_longer_there_hears_nothing() -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        heard: list[str] = []
+
+        def listen(change: Change) -> None:
+            heard.append(shown(change))
+
+        store.follow(things, listen, essential=False)
+        store.follow(things, listen, essential=True)
+        store.unfollow(things, listen)
+        await store.put(things, "a", thing(), None)
+        await asyncio.sleep(0)
+        assert heard == []
+
+    run(test)
+
+
+def test_a_follower_that_fails_harms_nobody_and_looks_at_everything_again(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followers, "_RESYNC_PAUSE", 0.02)
+
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        seen: list[list[str]] = []
+        heard: list[str] = []
+
+        def fail(change: Change) -> None:
+            if change.key == "bad":
+                raise KeyError("no such field")
+
+        def look_again() -> None:
+            seen.append([version.key for version in things.current("")])
+
+        watcher = Watcher("", EVERYTHING, 0)
+        store.watch(things, watcher)
+        store.follow(things, fail, essential=False, resync=look_again)
+        store.follow(things, lambda change: heard.append(shown(change)), essential=False)
+        names = ("a", "bad", "b")
+        await asyncio.gather(*(store.put(things, name, thing(), None) for name in names))
+        await comes_true(lambda: bool(seen), "it looks again")
+        assert seen == [["a", "b", "bad"]]
+        assert heard == ["added a@1", "added bad@2", "added b@3"]
+        assert len(watcher.pending) == 3
+        found = store.latest(things, "bad")
+        await store.put(things, "bad", thing(1), found)
+        await comes_true(lambda: len(seen) == 2, "it looks again after another failure")
+        assert store.healthy
+
+    with caplog.at_level(logging.ERROR):
+        run(test)
+    assert [bool(record.exc_info) for record in caplog.records] == [True, False]
+
+
+def test_an_essential_follower_that_fails_stops_the_process() -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        told: list[str] = []
+        store.on_fatal = told.append
+
+        def fail(change: Change) -> None:
+            raise KeyError("no such field")
+
+        store.follow(things, fail, essential=True)
+        await store.put(things, "a", thing(), None)
+        assert len(told) == 1
+        assert "core/things a at revision 1: KeyError" in told[0]
+        assert "\n" not in told[0]
+        assert not store.healthy
+        with pytest.raises(StorageError):
+            await store.put(things, "b", thing(), None)
+
+    run(test)
+
+
+def test_a_forgotten_resource_has_no_readers_but_keeps_its_objects() -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        things.select_fields = lambda value: {"n": value["data"]["n"]}
+        heard: list[str] = []
+        watcher = Watcher("", EVERYTHING, 0)
+        store.watch(things, watcher)
+        store.follow(things, lambda change: heard.append(shown(change)), essential=True)
+        made = await store.put(things, "a", thing(7), None)
+        assert made.fields == {"n": "7"}
+        heard.clear()
+        store.forget("core/things")
+        assert watcher.closed
+        again = store.collection("core/things")
+        again.select_fields = lambda value: {"other": "x"}
+        found = again.get("a")
+        assert found is not None
+        assert found.fields == {"other": "x"}
+        gone = await store.delete(again, "a", found)
+        assert heard == []
+        store.forget("core/things")
+        assert store.collection("core/things") is not again
+        assert gone.deleted
+
+    run(test)
+
+
+def test_a_large_batch_is_handed_out_in_turns_and_in_order() -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        heard: list[tuple[int, int]] = []
+        turn = 0
+
+        async def count_turns() -> None:
+            nonlocal turn
+            while len(heard) < 1200:
+                turn += 1
+                await asyncio.sleep(0)
+
+        store.follow(things, lambda change: heard.append((change.revision, turn)), essential=False)
+        writes = [store.put(things, f"k{number}", thing(), None) for number in range(1200)]
+        await asyncio.gather(count_turns(), *writes)
+        assert [revision for revision, _ in heard] == list(range(1, 1201))
+        assert len({turn for _, turn in heard}) >= 3
+
+    run(test)

@@ -1,0 +1,227 @@
+"""History: bounded in memory and on disk, read back whole, or refused."""
+
+from __future__ import annotations
+
+import asyncio
+import tracemalloc
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from support.backends import MemoryBackend, thing
+from support.waiting import comes_true
+
+from fairlead.storage import history
+from fairlead.storage.backend import Compacted, Write
+from fairlead.storage.change import Change
+from fairlead.storage.selection import EVERYTHING
+from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.store import Store
+from fairlead.storage.watcher import Watcher
+
+Test = Callable[[Store], Awaitable[None]]
+MEGABYTE = 1 << 20
+
+
+def run(store: Store, test: Test) -> None:
+    async def main() -> None:
+        await store.open()
+        try:
+            await test(store)
+        finally:
+            await store.close()
+
+    asyncio.run(main())
+
+
+def large(number: int, size: int) -> dict[str, object]:
+    return {"metadata": {"name": "n"}, "data": {"n": str(number), "fill": "x" * size}}
+
+
+async def events(store: Store, after: int) -> list[Change]:
+    things = store.collection("core/things")
+    watcher = Watcher("", EVERYTHING, after)
+    found: list[Change] = []
+    try:
+        async for piece in store.watch(things, watcher):
+            found += piece
+    finally:
+        things.unwatch(watcher)
+    return found
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_many_versions_of_a_large_object_hold_little_memory(tmp_path: Path, watched: bool) -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        if watched:
+            store.watch(things, Watcher("", EVERYTHING, 0))
+        tracemalloc.start()
+        for number in range(300):
+            await store.put(things, "a", large(number, 900_000), store.latest(things, "a"))
+            for watcher in things.watchers():
+                for kind, change in await watcher.take():
+                    assert change.after is not None
+                    change.frames[kind] = b"frame" + (change.after.body or b"")
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert held < 20 * MEGABYTE
+        found = await events(store, 100)
+        assert [change.revision for change in found] == list(range(101, 301))
+
+    run(Store(SqliteBackend(tmp_path), history_memory=8 * MEGABYTE), test)
+
+
+def test_a_days_worth_of_history_is_read_back_within_a_memory_bound(tmp_path: Path) -> None:
+    """A write a second or so, from a few hundred objects: what memory let go of, the disk has."""
+    writes, keys = 20_000, 300
+
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        tracemalloc.start()
+        for start in range(0, writes, keys):
+            batch = (
+                store.put(
+                    things, f"ns/k{n}", large(start + n, 500), store.latest(things, f"ns/k{n}")
+                )
+                for n in range(min(keys, writes - start))
+            )
+            await asyncio.gather(*batch)
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert held < 4 * MEGABYTE
+        assert store.floor == 0
+        expected = 0
+        watcher = Watcher("", EVERYTHING, 0)
+        async for piece in store.watch(things, watcher):
+            assert len(piece) <= 2000
+            for change in piece:
+                expected += 1
+                assert change.revision == expected
+                assert change.added == (expected <= keys)
+        assert expected == writes
+        page = await store.page(things, "ns", EVERYTHING, 5 * keys, 0)
+        assert len(page.entries) == keys
+        assert {version.revision for version in page.entries} == set(
+            range(4 * keys + 1, 5 * keys + 1)
+        )
+
+    run(Store(SqliteBackend(tmp_path), retention=86_400, history_memory=MEGABYTE), test)
+
+
+def test_history_on_disk_is_bounded_by_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "_LONGEST_INTERVAL", 0.05)
+
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        keeping = asyncio.create_task(store.keep_compacting())
+        for number in range(60):
+            await store.put(things, "a", large(number, 100_000), store.latest(things, "a"))
+        await comes_true(lambda: store.floor > 40, "the history is cut")
+        keeping.cancel()
+        assert store.size() < 12 * MEGABYTE
+        with pytest.raises(Compacted):
+            await events(store, 1)
+
+    run(Store(SqliteBackend(tmp_path), retention=3600, history_bytes=MEGABYTE), test)
+
+
+def test_a_replay_sees_every_event_though_compaction_passes_under_it() -> None:
+    """Adds and deletes are read while all of the history goes."""
+
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        for number in range(600):
+            await store.put(things, f"k{number}", thing(number), None)
+        for number in range(600):
+            found = store.latest(things, f"k{number}")
+            assert found is not None
+            await store.delete(things, found.key, found)
+        past = store.watch(things, Watcher("", EVERYTHING, 0))
+        await store.compact(store.revision)
+        seen = [change async for piece in past for change in piece]
+        assert [change.added for change in seen] == [True] * 600 + [False] * 600
+        assert all(b'"data"' in change.last_body() for change in seen[600:])
+
+    run(Store(MemoryBackend()), test)
+
+
+def test_a_replay_from_disk_that_compaction_overtakes_is_refused(tmp_path: Path) -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        for start in range(0, 3000, 500):
+            await asyncio.gather(
+                *(store.put(things, f"k{n}", thing(n), None) for n in range(start, start + 500))
+            )
+        past = store.watch(things, Watcher("", EVERYTHING, 0))
+        first = await anext(past)
+        assert first[0].revision == 1
+        await store.compact(store.revision)
+        with pytest.raises(Compacted):
+            async for _ in past:
+                pass
+
+    run(Store(SqliteBackend(tmp_path), history_memory=100_000), test)
+
+
+def test_pages_of_an_older_snapshot_go_on_after_memory_let_go_of_it(tmp_path: Path) -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        await asyncio.gather(*(store.put(things, f"k{n}", thing(n), None) for n in range(9)))
+        at = store.revision
+        first = await store.page(things, "", EVERYTHING, at, 4)
+        for number in range(200):
+            key = f"k{number % 9}"
+            await store.put(things, key, thing(number), store.latest(things, key))
+        assert things.floor > at
+        second = await store.page(things, "", EVERYTHING, at, 4, first.last_key)
+        third = await store.page(things, "", EVERYTHING, at, 4, second.last_key)
+        found = [*first.entries, *second.entries, *third.entries]
+        assert [version.key for version in found] == [f"k{n}" for n in range(9)]
+        assert {version.revision for version in found} == set(range(1, 10))
+        assert (first.remaining, second.remaining, third.remaining) == (5, 1, None)
+
+    run(Store(SqliteBackend(tmp_path), history_memory=20_000), test)
+
+
+def test_what_is_older_than_the_floor_is_refused() -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        for number in range(5):
+            await store.put(things, "a", thing(number), store.latest(things, "a"))
+        await store.compact(3)
+        for revision in (1, 2):
+            with pytest.raises(Compacted):
+                await store.page(things, "", EVERYTHING, revision, 0)
+            with pytest.raises(Compacted):
+                store.watch(things, Watcher("", EVERYTHING, revision))
+        page = await store.page(things, "", EVERYTHING, 3, 0)
+        assert [version.revision for version in page.entries] == [3]
+
+    run(Store(MemoryBackend()), test)
+
+
+def test_a_hot_key_does_not_hold_on_to_its_past() -> None:
+    """Each write builds on one that is still pending, and there is always a next one."""
+
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        longest = 0
+
+        def depth(write: Write) -> int:
+            return 1 + depth(write.expected) if isinstance(write.expected, Write) else 1
+
+        async def keep_writing(times: int) -> None:
+            nonlocal longest
+            for number in range(times):
+                await store.put(things, "a", thing(number), store.latest(things, "a"))
+                newest = store.latest(things, "a")
+                if newest is not None and newest.commit is not None:
+                    longest = max(longest, depth(newest.commit.write))
+
+        await asyncio.gather(*(keep_writing(100) for _ in range(3)))
+        assert 1 < longest < 10
+
+    run(Store(MemoryBackend(), history_memory=10_000), test)

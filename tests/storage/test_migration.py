@@ -1,0 +1,156 @@
+"""Files of format 1, as a release that wrote them left them, become files of this format."""
+
+from __future__ import annotations
+
+import sqlite3
+from base64 import b64decode
+from pathlib import Path
+from zlib import decompress
+
+import pytest
+
+from fairlead.dialect import DIALECTS, KUBERNETES
+from fairlead.kinds.resources import Resources
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.storage import format as file_format
+from fairlead.storage.backend import StorageError, Write
+from fairlead.storage.format import FORMAT, OldNames
+from fairlead.storage.sqlite import SqliteBackend
+
+SYSTEMS = {name: dialect.system_namespace for name, dialect in DIALECTS.items()}
+NAMES = OldNames(Resources(KUBERNETES, BuiltinTypes(KUBERNETES)).old_prefixes(), SYSTEMS)
+MAPS = "core/configmaps"
+
+
+@pytest.fixture(params=["as it was killed", "as it was stopped"])
+def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A data directory of the old release, with its writes in the WAL or in the database."""
+    text = Path(__file__).with_name("format_1.txt").read_text()
+    for part in text.partition("\n")[2].strip().split("\n\n"):
+        name, *lines = part.split("\n")
+        (tmp_path / name).write_bytes(decompress(b64decode("".join(lines))))
+    if request.param == "as it was stopped":
+        db = sqlite3.connect(tmp_path / "fairlead.db")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        db.close()
+    return tmp_path
+
+
+def migrated(directory: Path) -> SqliteBackend:
+    made = SqliteBackend(directory, "kubernetes", NAMES)
+    made.open()
+    return made
+
+
+def test_every_object_is_there_under_its_group_with_its_version(directory: Path) -> None:
+    backend = migrated(directory)
+    found = {(row.resource, row.key): (row.api_version, row.revision) for row in backend.heads()}
+    assert found == {
+        ("core/namespaces", "default"): ("v1", 1),
+        ("core/namespaces", "kube-system"): ("v1", 2),
+        (MAPS, "default/a"): ("v1", 8),
+        (MAPS, "default/b"): ("v1", 10),
+        ("core/events", "default/e"): ("v1", 11),
+        ("autoscaling/horizontalpodautoscalers", "default/h"): ("autoscaling/v2", 12),
+        ("core/services", "default/s"): ("v1", 13),
+        ("policy/podsecuritypolicies", "p"): ("policy/v1beta1", 14),
+    }
+    backend.close()
+
+
+def test_its_history_can_still_be_told(directory: Path) -> None:
+    backend = migrated(directory)
+    assert (backend.revision, backend.floor) == (14, 7)
+    steps = [
+        (step.row.revision, step.row.key, step.before and step.before.revision, step.row.value)
+        for step in backend.changes(MAPS, 7, 14)
+    ]
+    assert [(revision, key, before) for revision, key, before, _ in steps] == [
+        (8, "default/a", 6),
+        (9, "default/b", 4),
+        (10, "default/b", None),
+    ]
+    assert steps[1][3] is None
+    rows = backend.state(MAPS, 7, "", None, 0).rows
+    assert [(row.key, row.revision) for row in rows] == [("default/a", 6), ("default/b", 4)]
+    backend.close()
+
+
+def test_it_is_written_on_as_before(directory: Path) -> None:
+    backend = migrated(directory)
+    list(backend.heads())
+    assert backend.append([Write(MAPS, "default/a", "v1", b"{}", 8)]) == [15]
+    while backend.compact(15):
+        pass
+    backend.check()
+    backend.close()
+    db = sqlite3.connect(directory / "fairlead.db")
+    assert db.execute("PRAGMA user_version").fetchone()[0] == FORMAT
+    assert db.execute("PRAGMA auto_vacuum").fetchone()[0] == 2
+    assert db.execute("SELECT count(*) FROM log").fetchone()[0] == 8
+    db.close()
+    again = migrated(directory)
+    assert len(list(again.heads())) == 8
+    again.close()
+
+
+def test_a_migration_that_is_cut_off_starts_over(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = file_format._old_rows
+
+    def cut_off(*arguments: object) -> object:
+        for number, row in enumerate(rows(*arguments)):  # type: ignore[arg-type]
+            if number == 5:
+                raise OSError("killed")
+            yield row
+
+    monkeypatch.setattr(file_format, "_old_rows", cut_off)
+    with pytest.raises(StorageError):
+        migrated(directory)
+    monkeypatch.undo()
+    backend = migrated(directory)
+    assert len(list(backend.heads())) == 8
+    backend.close()
+
+
+def test_a_migration_that_was_killed_before_its_space_was_ordered_goes_on(
+    directory: Path,
+) -> None:
+    """The rows are in the new form, but the file is not yet one that gives space back."""
+    db = sqlite3.connect(directory / "fairlead.db", isolation_level=None)
+    file_format.migrate(db, directory, "kubernetes", NAMES)
+    assert db.execute("PRAGMA auto_vacuum").fetchone()[0] == 0
+    db.close()
+    backend = migrated(directory)
+    assert backend._db.execute("PRAGMA auto_vacuum").fetchone()[0] == 2
+    assert len(list(backend.heads())) == 8
+    backend.close()
+
+
+def test_the_dialect_is_told_by_the_system_namespace(directory: Path) -> None:
+    made = SqliteBackend(directory, "cluster", NAMES)
+    with pytest.raises(StorageError, match="of the kubernetes dialect"):
+        made.open()
+    db = sqlite3.connect(directory / "fairlead.db")
+    assert db.execute("PRAGMA user_version").fetchone()[0] == 1
+    db.close()
+
+
+def test_a_damaged_row_stops_the_migration_and_leaves_the_file(directory: Path) -> None:
+    db = sqlite3.connect(directory / "fairlead.db")
+    db.execute("UPDATE log SET value = x'00' WHERE revision = 8")
+    db.commit()
+    db.close()
+    with pytest.raises(StorageError, match="is damaged at revision 8"):
+        migrated(directory)
+    db = sqlite3.connect(directory / "fairlead.db")
+    assert db.execute("PRAGMA user_version").fetchone()[0] == 1
+    db.close()
+
+
+def test_objects_of_a_resource_that_nobody_knows_are_kept(directory: Path) -> None:
+    made = SqliteBackend(directory, "kubernetes", OldNames({}, SYSTEMS))
+    made.open()
+    assert ("unknown/configmaps", "default/a") in {(row.resource, row.key) for row in made.heads()}
+    made.close()

@@ -1,0 +1,148 @@
+"""What users of a server see when its disk or a part of it fails."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.client import WatchEnded
+from support.process import ServerProcess, failed_start
+from support.things import Space
+from support.waiting import eventually
+
+FreshServer = Callable[..., ServerProcess]
+
+# Raises an error of SQLite at every commit while a file lies beside the database.
+FAILING = (
+    "import os, sqlite3, fairlead.storage.sqlite as s, fairlead.storage.health as h\n"
+    "h.PROBE_EVERY = 0.1\n"
+    "def guard(method):\n"
+    "    def call(self, *arguments):\n"
+    "        path = str(self.path) + '.fault'\n"
+    "        if os.path.exists(path):\n"
+    "            with self._guarded('write'):\n"
+    "                error = sqlite3.OperationalError('injected')\n"
+    "                error.sqlite_errorcode = int(open(path).read())\n"
+    "                raise error\n"
+    "        return method(self, *arguments)\n"
+    "    return call\n"
+    "s.SqliteBackend.append = guard(s.SqliteBackend.append)\n"
+    "s.SqliteBackend.probe = guard(s.SqliteBackend.probe)\n"
+    "s.SqliteBackend.recover = guard(s.SqliteBackend.recover)\n"
+)
+
+# Frames of one object cannot be made.
+UNENCODABLE = (
+    "import fairlead.endpoints.watch as w; frame = w.Framing._frame\n"
+    "def fail(self, kind, change):\n"
+    "    if change.name == 'bad' and self.representation.media_type != w.JSON:\n"
+    "        raise ValueError('cannot be encoded')\n"
+    "    return frame(self, kind, change)\n"
+    "w.Framing._frame = fail\n"
+)
+
+
+def fault(server: ServerProcess, code: int) -> Path:
+    path = server.data / "fairlead.db.fault"
+    path.write_text(str(code))
+    return path
+
+
+def test_an_event_that_cannot_be_encoded_ends_its_own_stream_only(
+    fresh_server: FreshServer,
+) -> None:
+    server = fresh_server(prelude=f"exec({UNENCODABLE!r})")
+    space = Space(server, server.client())
+    media_type = server.dialect.protobuf_media_type
+    with (
+        space.secrets.watch() as plain,
+        space.client.clone().raw_watch(space.secrets.path, media_type) as unlucky,
+    ):
+        space.secrets.create("bad")
+        space.secrets.create("good")
+        assert [plain.next().name for _ in range(2)] == ["bad", "good"]
+        told = unlucky.read()
+    assert b"ERROR" in told
+    assert b"InternalError" in told
+    assert space.client.get("/readyz").status == 200
+    assert server.stop() == 0
+
+
+def test_readiness_follows_the_disk_without_a_write(fresh_server: FreshServer) -> None:
+    server = fresh_server(prelude=f"exec({FAILING!r})")
+    space = Space(server, server.client())
+    space.secrets.create("a")
+    path = fault(server, 13)
+    assert space.client.post(space.secrets.path, {"metadata": {"name": "b"}}).status == 500
+    assert space.client.get("/readyz").status == 500
+    assert space.secrets.names() == ["a"]
+    path.unlink()
+    eventually(lambda: space.client.get("/readyz").status == 200, "it is ready again")
+    space.secrets.create("b")
+
+
+def test_a_failed_fsync_ends_the_process_with_one_line(fresh_server: FreshServer) -> None:
+    server = fresh_server(prelude=f"exec({FAILING!r})")
+    space = Space(server, server.client())
+    made = space.secrets.create("a")
+    path = fault(server, 1034)
+    with pytest.raises((OSError, WatchEnded, AssertionError)):
+        space.secrets.create("b")
+    assert server.wait() == 1
+    last = server.log.read_text().strip().splitlines()[-1]
+    assert last.startswith("fairlead: cannot write ")
+    path.unlink()
+    server.prelude = ""
+    server.start()
+    client = server.client()
+    assert client.get(space.secrets.item("a")).body == made
+    assert client.get(space.secrets.item("b")).status == 404
+
+
+def test_a_second_server_leaves_the_first_ones_directory_alone(fresh_server: FreshServer) -> None:
+    server = fresh_server()
+    before = {path: path.read_bytes() for path in (server.data / "pki").iterdir()}
+    ended = failed_start(server.directory, "--advertise-address", "10.1.2.3")
+    assert ended.returncode == 1
+    assert "is in use by another server" in ended.stderr
+    assert {path: path.read_bytes() for path in (server.data / "pki").iterdir()} == before
+
+
+def test_another_dialect_is_refused_in_one_line(fresh_server: FreshServer) -> None:
+    server = fresh_server()
+    server.stop()
+    ended = failed_start(server.directory, dialect="cluster")
+    assert ended.returncode == 1
+    assert ended.stderr.strip().splitlines() == [
+        f"fairlead: {server.data} holds a store of the kubernetes dialect: start with"
+        " --dialect kubernetes, or use another directory"
+    ]
+
+
+def test_a_lost_database_is_refused_in_one_line(fresh_server: FreshServer) -> None:
+    server = fresh_server()
+    server.stop()
+    (server.data / "fairlead.db").unlink()
+    ended = failed_start(server.directory)
+    assert ended.returncode == 1
+    [line] = ended.stderr.strip().splitlines()
+    assert "fairlead.db is missing" in line
+    assert not (server.data / "fairlead.db").exists()
+
+
+def test_lost_writes_are_refused_until_they_are_accepted(fresh_server: FreshServer) -> None:
+    server = fresh_server()
+    Space(server, server.client()).secrets.create("a")
+    server.signal(signal.SIGKILL)
+    server.wait()
+    wal = server.data / "fairlead.db-wal"
+    wal.write_bytes(wal.read_bytes()[: wal.stat().st_size // 2])
+    ended = failed_start(server.directory)
+    assert ended.returncode == 1
+    [line] = ended.stderr.strip().splitlines()
+    assert "--accept-lost-writes" in line
+    server.flags = ("--accept-lost-writes",)
+    server.start()
+    assert server.client().get("/readyz").status == 200
