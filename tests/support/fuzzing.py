@@ -43,8 +43,9 @@ BODIES = (
 def request(dice: random.Random) -> bytes:
     """Something like a request: most have what they need, and something too much."""
     headers = dice.sample(HEADERS, dice.randint(0, 6))
-    if dice.random() < 0.8:
-        headers = [b"Host: x", *(header for header in headers if header != b"Host: x")]
+    for needed in (b"Host: x", b"Authorization: Bearer admin-token"):
+        if dice.random() < 0.8:
+            headers = [needed, *(header for header in headers if header[:4] != needed[:4])]
     body = dice.choice(BODIES)
     return dice.choice(LINES) + b"\r\n" + b"".join(h + b"\r\n" for h in headers) + b"\r\n" + body
 

@@ -96,6 +96,22 @@ class Head:
     def has_body(self) -> bool:
         return self.chunked or self.length > 0
 
+    @property
+    def is_all(self) -> bool:
+        """Whether the head is the whole request."""
+        return not self.chunked and not self.length and not self.expects_continue
+
+    def for_target(self, method: bytes, target: bytes) -> Head:
+        """The head of another request with the same fields, of one that was all of its request."""
+        head = Head.__new__(Head)
+        head.method = method.decode("ascii")
+        head.fields, head.named = self.fields, self.named
+        head.keep_alive = head.modern = True
+        head.chunked = head.expects_continue = False
+        head.length = 0
+        head.path, head.query = _split(target)
+        return head
+
 
 def _split(target: bytes) -> tuple[str, bytes]:
     """The decoded path and the raw query."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from dataclasses import replace
 from typing import cast
 
@@ -24,6 +25,8 @@ logger = logging.getLogger("fairlead.http")
 _FOREVER = float("inf")
 _END_OF_HEAD = b"\r\n\r\n"
 _SLICE = 64 * 1024
+_MOST_KNOWN = 4 * 1024
+_LINE = re.compile(rb"(GET|DELETE|HEAD) (/[!\"$-~]*) HTTP/1\.1\r\n")
 
 
 class HttpProtocol(asyncio.Protocol):
@@ -46,6 +49,8 @@ class HttpProtocol(asyncio.Protocol):
         "_full_since",
         "_head_done",
         "_keep_alive",
+        "_known",
+        "_known_fields",
         "_lingered",
         "_loop",
         "_overrun",
@@ -72,6 +77,8 @@ class HttpProtocol(asyncio.Protocol):
         self._address = ""
         self._peer = NOBODY
         self._parser: httptools.HttpRequestParser | None = None
+        self._known: Head | None = None
+        self._known_fields = b""
         self._exchange: Exchange | None = None
         self._task: asyncio.Task[None] | None = None
         self._deadline = _FOREVER
@@ -113,7 +120,7 @@ class HttpProtocol(asyncio.Protocol):
         if self._parser is not None:
             self._connections.remove(self, self._address)
         self._closing = True
-        self._parser = None  # it holds this protocol's methods
+        self._parser = self._known = None  # the parser holds this protocol's methods
         self._waiting = b""
         self.resume_writing()
         exchange, self._exchange = self._exchange, None
@@ -189,12 +196,23 @@ class HttpProtocol(asyncio.Protocol):
         self._fed = end
         if end > self.limits.head_bytes:
             raise Refused(431, "the head of the request is too large")
-        upgrade = self._feed(data if end == len(data) else data[:end])
         rest = data[end:]
-        if not self._head_done:  # empty lines before a request
+        line = _LINE.match(data)
+        if line is not None and data[line.end() : end] == self._known_fields:
+            self._start_like_last(line[1], line[2])
             return rest
-        self._start(upgrade)
+        upgrade = self._feed(data if end == len(data) else data[:end])
+        if self._head_done:  # rather than empty lines before a request
+            self._start(upgrade)
+            if line is not None:
+                self._remember(data[line.end() : end])
         return rest
+
+    def _remember(self, fields: bytes) -> None:
+        """Clients send the same header fields again and again."""
+        head = self._exchange.head if self._exchange is not None else None
+        if head is not None and head.is_all and head.keep_alive and len(fields) <= _MOST_KNOWN:
+            self._known, self._known_fields = head, fields
 
     def _feed(self, data: bytes) -> bool:
         """Give bytes to the parser; whether it found a change of protocols."""
@@ -223,6 +241,16 @@ class HttpProtocol(asyncio.Protocol):
             head.keep_alive = False
             self._read_body_apart(head)
         self._body_left = head.length
+        self._begin(head)
+
+    def _start_like_last(self, method: bytes, target: bytes) -> None:
+        """A request with the very same header fields as the one before, which were found good and
+        announced nothing that follows them: only its first line is new."""
+        assert self._known is not None
+        self._at_end = True
+        self._begin(self._known.for_target(method, target))
+
+    def _begin(self, head: Head) -> None:
         self._deadline = _FOREVER
         deadline = self._loop.time() + self.limits.request_seconds
         exchange = self._exchange = Exchange(self, head, self._peer, deadline)

@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import Certificate
 from OpenSSL import SSL, crypto
 
@@ -23,6 +22,7 @@ from fairlead.http.writing import PLAIN_HTTP
 
 _HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + 16384 + 2048, 5
 _PLAIN = 16384  # bytes of a record
+_MOST_UNREAD = 2 * 1024 * 1024
 _MORE = 1024  # room for what a record adds to its content
 _GREETINGS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # how requests of plain HTTP begin
 _CIPHERS = b"@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!SHA1:!AESCCM"
@@ -139,6 +139,8 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
                     self._inner.data_received(plain)
         except SSL.WantReadError:
             self._flush()
+            if self._tcp.get_write_buffer_size() > _MOST_UNREAD:
+                self.abort()  # it makes OpenSSL talk and does not listen
         except SSL.Error:  # also the peer's end of the conversation
             self._flush()
             self._shut = True
@@ -253,12 +255,11 @@ def _note_problem(
 
 
 def _peer(ssl: SSL.Connection, problems: list[int]) -> Peer:
-    own = ssl.get_peer_certificate(as_cryptography=True)
+    own = ssl.get_peer_certificate()
     if own is None:
         return NOBODY
-    first = own.public_bytes(Encoding.DER)
-    sent = ssl.get_peer_cert_chain(as_cryptography=True) or []
-    rest = [certificate.public_bytes(Encoding.DER) for certificate in sent]
-    chain = (first, *(der for der in rest if der != first))
+    # Not parsed here: what OpenSSL can read others may not.
+    sent = [own, *(ssl.get_peer_cert_chain() or [])]
+    chain = tuple(dict.fromkeys(crypto.dump_certificate(crypto.FILETYPE_ASN1, c) for c in sent))
     problem = _PROBLEMS.get(problems[0], "the certificate cannot be verified") if problems else ""
     return Peer(chain, problem)

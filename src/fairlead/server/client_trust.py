@@ -22,24 +22,26 @@ class ClientTrust:
         self._certificate = certificate
         self._key = key
         self._authorities = tuple(authorities)
-        self._generations: tuple[int, ...] = ()
-        self._context = self.context()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Use the serving certificate as it is now for later handshakes. Raises SSL.Error."""
+        certificates = [
+            certificate
+            for authorities in self._authorities
+            for certificate in load_pem_x509_certificates(authorities.pem.encode())
+        ]
+        self._generations = self._current_generations()
+        self._context = server_context(self._certificate, self._key, dict.fromkeys(certificates))
 
     def refresh(self) -> None:
         """Use the serving certificate as it is now for later handshakes."""
         self._generations = ()
 
     def context(self) -> SSL.Context:
-        generations = tuple(authorities.generation for authorities in self._authorities)
-        if generations != self._generations:
-            self._context = server_context(
-                self._certificate,
-                self._key,
-                dict.fromkeys(
-                    certificate
-                    for authorities in self._authorities
-                    for certificate in load_pem_x509_certificates(authorities.pem.encode())
-                ),
-            )
-            self._generations = generations
+        if self._generations != self._current_generations():
+            self.refresh()
         return self._context
+
+    def _current_generations(self) -> tuple[int, ...]:
+        return tuple(authorities.generation for authorities in self._authorities)
