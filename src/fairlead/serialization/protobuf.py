@@ -287,11 +287,18 @@ _EMPTY_TAIL = delimited(key(3, BYTES), b"") + delimited(key(4, BYTES), b"")
 
 def to_message(struct: Struct, value: dict[str, Any]) -> bytes:
     """An object with kind and apiVersion in its envelope."""
+    body = writer(struct)(value)
+    opening, closing = envelope_around(value, len(body))
+    return opening + body + closing
+
+
+def envelope_around(value: dict[str, Any], size: int) -> tuple[bytes, bytes]:
+    """What stands before and behind a message of some bytes in the envelope of a value's kind and
+    apiVersion."""
     meta = delimited(_TYPE_META_KEY, _text(value["apiVersion"])) + delimited(
         _RAW_KEY, _text(value["kind"])
     )
-    body = writer(struct)(value)
-    return MAGIC + delimited(_TYPE_META_KEY, meta) + delimited(_RAW_KEY, body) + _EMPTY_TAIL
+    return MAGIC + delimited(_TYPE_META_KEY, meta) + _RAW_KEY + varint(size), _EMPTY_TAIL
 
 
 def envelope(raw: bytes) -> tuple[str, str, bytes]:

@@ -1,0 +1,186 @@
+"""Writing long lists in steps: in any form, a step takes a few milliseconds and others have their
+turn in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from time import perf_counter
+from typing import NamedTuple
+
+import orjson
+
+from fairlead.endpoints.answers import encode
+from fairlead.endpoints.negotiation import YAML, Representation
+from fairlead.endpoints.representing import Object, metadata_only, read, table
+from fairlead.kinds.resources import Resource, Resources
+from fairlead.serialization.protobuf import envelope_around, writer
+from fairlead.storage.entry import Entry
+
+STEP_SECONDS = 0.004
+PIECE_BYTES = 256 * 1024
+
+
+class _Layout(NamedTuple):
+    """How a list is put together: what stands before, between and behind its items."""
+
+    opening: bytes
+    item: Callable[[Object], bytes]
+    between: bytes
+    closing: bytes
+
+
+class _List(NamedTuple):
+    """A list without its items: its other fields, the field of the items, and what becomes of
+    each object in it."""
+
+    head: Object
+    field: str
+    item: Callable[[Object], Object]
+
+
+async def encoded_list(
+    resources: Resources,
+    resource: Resource,
+    entries: Sequence[Entry],
+    metadata: Object,
+    representation: Representation,
+    include: str = "Metadata",
+) -> AsyncIterator[bytes]:
+    """The pieces of a list answer, with the same bytes as if it had been encoded at once. At most
+    a piece is held at a time; in protobuf, which tells its length first, all of them are."""
+    listed = _listed(resources, resource, metadata, representation, include)
+    if not entries:
+        yield encode({**listed.head, listed.field: []}, representation, resources)
+        return
+    values: Iterable[Object] = (read(resource, entry) for entry in entries)
+    if listed.field == "rows":
+        values = await _in_order(resource, resources, values)
+    if representation.media_type == resources.dialect.protobuf_media_type:
+        pieces = _message(resources, listed, values)
+    else:
+        pieces = _text(_layout(representation, listed), map(listed.item, values))
+    async for piece in pieces:
+        yield piece
+
+
+def _listed(
+    resources: Resources,
+    resource: Resource,
+    metadata: Object,
+    representation: Representation,
+    include: str,
+) -> _List:
+    dialect = resources.dialect
+    meta_version = f"{dialect.meta_group}/{representation.version}"
+    if representation.transform == "Table":
+        head = table(dialect, resource, [], representation, include, metadata)
+        del head["rows"]
+
+        def row(value: Object) -> Object:
+            made = table(dialect, resource, [value], representation, include, {}, False)
+            found: Object = made["rows"][0]
+            return found
+
+        return _List(head, "rows", row)
+    if representation.transform:
+        head = {"kind": "PartialObjectMetadataList", "apiVersion": meta_version}
+        version = representation.version
+        return _List(
+            {**head, "metadata": metadata},
+            "items",
+            lambda value: metadata_only(dialect, value, version),
+        )
+    head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
+    return _List({**head, "metadata": metadata}, "items", _untyped)
+
+
+def _untyped(value: Object) -> Object:
+    return {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
+
+
+async def _in_order(
+    resource: Resource, resources: Resources, values: Iterable[Object]
+) -> Iterable[Object]:
+    """The objects in the order of their Table, if it has one of its own."""
+    from fairlead.kinds.printing import printer_for
+
+    order = printer_for(resource.key, resources.dialect).order
+    if order is None:
+        return values
+    found = [value async for group in _in_steps(values) for value in group]
+    return sorted(found, key=order)
+
+
+async def _in_steps(values: Iterable[Object]) -> AsyncIterator[list[Object]]:
+    """Values in groups that take one step each to make."""
+    group: list[Object] = []
+    end = perf_counter() + STEP_SECONDS
+    for value in values:
+        group.append(value)
+        if perf_counter() >= end:
+            yield group
+            await asyncio.sleep(0)
+            group, end = [], perf_counter() + STEP_SECONDS
+    yield group
+
+
+def _layout(representation: Representation, listed: _List) -> _Layout:
+    if representation.media_type == YAML:
+        return _yaml_layout(listed)
+    if not representation.pretty:
+        frame = orjson.dumps({**listed.head, listed.field: []})
+        return _Layout(frame[:-2], orjson.dumps, b",", b"]}\n")
+    frame = orjson.dumps({**listed.head, listed.field: []}, option=orjson.OPT_INDENT_2)
+    opening = frame.removesuffix(b"]\n}") + b"\n    "
+    return _Layout(opening, _indented, b",\n    ", b"\n  ]\n}\n")
+
+
+def _indented(item: Object) -> bytes:
+    # No line break of a document stands in a text: those are escaped.
+    return orjson.dumps(item, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n    ")
+
+
+def _yaml_layout(listed: _List) -> _Layout:
+    from fairlead.serialization.yaml_writing import dump, dump_item
+
+    before = {name: item for name, item in listed.head.items() if name < listed.field}
+    behind = {name: item for name, item in listed.head.items() if name > listed.field}
+    closing = dump(behind) if behind else b""
+    return _Layout(dump(before) + f"{listed.field}:\n".encode(), dump_item, b"", closing)
+
+
+async def _text(layout: _Layout, items: Iterator[Object]) -> AsyncIterator[bytes]:
+    piece, size = [layout.opening], 0
+    end = perf_counter() + STEP_SECONDS
+    first = True
+    for item in items:
+        if not first:
+            piece.append(layout.between)
+        first = False
+        encoded = layout.item(item)
+        piece.append(encoded)
+        size += len(encoded)
+        if size >= PIECE_BYTES or perf_counter() >= end:
+            yield b"".join(piece)
+            await asyncio.sleep(0)
+            piece, size = [], 0
+            end = perf_counter() + STEP_SECONDS
+    piece.append(layout.closing)
+    yield b"".join(piece)
+
+
+async def _message(
+    resources: Resources, listed: _List, values: Iterable[Object]
+) -> AsyncIterator[bytes]:
+    head, field = listed.head, listed.field
+    struct = resources.struct_of(head["apiVersion"], head["kind"])
+    assert struct is not None, head["kind"]
+    write = writer(struct)
+    layout = _Layout(write(head), lambda item: write({field: [item]}), b"", b"")
+    pieces = [piece async for piece in _text(layout, map(listed.item, values))]
+    opening, closing = envelope_around(head, sum(map(len, pieces)))
+    yield opening
+    for piece in pieces:
+        yield piece
+    yield closing

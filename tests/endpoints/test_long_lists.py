@@ -1,0 +1,107 @@
+"""Long lists are written in steps, with the bytes that they would have if written at once."""
+
+from __future__ import annotations
+
+import asyncio
+from time import process_time
+from typing import Any
+
+import pytest
+
+from fairlead.dialect import KUBERNETES
+from fairlead.endpoints.answers import encode
+from fairlead.endpoints.list import untyped
+from fairlead.endpoints.long_lists import encoded_list
+from fairlead.endpoints.negotiation import YAML, Representation
+from fairlead.endpoints.representing import metadata_only, read, table
+from fairlead.kinds.resources import Resources
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.storage.entry import Entry, body_of
+from fairlead.storage.entry import encode as stored
+
+Object = dict[str, Any]
+
+RESOURCES = Resources(KUBERNETES, BuiltinTypes(KUBERNETES))
+PROTOBUF = KUBERNETES.protobuf_media_type
+METADATA = {"resourceVersion": "7", "continue": "x"}
+FORMS = {
+    "yaml": Representation(YAML),
+    "pretty": Representation(pretty=True),
+    "protobuf": Representation(PROTOBUF),
+    "table": Representation(transform="Table", version="v1"),
+    "yaml table": Representation(YAML, transform="Table", version="v1"),
+    "metadata": Representation(transform="PartialObjectMetadataList", version="v1"),
+    "protobuf metadata": Representation(PROTOBUF, False, "PartialObjectMetadataList", "v1"),
+}
+
+
+def entries(key: str, count: int) -> list[Entry]:
+    return [_entry(key, number) for number in range(count)]
+
+
+def _entry(key: str, number: int) -> Entry:
+    metadata = {
+        "name": f"a-{number}",
+        "namespace": "ns",
+        "uid": f"0000-{number}",
+        "creationTimestamp": "2020-01-01T00:00:00Z",
+        "labels": {"app": "x", "part": str(number % 7)},
+    }
+    content: Object = {"data": {"a": "b\nc\n", "key": "value " * 20}}
+    if key == "core/v1/events":
+        content = {
+            "involvedObject": {"kind": "Pod", "name": "p"},
+            "lastTimestamp": f"2020-01-01T00:00:{number * 7 % 60:02}Z",
+            "count": 1,
+        }
+    value = {"metadata": metadata, **content}
+    return Entry(f"ns/a-{number}", number + 1, body_of(stored(value), number + 1), None)
+
+
+def at_once(key: str, found: list[Entry], form: Representation) -> bytes:
+    resource = RESOURCES.named(key)
+    values = [read(resource, entry) for entry in found]
+    if form.transform == "Table":
+        value = table(KUBERNETES, resource, values, form, "Metadata", METADATA)
+    elif form.transform:
+        items = [metadata_only(KUBERNETES, value, form.version) for value in values]
+        head = {"kind": form.transform, "apiVersion": f"{KUBERNETES.meta_group}/v1"}
+        value = {**head, "metadata": METADATA, "items": items}
+    else:
+        head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
+        value = {**head, "metadata": METADATA, "items": [untyped(value) for value in values]}
+    return encode(value, form, RESOURCES)
+
+
+def in_steps(key: str, found: list[Entry], form: Representation) -> tuple[bytes, float]:
+    """The bytes, and the longest that anything else had to wait for the loop."""
+
+    async def run() -> tuple[bytes, float]:
+        longest = 0.0
+
+        async def pieces() -> bytes:
+            made = encoded_list(RESOURCES, RESOURCES.named(key), found, METADATA, form)
+            return b"".join([piece async for piece in made])
+
+        under_way = asyncio.ensure_future(pieces())
+        while not under_way.done():
+            before = process_time()
+            await asyncio.sleep(0)
+            longest = max(longest, process_time() - before)
+        return await under_way, longest
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 300])
+@pytest.mark.parametrize("key", ["core/v1/configmaps", "core/v1/events"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_list_in_steps_has_the_bytes_of_one_at_once(form: str, key: str, count: int) -> None:
+    found = entries(key, count)
+    assert in_steps(key, found, FORMS[form])[0] == at_once(key, found, FORMS[form])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_step_of_a_long_list_is_long(form: str) -> None:
+    found = entries("core/v1/configmaps", 5000)
+    assert in_steps("core/v1/configmaps", found, FORMS[form])[1] < 0.1
