@@ -9,6 +9,7 @@ AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 MASTERS = "system:masters"
 ANONYMOUS_NAME = "system:anonymous"
+SERVER_NAME = "system:apiserver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,11 @@ class User:
 
 
 ANONYMOUS = User(ANONYMOUS_NAME, "", (UNAUTHENTICATED,))
+
+
+def is_server(user: User) -> bool:
+    """Whether a write is one by which the server prepares itself."""
+    return user.name == SERVER_NAME and MASTERS in user.groups
 
 
 def with_authenticated_group(user: User) -> User:

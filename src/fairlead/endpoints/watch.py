@@ -15,7 +15,7 @@ from fairlead.endpoints.negotiation import JSON, Representation, check_watch
 from fairlead.endpoints.parameters import ListOptions, list_options, revision_of
 from fairlead.endpoints.representing import include_object, metadata_only, table, typed
 from fairlead.endpoints.request import Request, Send
-from fairlead.errors import StatusError, expired
+from fairlead.errors import StatusError, bad_request, expired
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource
 from fairlead.schema.decode import zero
@@ -267,6 +267,8 @@ async def watch(api: Api, request: Request) -> Answer:
     options = list_options(api.dialect, request, chunking=True)
     selection = api.selection(request, resource)
     if target.name:
+        if selection.fields and selection.name != target.name:
+            raise bad_request("fieldSelector metadata.name doesn't match requested name")
         by_name = Requirement("metadata.name", "in", frozenset([target.name]))
         selection = Selection(selection.labels, (*selection.fields, by_name))
     include = include_object(request) if request.representation.transform == "Table" else ""

@@ -28,8 +28,9 @@ from fairlead.endpoints.request import Request
 from fairlead.server.app import Application
 from fairlead.server.assembly import Assembly, StartError
 from fairlead.server.certificates import Pki, ensure_pki
+from fairlead.server.checks import OBJECTS, PARTS, STORE, WORK, Progress, named_checks
 from fairlead.server.client_trust import ClientTrust
-from fairlead.server.health import Check, Health
+from fairlead.server.health import Health
 from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.metrics import CONTENT_TYPE, Metrics
 from fairlead.server.options import planned_flags
@@ -55,13 +56,12 @@ class Server:
         self._shutting_down = False
         self._state = ServerState()
         self._tasks: list[asyncio.Task[None]] = []
-        self._started_at = 0.0
+        self._progress = Progress()
 
     async def run(self) -> None:
         """Serve until told to stop; raises StartError."""
         options = self.options
         loop = asyncio.get_running_loop()
-        self._started_at = loop.time()
         for name in planned_flags(options):
             logger.warning("%s is accepted but has no effect in this release yet", name)
         if options.workers > 1:
@@ -71,9 +71,12 @@ class Server:
         self.address = f"{_shown(options.advertise_address or host)}:{port}"
         pki = self._prepare_directory(options.data_dir)
         self.store = await self._open_store(options.data_dir)
+        self._progress.done(STORE)
         self.assembly = Assembly(options, self.dialect, self.store, pki)
         self.api = self.assembly.api
+        self._progress.done(PARTS)
         await self.assembly.prepare(port)
+        self._progress.done(OBJECTS)
         application = self._application()
         trust = ClientTrust(lambda: self._tls(pki), self.api.authentication.authorities)
         server = await self._serve(listener, application, trust.context)
@@ -81,6 +84,7 @@ class Server:
         write_admin_config(options.data_dir / "admin.kubeconfig", url, pki, "fairlead")
         works = [self.store.keep_compacting, self._keep_date, *self.assembly.background()]
         self._tasks = [asyncio.create_task(work()) for work in works]
+        self._progress.done(WORK)
         self._handle_signals(loop)
         tune_garbage_collector()
         self.ready = True
@@ -134,7 +138,13 @@ class Server:
         options = self.options
         handler = Handler(self.api, self.address)
         metrics = Metrics(self.store)
-        for name, checks in self._checks().items():
+        checks_by_name = named_checks(
+            self._progress,
+            lambda: self.store.healthy,
+            lambda: self._shutting_down,
+            options.livez_grace_period,
+        )
+        for name, checks in checks_by_name.items():
             handler.prefixes[f"/{name}"] = Health(self.dialect, name, checks).answer
 
         async def show_metrics(request: Request) -> Answer:
@@ -169,32 +179,6 @@ class Server:
             options.max_requests_inflight,
             options.max_mutating_requests_inflight,
         )
-
-    def _checks(self) -> dict[str, dict[str, Check]]:
-        def ping() -> str | None:
-            return None
-
-        def storage() -> str | None:
-            return None if self.store.healthy else "the store does not answer"
-
-        def started() -> str | None:
-            if self.ready:
-                return None
-            waited = asyncio.get_running_loop().time() - self._started_at
-            return None if waited < self.options.livez_grace_period else "not started"
-
-        def readiness() -> str | None:
-            return None if self.ready else "not started"
-
-        def shutdown() -> str | None:
-            return "the server is shutting down" if self._shutting_down else None
-
-        common: dict[str, Check] = {"ping": ping, "log": ping, "etcd": storage}
-        return {
-            "healthz": {**common, "poststarthook/start": started},
-            "livez": {**common, "poststarthook/start": started},
-            "readyz": {**common, "poststarthook/start": readiness, "shutdown": shutdown},
-        }
 
     def _tls(self, pki: Pki) -> ssl.SSLContext:
         options = self.options

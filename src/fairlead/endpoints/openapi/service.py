@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fairlead import errors
 from fairlead.endpoints.answers import Answer, text_answer
 from fairlead.endpoints.negotiation import clauses as clauses
 from fairlead.endpoints.openapi import identity
