@@ -230,7 +230,7 @@ def test_the_version_has_no_binary_form(client: Client, any_server: ServerProces
         ("/api", "APIVersions", b"\n\x02v1"),
         ("/apis", "APIGroupList", b"\n\x07apps/v1\x12\x02v1"),
         ("/apis/apps", "APIGroup", b"\n\x07apps/v1\x12\x02v1"),
-        ("/apis/apps/v1", "APIResourceList", b'"\x13\n\x03get\n\x05patch\n\x06update'),
+        ("/apis/apps/v1", "APIResourceList", b'"\x14\n\x03get\n\x05patch\n\x06update'),
     ],
 )
 def test_discovery_can_be_read_in_binary(

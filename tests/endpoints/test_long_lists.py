@@ -7,6 +7,8 @@ from time import process_time
 from typing import Any
 
 import pytest
+from fairlead.storage.entry import Entry, body_of
+from fairlead.storage.entry import encode as stored
 
 from fairlead.dialect import KUBERNETES
 from fairlead.endpoints.answers import encode
@@ -16,8 +18,6 @@ from fairlead.endpoints.negotiation import YAML, Representation
 from fairlead.endpoints.representing import metadata_only, read, table
 from fairlead.kinds.resources import Resources
 from fairlead.schema.builtin import BuiltinTypes
-from fairlead.storage.entry import Entry, body_of
-from fairlead.storage.entry import encode as stored
 
 Object = dict[str, Any]
 

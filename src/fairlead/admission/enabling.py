@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -38,6 +39,8 @@ from fairlead.admission.plugins.storage_object_in_use_protection import (
 from fairlead.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
 from fairlead.dialect import Dialect
 
+logger = logging.getLogger("fairlead")
+
 # All plugins in the order in which they run, whatever order the flags name them in.
 ORDER = (
     "AlwaysAdmit",
@@ -53,6 +56,7 @@ ORDER = (
     "AlwaysPullImages",
     "ImagePolicyWebhook",
     "PodSecurity",
+    "PodSecurityPolicy",
     "PodNodeSelector",
     "Priority",
     "DefaultTolerationSeconds",
@@ -175,7 +179,8 @@ def _names(flag: str, text: str) -> set[str]:
 
 def build_plugins(dialect: Dialect, enabled: str, disabled: str, needs: Needs) -> list[Plugin]:
     """The plugins of the chain. `enabled` and `disabled` are the values of the two flags; raises
-    PluginNameError for a name that is unknown, contradicted, or that this server cannot run."""
+    PluginNameError for a name that is unknown or contradicted. One that is asked for and that this
+    server does not have is warned of."""
     asked_for = _names(ENABLE_FLAG, enabled)
     plugins: list[Plugin] = []
     for name in switched_on(dialect, enabled, disabled):
@@ -185,5 +190,7 @@ def build_plugins(dialect: Dialect, enabled: str, disabled: str, needs: Needs) -
         if made is not None:
             plugins.append(made)
         elif name in asked_for:
-            raise PluginNameError(f'--{ENABLE_FLAG}: this server has no plugin "{name}"')
+            logger.warning(
+                "--%s: %s is not in this release yet and does nothing", ENABLE_FLAG, name
+            )
     return plugins

@@ -9,6 +9,7 @@ AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 MASTERS = "system:masters"
 ANONYMOUS_NAME = "system:anonymous"
+SERVER_NAME = "system:apiserver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ def user_bytes(user: User) -> int:
     """How much a user weighs in a cache."""
     extra = (len(key) + sum(map(len, values)) for key, values in user.extra.items())
     return len(user.name) + len(user.uid) + sum(map(len, user.groups)) + sum(extra)
+
+
+def is_server(user: User) -> bool:
+    """Whether a write is one by which the server prepares itself."""
+    return user.name == SERVER_NAME and MASTERS in user.groups
 
 
 def with_authenticated_group(user: User) -> User:

@@ -68,7 +68,7 @@ def table(
             row["conditions"] = conditions
         row["object"] = _row_object(dialect, value, representation.version, include)
         rows.append(row)
-    columns = [column.as_dict() for column in printer.columns] if with_columns else []
+    columns = [column.as_dict() for column in printer.columns] if with_columns else None
     return {
         "kind": "Table",
         "apiVersion": f"{dialect.meta_group}/{representation.version}",

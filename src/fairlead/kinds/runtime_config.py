@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from fairlead.kinds.resources import GroupVersion, Resources
 
+# A group whose kind is only ever sent to others: it can be named, and nothing is served of it.
+_CALLED_ONLY = "imagepolicy.@/v1alpha1"
 _STAGES = {"api/alpha": "alpha", "api/beta": "beta", "api/ga": ""}
 
 
@@ -52,7 +54,7 @@ def _set(
                 enabled[found.api_version] = value
     elif (version := key.removeprefix("api/") if key == "api/v1" else key) in enabled:
         enabled[version] = value
-    else:
+    elif version != resources.dialect.group_name(_CALLED_ONLY):
         _set_resource(resources, enabled, single, key, value)
 
 

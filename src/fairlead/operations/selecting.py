@@ -67,6 +67,8 @@ _EVENT_ALIASES = {
 
 
 def unknown_field(resource: Resource, name: str) -> StatusError:
+    if resource.key == "batch/v1/jobs":
+        return bad_request(f'field label "{name}" not supported for Job')
     if resource.selectable:
         return bad_request(f"field label not supported: {name}")
     return bad_request(

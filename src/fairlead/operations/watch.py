@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
-from fairlead.errors import StatusError, expired
+from fairlead.errors import StatusError, bad_request, expired
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
@@ -38,6 +38,8 @@ class Watch:
 def open_watch(api: Api, operation: Operation, options: ListOptions, selection: Selection) -> Watch:
     """Follow what the options ask for; raises the 410 of a version whose changes are forgotten."""
     if operation.name:
+        if selection.fields and selection.name != operation.name:
+            raise bad_request("fieldSelector metadata.name doesn't match requested name")
         selection = by_name(selection, operation.name)
     resource = operation.resource
     collection = api.collection(resource)

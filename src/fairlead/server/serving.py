@@ -32,9 +32,10 @@ from fairlead.server.app import Application
 from fairlead.server.assembly import Assembly, StartError
 from fairlead.server.banner import banner, process_age
 from fairlead.server.certificates import Pair, Pki, check_pair, ensure_pki
+from fairlead.server.checks import OBJECTS, PARTS, STORE, WORK, Progress, named_checks
 from fairlead.server.client_trust import ClientTrust
 from fairlead.server.files import FileError, prepare_directory
-from fairlead.server.health import Check, Health
+from fairlead.server.health import Health
 from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.metrics import CONTENT_TYPE, Metrics
 from fairlead.server.options import planned_flags
@@ -65,13 +66,12 @@ class Server:
         self._failure = ""
         self._shutting_down = False
         self._supervisor = Supervisor(self.fail)
-        self._started_at = 0.0
+        self._progress = Progress()
 
     async def run(self) -> None:
         """Serve until told to stop; raises StartError, and FatalError after having served."""
         options = self.options
         loop = asyncio.get_running_loop()
-        self._started_at = loop.time()
         for name in planned_flags(options):
             logger.warning("%s is accepted but has no effect in this release yet", name)
         if options.workers > 1:
@@ -81,6 +81,7 @@ class Server:
         self.address = f"{_shown(options.advertise_address or host)}:{port}"
         resources = Resources(self.dialect, BuiltinTypes(self.dialect))
         self.store = await self._open_store(options.data_dir, resources)
+        self._progress.done(STORE)
         try:
             await self._serve_from_store(resources, listener, port)
         finally:
@@ -95,13 +96,16 @@ class Server:
         pki = self._certificates(options.data_dir)
         self.assembly = Assembly(options, self.dialect, self.store, pki, resources)
         self.api = self.assembly.api
+        self._progress.done(PARTS)
         await self.assembly.prepare(port)
+        self._progress.done(OBJECTS)
         connections = Connections(self._limits(), self._application())
         trust = self._client_trust(pki)
         server = await self._serve(listener, connections, trust)
         url = f"https://{self.address}"
         renewal = self._renewal(pki, trust, url)
         self._supervise(connections, renewal)
+        self._progress.done(WORK)
         self._handle_signals()
         tune_garbage_collector()
         self.ready = True
@@ -179,7 +183,13 @@ class Server:
         if options.verbosity:
             self.api.observers.append(log_operation)
         metrics = Metrics(self.store)
-        for name, checks in self._checks().items():
+        checks_by_name = named_checks(
+            self._progress,
+            lambda: self.store.healthy,
+            lambda: self._shutting_down,
+            options.livez_grace_period,
+        )
+        for name, checks in checks_by_name.items():
             handler.prefixes[f"/{name}"] = Health(self.dialect, name, checks).answer
 
         async def show_metrics(request: Request) -> Answer:
@@ -217,32 +227,6 @@ class Server:
             options.max_mutating_requests_inflight,
             log_page if options.verbosity else None,
         )
-
-    def _checks(self) -> dict[str, dict[str, Check]]:
-        def ping() -> str | None:
-            return None
-
-        def storage() -> str | None:
-            return None if self.store.healthy else "the store does not answer"
-
-        def started() -> str | None:
-            if self.ready:
-                return None
-            waited = asyncio.get_running_loop().time() - self._started_at
-            return None if waited < self.options.livez_grace_period else "not started"
-
-        def readiness() -> str | None:
-            return None if self.ready else "not started"
-
-        def shutdown() -> str | None:
-            return "the server is shutting down" if self._shutting_down else None
-
-        common: dict[str, Check] = {"ping": ping, "log": ping, "etcd": storage}
-        return {
-            "healthz": {**common, "poststarthook/start": started},
-            "livez": {**common, "poststarthook/start": started},
-            "readyz": {**common, "poststarthook/start": readiness, "shutdown": shutdown},
-        }
 
     def _client_trust(self, pki: Pki) -> ClientTrust:
         pair = self._given_pair() or pki.serving

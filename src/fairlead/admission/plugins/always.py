@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlead.admission.chain import Attributes
 from fairlead.admission.plugins.base import PluginBase, early_refusal
+from fairlead.authentication.user import is_server
 
 _DENIED = "admission control is denying all modifications"
 
@@ -13,10 +14,14 @@ class AlwaysAdmit(PluginBase):
 
 
 class AlwaysDeny(PluginBase):
+    """Denies what anybody writes but the server itself, which could not start without."""
+
     name = "AlwaysDeny"
 
     async def admit(self, attributes: Attributes) -> None:
-        raise early_refusal(attributes, _DENIED)
+        if not is_server(attributes.user):
+            raise early_refusal(attributes, _DENIED)
 
     async def validate(self, attributes: Attributes) -> None:
-        raise early_refusal(attributes, _DENIED)
+        if not is_server(attributes.user):
+            raise early_refusal(attributes, _DENIED)

@@ -91,11 +91,6 @@ class PersistentVolumeBehaviour(Behaviour):
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         spec = value["spec"]
         annotation_warnings(value["metadata"], context)
-        if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-            context.warn(
-                "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated."
-                " Instead, the recommended approach is to use dynamic provisioning."
-            )
         affinity = (spec.get("nodeAffinity") or {}).get("required") or {}
         for index, term in enumerate(affinity.get("nodeSelectorTerms") or ()):
             path = f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]"

@@ -1,0 +1,77 @@
+"""The named checks of the health endpoints, and how far the start has come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+
+from fairlead.server.health import Check
+
+# What must be done before a check holds. The names are those that clients of the API know.
+STORE, PARTS, OBJECTS, WORK = "store", "parts", "objects", "work"
+HOOKS = {
+    "start-kube-apiserver-admission-initializer": PARTS,
+    "generic-apiserver-start-informers": WORK,
+    "bootstrap-controller": OBJECTS,
+    "rbac/bootstrap-roles": OBJECTS,
+    "scheduling/bootstrap-system-priority-classes": OBJECTS,
+    "start-cluster-authentication-info-controller": PARTS,
+    "apiservice-openapi-controller": PARTS,
+}
+
+
+class Progress:
+    """Which stages of the start are done; all others are still to come."""
+
+    def __init__(self) -> None:
+        self._done: set[str] = set()
+        self._begun = monotonic()
+
+    def done(self, stage: str) -> None:
+        self._done.add(stage)
+
+    def has_done(self, stage: str) -> bool:
+        return stage in self._done
+
+    @property
+    def waited(self) -> float:
+        """Seconds since the start began."""
+        return monotonic() - self._begun
+
+
+def named_checks(
+    progress: Progress,
+    store_is_healthy: Callable[[], bool],
+    is_shutting_down: Callable[[], bool],
+    grace: float,
+) -> dict[str, dict[str, Check]]:
+    """The checks by endpoint. While starting, only readiness minds what is not done yet before
+    `grace` seconds are over."""
+
+    def ping() -> str | None:
+        return None
+
+    def store() -> str | None:
+        return None if store_is_healthy() else "the store does not answer"
+
+    def shutdown() -> str | None:
+        return "the server is shutting down" if is_shutting_down() else None
+
+    def hook(stage: str, patience: float) -> Check:
+        def check() -> str | None:
+            if progress.has_done(stage) or progress.waited < patience:
+                return None
+            return "not started"
+
+        return check
+
+    def hooks(patience: float) -> dict[str, Check]:
+        return {f"poststarthook/{name}": hook(stage, patience) for name, stage in HOOKS.items()}
+
+    common: dict[str, Check] = {"ping": ping, "log": ping, "etcd": store}
+    alive = {**common, **hooks(grace)}
+    return {
+        "healthz": alive,
+        "livez": alive,
+        "readyz": {**common, **hooks(0), "shutdown": shutdown},
+    }
