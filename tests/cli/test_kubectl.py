@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -76,8 +78,15 @@ class Kubectl:
         assert done.returncode != 0, done.stdout
         return done.stderr
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen([*self.command, *arguments], stdout=subprocess.PIPE, text=True)
+    @contextmanager
+    def start(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """A kubectl that goes on until the end of the block."""
+        command = [*self.command, *arguments]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
 
 @pytest.fixture
@@ -168,29 +177,21 @@ def test_delete_by_label(kubectl: Kubectl) -> None:
 
 def test_watching(kubectl: Kubectl, kubernetes: Space) -> None:
     create(kubectl, CONFIG_MAP)
-    watching = kubectl.start("get", "cm", "a", "-w", "-o", "jsonpath={.data.k}{'\\n'}")
-    try:
+    with kubectl.start("get", "cm", "a", "-w", "-o", "jsonpath={.data.k}{'\\n'}") as watching:
         assert watching.stdout is not None
         assert watching.stdout.readline() == "v\n"
         value = kubernetes.config_maps.read("a")
         value["data"]["k"] = "changed"
         kubernetes.config_maps.update(value)
         assert watching.stdout.readline() == "changed\n"
-    finally:
-        watching.kill()
-        watching.wait(10)
 
 
 def test_watching_a_table(kubectl: Kubectl, kubernetes: Space) -> None:
-    watching = kubectl.start("get", "secrets", "-w")
-    try:
+    with kubectl.start("get", "secrets", "-w") as watching:
         assert watching.stdout is not None
         kubernetes.secrets.create("one")
         assert watching.stdout.readline().split() == ["NAME", "TYPE", "DATA", "AGE"]
         assert watching.stdout.readline().split()[:3] == ["one", "Opaque", "0"]
-    finally:
-        watching.kill()
-        watching.wait(10)
 
 
 def test_api_resources(kubectl: Kubectl) -> None:

@@ -150,7 +150,7 @@ def test_objects_of_a_version_that_was_switched_off_are_kept(fresh_server: Fresh
 )
 def test_a_bad_runtime_config_stops_the_start(tmp_path: Path, setting: str, word: str) -> None:
     done = failed_start(tmp_path, "--runtime-config", setting)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--runtime-config" in done.stderr
     assert word in done.stderr
     assert "Traceback" not in done.stderr
@@ -168,7 +168,7 @@ def test_a_bad_runtime_config_stops_the_start(tmp_path: Path, setting: str, word
 )
 def test_a_bad_feature_gate_stops_the_start(tmp_path: Path, setting: str, word: str) -> None:
     done = failed_start(tmp_path, "--feature-gates", setting)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--feature-gates" in done.stderr
     assert word in done.stderr
     assert "Traceback" not in done.stderr
@@ -210,7 +210,7 @@ def test_a_bad_flag_stops_the_start(tmp_path: Path, flags: list[str], word: str)
     ("flags", "word"),
     [
         (["--token-auth-file", "/no/such/file"], "/no/such/file"),
-        (["--tls-cert-file", "/no/such/file"], "--tls-private-key-file"),
+        (["--tls-cert-file", "/no/file", "--tls-private-key-file", "/no/file"], "/no/file"),
         (["--client-ca-file", "/no/such/file"], "/no/such/file"),
         (["--bind-address", "203.0.113.7"], "203.0.113.7"),
         (["--data-dir", "/proc/nothing"], "/proc/nothing"),

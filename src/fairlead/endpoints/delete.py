@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.endpoints.answers import Answer, value_answer
-from fairlead.endpoints.list import untyped
+from fairlead.endpoints.list import objects_answer
 from fairlead.endpoints.parameters import delete_options, list_options, selection_of
 from fairlead.endpoints.representing import object_answer, read
 from fairlead.endpoints.request import Request
@@ -37,10 +37,5 @@ async def answer_delete_collection(api: Api, request: Request, operation: Operat
         details = resource.ref().details()
         done = {**STATUS_HEAD, "status": "Success", "details": details}
         return value_answer(request, 200, done, api.resources)
-    items = {
-        "kind": f"{resource.kind}List",
-        "apiVersion": resource.api_version,
-        "metadata": found.metadata(),
-        "items": [untyped(read(resource, version)) for version in found.versions],
-    }
-    return value_answer(request, 200, items, api.resources)
+    values = (read(resource, version) for version in found.versions)
+    return await objects_answer(api, request, resource, values, found.metadata())

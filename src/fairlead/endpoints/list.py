@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import orjson
 
-from fairlead.endpoints.answers import Answer, encode
+from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.long_lists import encoded_list
 from fairlead.endpoints.parameters import list_options, selection_of
-from fairlead.endpoints.representing import include_object, metadata_only, read, table
+from fairlead.endpoints.representing import include_object, read
 from fairlead.endpoints.request import Request
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
@@ -19,7 +22,10 @@ async def answer_list(api: Api, request: Request, operation: Operation) -> Answe
     resource = operation.resource
     options = list_options(api.dialect, request, api.gates["APIListChunking"])
     found = await find(api, operation, options, selection_of(request, resource))
-    return _answer(api, request, resource, found.versions, found.metadata())
+    if request.representation.is_plain and resource.is_stored_here:
+        return Answer(200, joined(list_head(resource, found.metadata()), found.versions))
+    values = (read(resource, version) for version in found.versions)
+    return await objects_answer(api, request, resource, values, found.metadata())
 
 
 def list_head(resource: Resource, metadata: Object) -> bytes:
@@ -30,45 +36,14 @@ def list_head(resource: Resource, metadata: Object) -> bytes:
     )
 
 
-def _answer(
-    api: Api, request: Request, resource: Resource, entries: list[Version], metadata: Object
+async def objects_answer(
+    api: Api, request: Request, resource: Resource, values: Iterable[Object], metadata: Object
 ) -> Answer:
+    """A list of objects, with kind and apiVersion, in the form that was negotiated."""
     representation = request.representation
-    if representation.is_plain and resource.is_stored_here:
-        return Answer(200, joined(list_head(resource, metadata), entries))
-    return objects_answer(
-        api, request, resource, [read(resource, entry) for entry in entries], metadata
-    )
-
-
-def objects_answer(
-    api: Api, request: Request, resource: Resource, values: list[Object], metadata: Object
-) -> Answer:
-    """A list of objects at hand, with kind and apiVersion, in the form that was negotiated."""
-    representation = request.representation
-    if representation.transform == "Table":
-        include = include_object(request)
-        value = table(api.dialect, resource, values, representation, include, metadata)
-    elif representation.transform:
-        value = {
-            "kind": "PartialObjectMetadataList",
-            "apiVersion": f"{api.dialect.meta_group}/{representation.version}",
-            "metadata": metadata,
-            "items": [metadata_only(api.dialect, item, representation.version) for item in values],
-        }
-    else:
-        value = {
-            "kind": f"{resource.kind}List",
-            "apiVersion": resource.api_version,
-            "metadata": metadata,
-            "items": [untyped(item) for item in values],
-        }
-    return Answer(200, encode(value, representation, api.resources), representation.media_type)
-
-
-def untyped(value: Object) -> Object:
-    """Items of a built-in list carry no kind and apiVersion of their own."""
-    return {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
+    include = include_object(request) if representation.transform == "Table" else ""
+    pieces = encoded_list(api.resources, resource, values, metadata, representation, include)
+    return Answer(200, [piece async for piece in pieces], representation.media_type)
 
 
 _ENTRIES_A_PIECE = 500

@@ -4,7 +4,8 @@ turn in between."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from itertools import chain
 from time import perf_counter
 from typing import NamedTuple
 
@@ -12,10 +13,10 @@ import orjson
 
 from fairlead.endpoints.answers import encode
 from fairlead.endpoints.negotiation import YAML, Representation
-from fairlead.endpoints.representing import Object, metadata_only, read, table
+from fairlead.endpoints.representing import metadata_only, table, untyped
 from fairlead.kinds.resources import Resource, Resources
+from fairlead.operations.api import Object
 from fairlead.serialization.protobuf import envelope_around, writer
-from fairlead.storage.entry import Entry
 
 STEP_SECONDS = 0.004
 PIECE_BYTES = 256 * 1024
@@ -42,18 +43,21 @@ class _List(NamedTuple):
 async def encoded_list(
     resources: Resources,
     resource: Resource,
-    entries: Sequence[Entry],
+    values: Iterable[Object],
     metadata: Object,
     representation: Representation,
     include: str = "Metadata",
 ) -> AsyncIterator[bytes]:
     """The pieces of a list answer, with the same bytes as if it had been encoded at once. At most
-    a piece is held at a time; in protobuf, which tells its length first, all of them are."""
+    a piece is held at a time; in protobuf, which tells its length first, all of them are.
+    `values` carry kind and apiVersion and may be made while they are asked for."""
     listed = _listed(resources, resource, metadata, representation, include)
-    if not entries:
+    values = iter(values)
+    first = next(values, None)
+    if first is None:
         yield encode({**listed.head, listed.field: []}, representation, resources)
         return
-    values: Iterable[Object] = (read(resource, entry) for entry in entries)
+    values = chain((first,), values)
     if listed.field == "rows":
         values = await _in_order(resource, resources, values)
     if representation.media_type == resources.dialect.protobuf_media_type:
@@ -92,11 +96,7 @@ def _listed(
             lambda value: metadata_only(dialect, value, version),
         )
     head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
-    return _List({**head, "metadata": metadata}, "items", _untyped)
-
-
-def _untyped(value: Object) -> Object:
-    return {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
+    return _List({**head, "metadata": metadata}, "items", untyped)
 
 
 async def _in_order(

@@ -33,6 +33,11 @@ def metadata_only(dialect: Dialect, value: Object, version: str) -> Object:
     }
 
 
+def untyped(value: Object) -> Object:
+    """Items of a built-in list carry no kind and apiVersion of their own."""
+    return {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
+
+
 def include_object(request: Request) -> str:
     """The `includeObject` parameter of a Table request."""
     wanted = request.parameter("includeObject")

@@ -34,10 +34,6 @@ class ClientTrust:
         self._generations = self._current_generations()
         self._context = server_context(self._certificate, self._key, dict.fromkeys(certificates))
 
-    def refresh(self) -> None:
-        """Use the serving certificate as it is now for later handshakes."""
-        self._generations = ()
-
     def context(self) -> SSL.Context:
         if self._generations != self._current_generations():
             self.refresh()

@@ -71,7 +71,6 @@ class Server:
     async def run(self) -> None:
         """Serve until told to stop; raises StartError, and FatalError after having served."""
         options = self.options
-        loop = asyncio.get_running_loop()
         for name in planned_flags(options):
             logger.warning("%s is accepted but has no effect in this release yet", name)
         if options.workers > 1:

@@ -35,7 +35,7 @@ async def get_component(api: Api, request: Request, operation: Operation) -> Ans
 async def list_components(api: Api, request: Request, operation: Operation) -> Answer:
     resource = operation.resource
     values = [typed(resource, value) for value in component_statuses(_probes(api))]
-    return objects_answer(api, request, resource, values, {})
+    return await objects_answer(api, request, resource, values, {})
 
 
 HANDLERS: dict[tuple[str, str], Verb] = {
