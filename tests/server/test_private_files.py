@@ -81,6 +81,23 @@ def test_a_directory_that_holds_something_else_is_not_taken(tmp_path: Path) -> N
     assert [path.name for path in data.iterdir()] == ["letters.txt"]
 
 
+def test_files_of_others_in_our_directory_are_left_alone(stopped: ServerProcess) -> None:
+    notes, link = stopped.data / "notes.txt", stopped.data / "link"
+    notes.write_text("x")
+    notes.chmod(0o644)
+    link.symlink_to(notes)
+    stopped.start()
+    assert (mode(notes), link.is_symlink()) == (0o644, True)
+    stopped.stop()
+
+
+def test_a_fresh_file_system_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir()
+    tmp_path.chmod(0o755)
+    prepare_directory(tmp_path)
+    assert mode(tmp_path) == 0o700
+
+
 def test_a_shared_directory_is_not_taken(tmp_path: Path) -> None:
     shared = tmp_path / "data"
     shared.mkdir()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,7 +27,7 @@ class Says:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
-    pieces: list[tuple[threading.Event | None, bytes]] | None = None
+    pieces: Iterable[tuple[threading.Event | None, bytes]] | None = None
     cut_off: bool = False  # close in the middle of the chunks
 
 

@@ -20,6 +20,7 @@ SECONDS_TO_CONNECT = 5.0
 MOST_ANSWER_BYTES = 16 * 1024 * 1024
 Headers = Mapping[str, str] | Sequence[tuple[str, str]]
 
+_MOST_CONNECTIONS = 100
 _OUR_NAME = "fairlead"
 _ADDED_BY_THE_LIBRARY = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
@@ -108,7 +109,8 @@ class Stream:
 class Caller:
     """Calls over connections that stay open. Make it anywhere, use it on one loop, `close` it at
     the end. `proxy_for` names the proxy for a URL, or nothing. `as_is` leaves headers and bodies
-    of others alone: nothing is added, nothing is unpacked."""
+    of others alone, nothing is added, nothing is unpacked, and has no limit of connections,
+    because each belongs to a client's own."""
 
     def __init__(
         self,
@@ -201,6 +203,7 @@ class Caller:
         if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(
                 auto_decompress=not self._as_is,
+                connector=aiohttp.TCPConnector(limit=0 if self._as_is else _MOST_CONNECTIONS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=None if self._as_is else {"user-agent": _OUR_NAME},
                 skip_auto_headers=_ADDED_BY_THE_LIBRARY if self._as_is else None,

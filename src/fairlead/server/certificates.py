@@ -104,9 +104,11 @@ def ensure_pki(directory: Path, hosts: list[str], now: Clock = utc_now) -> Pki:
     if not same_hosts or _needs_renewal(pki.serving, now()):
         from fairlead.server.issuing import issue_serving
 
+        renewed = pki.serving.exists()
         pki.serving.write(issue_serving(pki.ca.read(), hosts, now(), _LIFETIME))
         write_private(remembered, wanted.encode())
-        logger.info("the own serving certificate is made for the next %d days", _LIFETIME.days)
+        if renewed:
+            logger.info("the own serving certificate is new and good for %d days", _LIFETIME.days)
     if _needs_renewal(pki.admin, now()):
         from fairlead.server.issuing import issue_admin
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _OPEN_TO_OTHERS = 0o077
+_OUR_NAMES = ("admin.kubeconfig", "lock", "pki")  # beside fairlead.*
 _MOST_BYTES = 1024 * 1024
 
 
@@ -24,9 +25,11 @@ def prepare_directory(directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         _close(directory)
-        for place in (directory, directory / "pki"):
-            for entry in os.scandir(place) if place.is_dir() else ():
+        for entry in _entries(directory):
+            if _is_our_name(entry.name):
                 _close_entry(entry)
+        for entry in _entries(directory / "pki"):
+            _close_entry(entry)
     except OSError as error:
         raise FileError(f"cannot use {directory}: {error.strerror}") from None
 
@@ -49,8 +52,20 @@ def _close(directory: Path) -> None:
 
 def _is_ours(directory: Path) -> bool:
     """Empty, or the data directory of a server."""
-    names = [entry.name for entry in os.scandir(directory)]
-    return not names or any(name == "pki" or name.startswith("fairlead.") for name in names)
+    names = [entry.name for entry in _entries(directory) if entry.name != "lost+found"]
+    return not names or any(_is_our_name(name) for name in names)
+
+
+def _is_our_name(name: str) -> bool:
+    return name in _OUR_NAMES or name.startswith("fairlead.")
+
+
+def _entries(directory: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as found:
+            return list(found)
+    except FileNotFoundError:
+        return []
 
 
 def _close_entry(entry: os.DirEntry[str]) -> None:
