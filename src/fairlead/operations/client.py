@@ -7,6 +7,7 @@ part's own user, through admission, and seen by the observers.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from time import perf_counter
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
 from fairlead.operations.update import Changed, store_changed
+from fairlead.patching.values import copied
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import EVERYTHING
 
@@ -31,7 +33,8 @@ def system_user(name: str) -> User:
 
 class Client:
     """Reads and writes by our name for a resource (`core/v1/pods`). Values are in the stored
-    version, without kind and apiVersion; what is read is a copy. Writes raise StatusError."""
+    version, without kind and apiVersion; what is read is a copy, and what is written is copied.
+    Writes raise StatusError."""
 
     def __init__(self, api: Api, user: User) -> None:
         self._api = api
@@ -54,14 +57,14 @@ class Client:
 
     async def create(self, key: str, value: Object) -> Object:
         operation = self._operation("create", key, value["metadata"].get("namespace", ""), "")
-        work = create(self._api, operation, value, self._options)
+        work = partial(create, self._api, operation, copied(value), self._options)
         return (await self._perform(operation, work)).object()
 
     async def replace(self, key: str, value: Object) -> Object:
         """Write over the version that the value carries, or over the newest if it carries none."""
         metadata = value["metadata"]
         return await self.change(
-            key, metadata.get("namespace", ""), metadata["name"], lambda _: value
+            key, metadata.get("namespace", ""), metadata["name"], lambda _: copied(value)
         )
 
     async def change(
@@ -74,7 +77,9 @@ class Client:
     ) -> Object:
         """Change the newest version; `change` gets a copy and gives the wanted object."""
         operation = self._operation("update", key, namespace, name, subresource)
-        work = store_changed(self._api, operation, lambda old: Changed(change(old)), self._options)
+        work = partial(
+            store_changed, self._api, operation, lambda old: Changed(change(old)), self._options
+        )
         return (await self._perform(operation, work)).object()
 
     async def delete(
@@ -82,7 +87,7 @@ class Client:
     ) -> None:
         """Delete an object; one that is gone already is no error."""
         operation = self._operation("delete", key, namespace, name)
-        work = delete(self._api, operation, options or DeleteOptions())
+        work = partial(delete, self._api, operation, options or DeleteOptions())
         try:
             await self._perform(operation, work)
         except StatusError as error:
@@ -92,7 +97,7 @@ class Client:
     async def delete_collection(self, key: str, namespace: str, options: DeleteOptions) -> None:
         """Delete all objects of a resource in a namespace."""
         operation = self._operation("deletecollection", key, namespace, "")
-        work = delete_collection(self._api, operation, options, ListOptions(), EVERYTHING)
+        work = partial(delete_collection, self._api, operation, options, ListOptions(), EVERYTHING)
         await self._perform(operation, work)
 
     def _operation(
@@ -103,11 +108,11 @@ class Client:
             resource = resource.subresources[subresource]
         return Operation(self._user, verb, resource, namespace, name)
 
-    async def _perform(self, operation: Operation, work: Awaitable[Result]) -> Result:
+    async def _perform(self, operation: Operation, work: Callable[[], Awaitable[Result]]) -> Result:
         started, code = perf_counter(), 200
         try:
             await self._api.authorize(operation)
-            return await work
+            return await work()
         except StatusError as error:
             code = error.code
             raise

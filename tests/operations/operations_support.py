@@ -1,0 +1,71 @@
+"""An API without a server: the operations on a real store, nothing of HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fairlead.admission.chain import Chain, Plugin
+from fairlead.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from fairlead.authentication.user import User
+from fairlead.authorization.always import AlwaysAllow, AlwaysDeny
+from fairlead.authorization.chain import Authorizer
+from fairlead.dialect import KUBERNETES
+from fairlead.kinds.gates import parse_gates
+from fairlead.kinds.resources import Resources
+from fairlead.operations.api import Api
+from fairlead.operations.client import Client, system_user
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.storage.format import OldNames
+from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.store import Store
+
+Object = dict[str, Any]
+Result = TypeVar("Result")
+
+OPTIONS = WriteOptions(False, "tester", "Strict")
+TESTER = User("tester", groups=("system:authenticated",))
+CONFIG_MAPS = "core/v1/configmaps"
+NAMESPACES = "core/v1/namespaces"
+
+
+def on_api(
+    directory: Path,
+    work: Callable[[Api], Awaitable[Result]],
+    plugins: Sequence[Plugin] = (),
+    *,
+    allowing: bool = True,
+) -> Result:
+    """Run `work` on an API that has the namespace `work`."""
+
+    async def run() -> Result:
+        backend = SqliteBackend(directory, KUBERNETES.name, OldNames({}, {}))
+        store = Store(backend)
+        await store.open()
+        try:
+            api = Api(Resources(KUBERNETES, BuiltinTypes(KUBERNETES)), store, parse_gates(""))
+            api.authorizer = Authorizer([AlwaysAllow() if allowing else AlwaysDeny()])
+            lifecycle = NamespaceLifecycle(KUBERNETES, api.newest)
+            api.admission = Chain([lifecycle, *plugins])
+            await system(api).create(NAMESPACES, {"metadata": {"name": "work"}})
+            return await work(api)
+        finally:
+            await store.close()
+
+    return asyncio.run(run())
+
+
+def system(api: Api) -> Client:
+    return Client(api, system_user("tester"))
+
+
+def operation(api: Api, verb: str, name: str = "", key: str = CONFIG_MAPS) -> Operation:
+    return Operation(TESTER, verb, api.resources.named(key), "work", name)
+
+
+def config_map(name: str, **data: str) -> Object:
+    return {"metadata": {"name": name}, "data": data}

@@ -1,0 +1,188 @@
+"""What verbs do to objects, called as the server's own parts call them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from operations_support import (
+    CONFIG_MAPS,
+    NAMESPACES,
+    OPTIONS,
+    TESTER,
+    config_map,
+    on_api,
+    operation,
+    system,
+)
+
+from fairlead.admission.chain import Attributes, PluginBase
+from fairlead.errors import StatusError
+from fairlead.operations.api import Api
+from fairlead.operations.apply import apply
+from fairlead.operations.client import Client
+from fairlead.operations.create import create
+from fairlead.operations.delete import delete, delete_collection
+from fairlead.operations.get import get
+from fairlead.operations.list import find
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
+from fairlead.operations.update import update
+from fairlead.operations.watch import open_watch
+from fairlead.storage.selection import EVERYTHING
+
+
+def test_an_object_is_created_read_replaced_and_deleted_by_plain_calls(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        made = await create(api, operation(api, "create"), config_map("a", x="1"), OPTIONS)
+        assert (await get(api, operation(api, "get", "a"))) is made
+        wanted = operation(api, "update", "a")
+        changed = await update(api, wanted, lambda: config_map("a", x="2"), OPTIONS)
+        assert not changed.created
+        assert changed.version.object()["data"] == {"x": "2"}
+        gone = await delete(api, operation(api, "delete", "a"), DeleteOptions())
+        assert gone.gone
+        with pytest.raises(StatusError) as refused:
+            await get(api, operation(api, "get", "a"))
+        assert refused.value.code == 404
+
+    on_api(tmp_path, work)
+
+
+def test_apply_creates_and_then_changes(tmp_path: Path) -> None:
+    def configuration(x: str) -> dict[str, object]:
+        return {"kind": "ConfigMap", "apiVersion": "v1", **config_map("a", x=x)}
+
+    async def work(api: Api) -> None:
+        first = await apply(api, operation(api, "patch", "a"), configuration("1"), OPTIONS)
+        second = await apply(api, operation(api, "patch", "a"), configuration("2"), OPTIONS)
+        assert (first.created, second.created) == (True, False)
+        assert second.version.object()["data"] == {"x": "2"}
+
+    on_api(tmp_path, work)
+
+
+def test_a_watch_tells_of_what_is_and_of_what_happens(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        await create(api, operation(api, "create"), config_map("a"), OPTIONS)
+        opened = open_watch(api, operation(api, "watch"), ListOptions(), EVERYTHING)
+        past = [(kind, change.name) async for part in opened.past for kind, change in part]
+        await create(api, operation(api, "create"), config_map("b"), OPTIONS)
+        new = [(kind, change.name) for kind, change in await opened.watcher.take()]
+        opened.close()
+        assert (past, new) == ([("ADDED", "a")], [("ADDED", "b")])
+
+    on_api(tmp_path, work)
+
+
+def test_a_dry_run_stores_nothing(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        dry = WriteOptions(True, "tester", "Strict")
+        await create(api, operation(api, "create"), config_map("a"), dry)
+        found = await find(api, operation(api, "list"), ListOptions(), EVERYTHING)
+        assert found.versions == []
+
+    on_api(tmp_path, work)
+
+
+def test_deletes_of_a_collection_share_their_commits(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        client = system(api)
+        for number in range(40):
+            await client.create(
+                CONFIG_MAPS, {"metadata": {"name": f"c{number}", "namespace": "work"}}
+            )
+        batches: list[int] = []
+        append = api.store._backend.append
+        api.store._backend.append = lambda writes: (  # type: ignore[method-assign]
+            batches.append(len(writes)),
+            append(writes),
+        )[1]
+        wanted = operation(api, "deletecollection")
+        await delete_collection(api, wanted, DeleteOptions(), ListOptions(), EVERYTHING)
+        assert sum(batches) == 40
+        assert len(batches) <= 3
+
+    on_api(tmp_path, work)
+
+
+def test_the_servers_own_parts_are_authorized_as_their_user(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        client = Client(api, TESTER)
+        value = {"metadata": {"name": "a", "namespace": "work"}}
+        with pytest.raises(StatusError) as refused:
+            await client.create(CONFIG_MAPS, value)
+        assert refused.value.code == 403
+        assert "cannot create resource" in str(refused.value)
+        assert client.find(CONFIG_MAPS, "work", "a") is None
+
+    on_api(tmp_path, work, allowing=False)
+
+
+def test_observers_see_what_the_servers_own_parts_do(tmp_path: Path) -> None:
+    seen: list[tuple[str, str, int]] = []
+
+    def observe(done: Operation, code: int, seconds: float) -> None:
+        seen.append((done.user.name, done.verb, code))
+
+    async def work(api: Api) -> None:
+        api.observers.append(observe)
+        client = Client(api, TESTER)
+        value = {"metadata": {"name": "a", "namespace": "work"}}
+        await client.create(CONFIG_MAPS, value)
+        with pytest.raises(StatusError):
+            await client.create(CONFIG_MAPS, value)
+
+    on_api(tmp_path, work)
+    assert seen == [("tester", "create", 200), ("tester", "create", 409)]
+
+
+class _DeletesTheNamespace(PluginBase):
+    """Somebody deletes the namespace while admission of a create is under way."""
+
+    name = "DeletesTheNamespace"
+
+    def __init__(self) -> None:
+        self.api: Api | None = None
+
+    async def validate(self, attributes: Attributes) -> None:
+        if self.api is not None and attributes.resource.key == CONFIG_MAPS:
+            api, self.api = self.api, None
+            await system(api).delete(NAMESPACES, "", "work")
+
+
+def test_nothing_is_created_in_a_namespace_that_went_away_meanwhile(tmp_path: Path) -> None:
+    plugin = _DeletesTheNamespace()
+
+    async def work(api: Api) -> None:
+        plugin.api = api
+        with pytest.raises(StatusError) as refused:
+            await create(api, operation(api, "create"), config_map("a"), OPTIONS)
+        assert refused.value.code == 403
+        assert "because it is being terminated" in str(refused.value)
+        assert api.newest(CONFIG_MAPS, "work", "a") is None
+
+    on_api(tmp_path, work, [plugin])
+
+
+class _LabelsTheNamespace(_DeletesTheNamespace):
+    async def validate(self, attributes: Attributes) -> None:
+        if self.api is not None and attributes.resource.key == CONFIG_MAPS:
+            api, self.api = self.api, None
+
+            def labelled(old: dict[str, object]) -> dict[str, object]:
+                return {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}  # type: ignore[dict-item]
+
+            await system(api).change(NAMESPACES, "", "work", labelled)
+
+
+def test_a_namespace_that_only_changed_meanwhile_is_judged_again(tmp_path: Path) -> None:
+    plugin = _LabelsTheNamespace()
+
+    async def work(api: Api) -> None:
+        plugin.api = api
+        await create(api, operation(api, "create"), config_map("a"), OPTIONS)
+        assert plugin.api is None
+        assert api.newest(CONFIG_MAPS, "work", "a") is not None
+
+    on_api(tmp_path, work, [plugin])

@@ -1,0 +1,141 @@
+"""Resources come and go while the API is served."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from operations_support import OPTIONS, TESTER, on_api
+
+from fairlead.errors import StatusError
+from fairlead.kinds.behaviour import Behaviour
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
+from fairlead.kinds.resources import GroupVersion, Resource
+from fairlead.operations.api import Api
+from fairlead.operations.create import create
+from fairlead.operations.list import find
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import ListOptions
+from fairlead.operations.watch import open_watch
+from fairlead.schema.decode import decoder
+from fairlead.schema.model import Field, Presence, Scalar, Struct
+from fairlead.storage.selection import EVERYTHING
+
+
+class _Types:
+    """Types that came while serving, and those that they refer to."""
+
+    def __init__(self, api: Api, fields: dict[str, Field]) -> None:
+        metadata = api.types.struct("meta/v1.ObjectMeta")
+        self._struct = Struct(
+            "Widget",
+            "example.com/v1",
+            {"metadata": Field("metadata", metadata), **fields},
+            is_kind=True,
+        )
+
+    def struct(self, name: str) -> Struct:
+        return self._struct
+
+    def group_version(self, name: str) -> dict[str, Struct]:
+        return {"Widget": self._struct}
+
+
+class _Picky(Behaviour):
+    def check(self, value: dict[str, object], causes: Causes, context: Context) -> None:
+        if value.get("size") == "huge":
+            causes.invalid("size", "huge", "does not fit")
+
+
+def widgets(api: Api, group: str = "example.com", size: str = "size") -> Resource:
+    field = Field(size, Scalar("string"), Presence.DISTINCT)
+    types = _Types(api, {size: field})
+    version = GroupVersion(group, group, "v1")
+    return Resource(
+        api.dialect, types, version, "configmaps", "Widget", {"namespaced": ""}, None, _Picky
+    )
+
+
+def make(api: Api, resource: Resource, name: str, size: str) -> dict[str, object]:
+    value: dict[str, object] = {"metadata": {"name": name}, "size": size}
+    return decoder(resource.struct)(value, [])  # type: ignore[no-any-return]
+
+
+def test_an_added_resource_is_served_with_its_own_types_and_behaviour(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        resource = widgets(api)
+        api.resources.add(resource)
+        assert api.resources.find("example.com", "v1", "configmaps") is resource
+        wanted = Operation(TESTER, "create", resource, "work")
+        await create(api, wanted, make(api, resource, "a", "small"), OPTIONS)
+        with pytest.raises(StatusError) as refused:
+            await create(api, wanted, make(api, resource, "b", "huge"), OPTIONS)
+        assert refused.value.code == 422
+        listing = Operation(TESTER, "list", resource, "work")
+        found = await find(api, listing, ListOptions(), EVERYTHING)
+        assert [version.name for version in found.versions] == ["a"]
+
+    on_api(tmp_path, work)
+
+
+def test_equal_plurals_of_two_groups_never_meet(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        resource = widgets(api)
+        api.resources.add(resource)
+        core = api.resources.named("core/v1/configmaps")
+        await create(
+            api,
+            Operation(TESTER, "create", resource, "work"),
+            make(api, resource, "a", "small"),
+            OPTIONS,
+        )
+        listing = Operation(TESTER, "list", core, "work")
+        assert (await find(api, listing, ListOptions(), EVERYTHING)).versions == []
+
+    on_api(tmp_path, work)
+
+
+def test_a_withdrawn_resource_is_gone_with_its_group_and_ends_its_watches(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        resource = widgets(api)
+        api.resources.add(resource)
+        watching = Operation(TESTER, "watch", resource, "work")
+        opened = open_watch(api, watching, ListOptions(), EVERYTHING)
+        api.withdraw(resource)
+        assert opened.watcher.closed
+        assert "example.com" not in api.resources.groups
+
+    on_api(tmp_path, work)
+
+
+def test_a_resource_that_comes_back_changed_uses_its_new_types(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        first = widgets(api)
+        api.resources.add(first)
+        await create(
+            api,
+            Operation(TESTER, "create", first, "work"),
+            make(api, first, "a", "small"),
+            OPTIONS,
+        )
+        api.withdraw(first)
+        second = widgets(api, size="weight")
+        api.resources.add(second)
+        value = {"metadata": {"name": "b"}, "weight": "9"}
+        decoded = decoder(second.struct)(value, [])
+        wanted = Operation(TESTER, "create", second, "work")
+        made = await create(api, wanted, decoded, OPTIONS)
+        assert made.object()["weight"] == "9"
+        listing = Operation(TESTER, "list", second, "work")
+        found = await find(api, listing, ListOptions(), EVERYTHING)
+        assert [version.name for version in found.versions] == ["a", "b"]
+
+    on_api(tmp_path, work)
+
+
+def test_what_walkers_made_for_a_type_goes_with_it() -> None:
+    struct = Struct("Thing", fields={"a": Field("a", Scalar("string"))})
+    made = decoder(struct)
+    assert decoder(struct) is made
+    assert list(struct.walkers) == ["decode"]
