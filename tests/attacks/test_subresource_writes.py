@@ -1,0 +1,183 @@
+"""The right to write a subresource is the right to write its part of the object and no more,
+whichever way it is written."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from support.things import Space, Things
+
+Object = dict[str, Any]
+
+APPLY = "application/apply-patch+yaml"
+JSON = "application/json-patch+json"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+WAYS = ("PUT", MERGE, JSON, STRATEGIC, APPLY)
+
+TEMPLATE: Object = {
+    "metadata": {"labels": {"app": "a"}},
+    "spec": {"containers": [{"name": "c", "image": "good"}]},
+}
+JOB_TEMPLATE: Object = {
+    "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "good"}]}
+}
+SELECTED: Object = {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE}
+
+# group, resource, kind, spec, and what an attacker would want of the spec.
+STATUS_KINDS: list[tuple[str, str, str, Object, Object]] = [
+    ("", "pods", "Pod", TEMPLATE["spec"], {"nodeName": "evil", "hostNetwork": True}),
+    ("", "services", "Service", {"ports": [{"port": 80}]}, {"externalIPs": ["10.9.9.9"]}),
+    ("", "resourcequotas", "ResourceQuota", {"hard": {"pods": "1"}}, {"hard": {"pods": "999"}}),
+    (
+        "",
+        "persistentvolumeclaims",
+        "PersistentVolumeClaim",
+        {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        {"volumeName": "evil"},
+    ),
+    (
+        "",
+        "replicationcontrollers",
+        "ReplicationController",
+        {"selector": {"app": "a"}, "template": TEMPLATE},
+        {"replicas": 99},
+    ),
+    ("apps", "deployments", "Deployment", SELECTED, {"replicas": 99, "paused": True}),
+    ("apps", "replicasets", "ReplicaSet", SELECTED, {"replicas": 99}),
+    ("apps", "daemonsets", "DaemonSet", SELECTED, {"minReadySeconds": 99}),
+    (
+        "apps",
+        "statefulsets",
+        "StatefulSet",
+        {**SELECTED, "serviceName": "s"},
+        {"replicas": 99},
+    ),
+    ("batch", "jobs", "Job", {"template": JOB_TEMPLATE}, {"parallelism": 99}),
+    (
+        "batch",
+        "cronjobs",
+        "CronJob",
+        {"schedule": "@daily", "jobTemplate": {"spec": {"template": JOB_TEMPLATE}}},
+        {"schedule": "* * * * *"},
+    ),
+    (
+        "policy",
+        "poddisruptionbudgets",
+        "PodDisruptionBudget",
+        {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}},
+        {"minAvailable": 0},
+    ),
+    (
+        "networking.@",
+        "ingresses",
+        "Ingress",
+        {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}},
+        {"ingressClassName": "evil"},
+    ),
+]
+SCALED = ("deployments", "replicasets", "statefulsets", "replicationcontrollers")
+
+
+def _made(space: Space, group: str, resource: str, spec: Object) -> Things:
+    things = space.things(resource, group)
+    things.create("x", spec=deepcopy(spec), metadata={"labels": {"team": "good"}})
+    return things
+
+
+def _write(things: Things, subresource: str, way: str, wanted: Object) -> None:
+    """Send what is wanted through a subresource; a refusal is as good as an effect on its part."""
+    path = things.item("x", subresource)
+    client = things.client
+    if way == "PUT":
+        current = client.get(path).body
+        merged = {**current, **{k: v for k, v in wanted.items() if k != "metadata"}}
+        merged["metadata"] = {**current["metadata"], **wanted["metadata"]}
+        if isinstance(current.get("spec"), dict):
+            merged["spec"] = {**current["spec"], **wanted["spec"]}
+        answer = client.put(path, merged)
+    elif way == JSON:
+        parts = [
+            {"op": "add", "path": f"/spec/{name}", "value": value}
+            for name, value in wanted["spec"].items()
+        ]
+        labels = {"op": "add", "path": "/metadata/labels", "value": {"team": "evil"}}
+        answer = client.patch(path, [*parts, labels], kind=JSON)
+    else:
+        query = {"fieldManager": "x", "force": "true"} if way == APPLY else {}
+        answer = client.patch(path, wanted, kind=way, **query)
+    assert answer.status < 500, answer.text
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("group", "resource", "kind", "spec", "evil"),
+    STATUS_KINDS,
+    ids=[row[1] for row in STATUS_KINDS],
+)
+def test_a_write_to_the_status_leaves_the_spec_alone(
+    space: Space, group: str, resource: str, kind: str, spec: Object, evil: Object, way: str
+) -> None:
+    things = _made(space, group, resource, spec)
+    before = things.read("x")
+    version = before["apiVersion"]
+    wanted = {"kind": kind, "apiVersion": version, "metadata": {"name": "x"}, "spec": evil}
+    _write(things, "status", way, wanted)
+    after = things.read("x")
+    assert after["spec"] == before["spec"]
+    assert after["metadata"].get("finalizers") == before["metadata"].get("finalizers")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("resource", SCALED)
+def test_a_write_to_the_scale_changes_the_replicas_and_nothing_else(
+    space: Space, resource: str, way: str
+) -> None:
+    group, _, _, spec, _ = next(row for row in STATUS_KINDS if row[1] == resource)
+    things = _made(space, group, resource, spec)
+    before = things.read("x")
+    pod: Object = {
+        "serviceAccountName": "admin-sa",
+        "hostNetwork": True,
+        "containers": [
+            {"name": "c", "image": "evil"},
+            {"name": "x", "image": "evil", "securityContext": {"privileged": True}},
+        ],
+    }
+    wanted = {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {
+            "name": "x",
+            "namespace": space.name,
+            "labels": {"team": "evil"},
+            "annotations": {"evil": "yes"},
+            "finalizers": ["example.com/evil"],
+            "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "e", "uid": "e"}],
+        },
+        "spec": {"replicas": 2, "paused": True, "template": {"spec": pod}},
+        "status": {"replicas": 99, "selector": "evil"},
+    }
+    _write(things, "scale", way, wanted)
+    after = things.read("x")
+    for value in (before, after):
+        value["spec"].pop("replicas", None)
+        for name in ("resourceVersion", "generation", "managedFields"):
+            value["metadata"].pop(name, None)
+    assert after == before
+
+
+def test_the_scale_is_written_by_apply(space: Space) -> None:
+    things = _made(space, "apps", "deployments", SELECTED)
+    wanted = {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {"name": "x", "namespace": space.name},
+        "spec": {"replicas": 3},
+    }
+    path = things.item("x", "scale")
+    answer = things.client.patch(path, wanted, kind=APPLY, fieldManager="x", force="true")
+    assert answer.status == 200, answer.text
+    assert things.read("x")["spec"]["replicas"] == 3
