@@ -345,3 +345,9 @@ def test_a_client_that_leaves_is_forgotten(space: Space) -> None:
     for watch in watches:
         watch.close()
     eventually(lambda: watchers() == before, "the watchers are forgotten")
+
+
+@pytest.mark.parametrize("seconds", ["1", "2", "3"])
+def test_a_short_watch_gets_one_bookmark(kubernetes: Space, seconds: str) -> None:
+    watch = kubernetes.secrets.watch(allowWatchBookmarks="true", timeoutSeconds=seconds)
+    assert [event.type for event in watch.rest()] == ["BOOKMARK"]

@@ -239,20 +239,20 @@ class WatchStream(Answer):
                 if now >= next_bookmark:
                     body = self.framing.bookmark(self.store.revision)
                     await exchange.send(body)
-                    next_bookmark = self._next_bookmark(now, end)
+                    next_bookmark = self._next_bookmark(now, end, sent=True)
                 alarm.cancel()
                 alarm = loop.call_at(min(end, next_bookmark), watcher.wake)
         finally:
             alarm.cancel()
 
-    def _next_bookmark(self, now: float, end: float) -> float:
-        """About once a minute, and shortly before the end."""
+    def _next_bookmark(self, now: float, end: float, *, sent: bool = False) -> float:
+        """About once a minute, and shortly before the end; once if the end is near already."""
         if not self.bookmarks:
             return float("inf")
         last = end - _BOOKMARK_BEFORE_END
         if now < last:
             return min(now + BOOKMARK_EVERY, last)
-        return float("inf") if now > last + 0.1 or self.timeout > _BOOKMARK_BEFORE_END else now
+        return float("inf") if sent else now
 
 
 def start_stream(framing: Framing, exchange: Exchange) -> None:

@@ -15,7 +15,7 @@ class ReachError(ValueError):
 
 
 def add_reaching_flags(parser: argparse.ArgumentParser) -> None:
-    flag = parser.add_argument
+    flag = parser.add_argument_group("Nodes, pods and services").add_argument
     flag(
         "--proxy-allowed-networks",
         default="",

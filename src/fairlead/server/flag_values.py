@@ -7,6 +7,8 @@ import ipaddress
 import re
 from collections.abc import Callable
 
+from fairlead.schema.quantity import quantity
+
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 1e-6, "ns": 1e-9}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|us|ns|m|s)")
 _LONGEST_NUMBER = 18
@@ -30,6 +32,17 @@ def whole_number(text: str) -> int:
     if text.strip().startswith("-"):
         raise argparse.ArgumentTypeError(f"{text} must not be negative")
     return int(digits)
+
+
+def size(text: str) -> int:
+    """Bytes, as a number or with a unit such as `64Mi`."""
+    try:
+        value = quantity(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 64Mi") from None
+    if value != value.to_integral_value() or not 0 <= value < 2**63:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes")
+    return int(value)
 
 
 def port(text: str) -> int:

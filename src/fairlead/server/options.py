@@ -27,6 +27,7 @@ from fairlead.server.flag_values import (
     host,
     port,
     release,
+    size,
     whole_number,
 )
 
@@ -130,11 +131,27 @@ def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument_group("Storage").add_argument
     flag("--data-dir", type=Path, default=Path("fairlead-data"), help="everything it keeps")
     flag(
+        "--history-retention",
         "--etcd-compaction-interval",
+        dest="history_retention",
         type=duration,
         default=300.0,
         metavar="DURATION",
-        help="how long history is kept",
+        help="how long history is kept: what lists and watches can look back",
+    )
+    flag(
+        "--history-memory",
+        type=size,
+        default=64 << 20,
+        metavar="BYTES",
+        help="how much history stays in memory; older history is read from disk",
+    )
+    flag(
+        "--history-size",
+        type=size,
+        default=2 << 30,
+        metavar="BYTES",
+        help="how much history is kept on disk; what is cut early is answered with 410",
     )
     flag(
         "--accept-lost-writes",

@@ -165,7 +165,12 @@ class Server:
             OldNames(resources.old_prefixes(), systems),
             accept_lost_writes=self.options.accept_lost_writes,
         )
-        store = Store(backend, retention=self.options.etcd_compaction_interval)
+        store = Store(
+            backend,
+            retention=self.options.history_retention,
+            history_memory=self.options.history_memory,
+            history_bytes=self.options.history_size,
+        )
         store.on_fatal = _stop_at_once
         try:
             prepare_directory(directory)
