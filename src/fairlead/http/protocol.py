@@ -1,32 +1,22 @@
-"""A connection: one request is read, answered, and only then the next one looked at.
-
-The parser is given a head when it is whole and never more than the request at hand, so nothing that
-follows a request is taken for a part of it, nor a part of it for the next request.
-"""
+"""A connection: one request is read, answered, and only then the next one looked at."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from dataclasses import replace
 from typing import cast
 
-import httptools
-
 from fairlead.http.connections import Connections
 from fairlead.http.exchange import ClientGone, Exchange
-from fairlead.http.head import Head, Refused
+from fairlead.http.head import Refused
 from fairlead.http.peer import NOBODY, Peer
+from fairlead.http.reading import Reader
 from fairlead.http.writing import refusal
 
 logger = logging.getLogger("fairlead.http")
 
 _FOREVER = float("inf")
-_END_OF_HEAD = b"\r\n\r\n"
-_SLICE = 64 * 1024
-_MOST_KNOWN = 4 * 1024
-_LINE = re.compile(rb"(GET|DELETE|HEAD) (/[!\"$-~]*) HTTP/1\.1\r\n")
 
 
 class HttpProtocol(asyncio.Protocol):
@@ -38,27 +28,18 @@ class HttpProtocol(asyncio.Protocol):
 
     __slots__ = (
         "_address",
-        "_at_end",
-        "_body_left",
         "_closing",
         "_connections",
         "_deadline",
         "_exchange",
-        "_fed",
-        "_fields",
         "_full_since",
-        "_head_done",
-        "_keep_alive",
-        "_known",
-        "_known_fields",
         "_lingered",
         "_loop",
-        "_overrun",
-        "_parser",
         "_paused",
         "_peer",
+        "_reader",
+        "_registered",
         "_skipping",
-        "_target",
         "_task",
         "_transport",
         "_waiting",
@@ -76,9 +57,8 @@ class HttpProtocol(asyncio.Protocol):
         self._full_since = 0.0
         self._address = ""
         self._peer = NOBODY
-        self._parser: httptools.HttpRequestParser | None = None
-        self._known: Head | None = None
-        self._known_fields = b""
+        self._reader = Reader(self.limits, self._take_part)
+        self._registered = False
         self._exchange: Exchange | None = None
         self._task: asyncio.Task[None] | None = None
         self._deadline = _FOREVER
@@ -87,15 +67,6 @@ class HttpProtocol(asyncio.Protocol):
         self._closing = False
         self._lingered = 0
         self._skipping = False  # past the body of a request that was answered without it
-        self._begin_request()
-
-    def _begin_request(self) -> None:
-        self._target = b""
-        self._fields: list[tuple[bytes, bytes]] = []
-        self._head_done = self._at_end = self._overrun = False
-        self._keep_alive = True
-        self._body_left = 0
-        self._fed = 0
 
     # The transport
 
@@ -108,8 +79,8 @@ class HttpProtocol(asyncio.Protocol):
             self._closing = True
             self._transport.abort()
             return
+        self._registered = True
         self._transport.set_write_buffer_limits(high=self.limits.unread_bytes)
-        self._parser = httptools.HttpRequestParser(self)
         self._deadline = self._loop.time() + self.limits.handshake_seconds
 
     def secured(self, peer: Peer) -> None:
@@ -117,10 +88,10 @@ class HttpProtocol(asyncio.Protocol):
         self._deadline = self._loop.time() + self.limits.head_seconds
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self._parser is not None:
+        if self._registered:
             self._connections.remove(self, self._address)
         self._closing = True
-        self._parser = self._known = None  # the parser holds this protocol's methods
+        self._reader.close()
         self._waiting = b""
         self.resume_writing()
         exchange, self._exchange = self._exchange, None
@@ -167,167 +138,52 @@ class HttpProtocol(asyncio.Protocol):
     def _take(self, data: bytes) -> None:
         try:
             while data:
-                exchange = self._exchange
-                if exchange is None and not self._skipping:
+                if self._exchange is None and not self._skipping:
                     data = self._take_head(data)
-                elif self._at_end:
-                    self._wait_with(data)
+                elif self._reader.complete:
+                    self._waiting = data
+                    self._pause_reading()
                     return
                 else:
                     data = self._take_body(data)
         except Refused as refused:
             self._refuse(refused.code, refused.message)
 
-    def _wait_with(self, data: bytes) -> None:
-        self._waiting = data
-        self._pause_reading()
-
     def _take_head(self, data: bytes) -> bytes:
-        """Read a head if it is whole; gives what follows it."""
-        if self._fed == 0:
+        """Start with a request if its head is whole; gives what follows the head."""
+        reader = self._reader
+        if not reader.begun:
             self._deadline = self._loop.time() + self.limits.head_seconds
-        end = data.find(_END_OF_HEAD) + 4
-        if end == 3:
-            self._fed = len(data)
-            if len(data) > self.limits.head_bytes:
-                raise Refused(431, "the head of the request is too large")
-            self._waiting = data
-            return b""
-        self._fed = end
-        if end > self.limits.head_bytes:
-            raise Refused(431, "the head of the request is too large")
-        rest = data[end:]
-        line = _LINE.match(data)
-        if line is not None and data[line.end() : end] == self._known_fields:
-            self._start_like_last(line[1], line[2])
+        head, rest = reader.read_head(data)
+        if head is None:
+            if len(rest) == len(data):
+                self._waiting = rest
+                return b""
             return rest
-        upgrade = self._feed(data if end == len(data) else data[:end])
-        if self._head_done:  # rather than empty lines before a request
-            self._start(upgrade)
-            if line is not None:
-                self._remember(data[line.end() : end])
-        return rest
-
-    def _remember(self, fields: bytes) -> None:
-        """Clients send the same header fields again and again."""
-        head = self._exchange.head if self._exchange is not None else None
-        if head is not None and head.is_all and head.keep_alive and len(fields) <= _MOST_KNOWN:
-            self._known, self._known_fields = head, fields
-
-    def _feed(self, data: bytes) -> bool:
-        """Give bytes to the parser; whether it found a change of protocols."""
-        assert self._parser is not None
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            return True
-        except httptools.HttpParserError as error:
-            if not self._at_end:
-                raise Refused(400, f"malformed HTTP request: {error}") from None
-            self._overrun = True
-        return False
-
-    def _start(self, upgrade: bool) -> None:
-        parser = self._parser
-        assert parser is not None
-        if len(self._fields) > self.limits.header_fields:
-            raise Refused(431, "the request has too many header fields")
-        head = Head(parser.get_method(), self._target, self._fields)
-        head.check(parser.get_http_version())
-        head.keep_alive = self._keep_alive and head.modern
-        if upgrade:
-            # Nothing here changes protocols. The parser is through with this connection, and what
-            # may follow is the body of this request or nothing.
-            head.keep_alive = False
-            self._read_body_apart(head)
-        self._body_left = head.length
-        self._begin(head)
-
-    def _start_like_last(self, method: bytes, target: bytes) -> None:
-        """A request with the very same header fields as the one before, which were found good and
-        announced nothing that follows them: only its first line is new."""
-        assert self._known is not None
-        self._at_end = True
-        self._begin(self._known.for_target(method, target))
-
-    def _begin(self, head: Head) -> None:
         self._deadline = _FOREVER
         deadline = self._loop.time() + self.limits.request_seconds
         exchange = self._exchange = Exchange(self, head, self._peer, deadline)
-        exchange.body_complete = self._at_end
+        exchange.body_complete = reader.complete
         self._task = self._loop.create_task(self._answer(exchange))
-
-    def _read_body_apart(self, head: Head) -> None:
-        """Have the body read that the parser left unread for a change of protocols."""
-        self._at_end = True
-        if not head.has_body:
-            return
-        self._parser = httptools.HttpRequestParser(self)
-        length = b"Content-Length: %d" % head.length
-        framing = b"Transfer-Encoding: chunked" if head.chunked else length
-        self._parser.feed_data(b"POST / HTTP/1.1\r\n" + framing + b"\r\n\r\n")
-        self._at_end = self._overrun = False
-
-    def _take_body(self, data: bytes) -> bytes:
-        """Read of a body; gives what follows it."""
-        left = self._body_left
-        if left:
-            part = data[:left]
-            self._body_left = left - len(part)
-            self._feed(part)
-            rest = data[left:]
-        else:
-            part = data[:_SLICE]
-            self._fed += len(part)
-            self._feed(part)
-            rest = data[len(part) :]
-            if self._overrun:
-                rest = b""
-            elif self._fed > self.limits.chunk_overhead_bytes + self.limits.head_bytes:
-                raise Refused(400, "too much beside the chunks of the body")
-        if self._at_end:
-            self._finish_body()
         return rest
 
-    def _finish_body(self) -> None:
-        if self._skipping:
-            self._skipping = False
-            self._next()
-        elif self._exchange is not None:
-            self._exchange.body_complete = True
-            self._exchange.wake()
+    def _take_body(self, data: bytes) -> bytes:
+        rest = self._reader.read_body(data)
+        if self._reader.complete:
+            if self._skipping:
+                self._skipping = False
+                self._next()
+            elif self._exchange is not None:
+                self._exchange.body_complete = True
+                self._exchange.wake()
+        return rest
 
-    # What the parser finds
-
-    def on_message_begin(self) -> None:
-        if self._at_end:
-            self._overrun = True
-
-    def on_url(self, url: bytes) -> None:
-        if not self._head_done:
-            self._target += url
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._head_done:  # trailers are no headers
-            self._fields.append((name.lower(), value))
-
-    def on_headers_complete(self) -> None:
-        if not self._head_done:
-            assert self._parser is not None
-            self._head_done = True
-            self._keep_alive = self._parser.should_keep_alive()
-
-    def on_body(self, part: bytes) -> None:
+    def _take_part(self, part: bytes) -> None:
         exchange = self._exchange
-        if self._overrun or self._skipping or exchange is None:
-            return
-        self._fed -= 16 * len(part)
-        held = exchange.take(part)
-        if held > self.limits.unwanted_body_bytes and not exchange.wanted:
-            self._pause_reading()
-
-    def on_message_complete(self) -> None:
-        self._at_end = True
+        if exchange is not None:
+            held = exchange.take(part)
+            if held > self.limits.unwanted_body_bytes and not exchange.wanted:
+                self._pause_reading()
 
     # Answering
 
@@ -349,11 +205,11 @@ class HttpProtocol(asyncio.Protocol):
     def stays(self, exchange: Exchange) -> bool:
         """Whether the connection goes on after an answer that begins now."""
         head = exchange.head
-        if not head.keep_alive or self._overrun or self._connections.draining:
+        if not head.keep_alive or self._reader.overrun or self._connections.draining:
             head.keep_alive = False
         elif not exchange.body_complete:
             # What is left of the body must be read past before another request can begin.
-            small = not head.chunked and self._body_left <= self.limits.skipped_body_bytes
+            small = not head.chunked and self._reader.body_left <= self.limits.skipped_body_bytes
             head.keep_alive = small and not head.expects_continue
         return head.keep_alive
 
@@ -362,7 +218,8 @@ class HttpProtocol(asyncio.Protocol):
         self._exchange = self._task = None
         exchange.release()
         if not exchange.head.keep_alive:
-            self._end(unread=not exchange.body_complete or bool(self._waiting) or self._overrun)
+            unread = not exchange.body_complete or bool(self._waiting) or self._reader.overrun
+            self._end(unread=unread)
         elif exchange.body_complete:
             self._next()
         else:
@@ -372,7 +229,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def _next(self) -> None:
         """Look at the next request, of which something may be there already."""
-        self._begin_request()
+        self._reader.next()
         if self._connections.draining and not self._waiting:
             self._end(unread=False)
             return
