@@ -10,7 +10,7 @@ import orjson
 
 from fairlead.endpoints.negotiation import JSON, YAML, media_types
 from fairlead.endpoints.request import Request
-from fairlead.errors import StatusError, bad_request, unsupported_media_type
+from fairlead.errors import StatusError, bad_request, too_large, unsupported_media_type
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.schema.decode import DecodeError, decoder, unknown_paths
 from fairlead.schema.remembering import ContentMemory
@@ -21,7 +21,8 @@ from fairlead.serialization.bodies import (
     parse_yaml,
     summary,
 )
-from fairlead.serialization.duplicates import TooDeep, duplicate_fields
+from fairlead.serialization.duplicates import duplicate_fields
+from fairlead.serialization.limits import MOST_STORED_BYTES, TooDeep, TooLarge, check_stored
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 
 Object = dict[str, Any]
@@ -92,9 +93,22 @@ async def read_object(
     def read() -> Object:
         parsed, repeated = parse_body(raw, media_type, resource)
         check_kind(resources, resource, parsed)
-        return decode_object(request, resource, parsed, raw, validation, repeated)
+        value = decode_object(request, resource, parsed, raw, validation, repeated)
+        if len(raw) > LONG_BODY:
+            check_size(value)
+        return value
 
     return await aside(raw, read)
+
+
+def check_size(value: Object) -> None:
+    """Refuse an object that the store would not take, before anything else is done to it."""
+    try:
+        check_stored(value)
+    except TooLarge:
+        raise too_large(MOST_STORED_BYTES) from None
+    except TooDeep as error:
+        raise bad_request(str(error)) from None
 
 
 def _unrecognized(resource: Resource, why: str, raw: bytes) -> StatusError:

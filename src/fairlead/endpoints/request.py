@@ -11,6 +11,7 @@ from fairlead.bounded import remembered
 from fairlead.endpoints.negotiation import PLAIN_JSON, Representation
 from fairlead.endpoints.routing import Target
 from fairlead.errors import StatusError, too_large
+from fairlead.kinds.context import MOST_WARNINGS
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -78,7 +79,7 @@ class Request:
         return self.header(b"user-agent")
 
     def warn(self, text: str) -> None:
-        if text not in self.warnings:
+        if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
 
     async def body(self) -> bytes:

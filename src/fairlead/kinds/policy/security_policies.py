@@ -188,11 +188,13 @@ def _check_runtime_class(strategy: Object | None, path: str, causes: Causes) -> 
     if strategy is None:
         return
     names, place = strategy["allowedRuntimeClassNames"] or [], f"{path}.allowedRuntimeClassNames"
+    seen: set[str] = set()
     for index, name in enumerate(names):
         if name != ANY:
             causes.invalid_each(f"{place}[{index}]", name, dns_subdomain(name))
-        if name in names[:index]:
+        if name in seen:
             causes.duplicate(f"{place}[{index}]", name)
+        seen.add(name)
     default = strategy.get("defaultRuntimeClassName")
     if default is not None:
         causes.invalid_each(f"{path}.defaultRuntimeClassName", default, dns_subdomain(default))
