@@ -127,12 +127,7 @@ def message_bodies(struct: Struct, api_version: str, size: int = MOST_BYTES) -> 
         "varint without end": envelope(b"\xff" * 20),
         "length beyond the end": envelope(key(1, BYTES) + varint(2**40)),
         "deep": envelope(nested),
-        "good metadata": envelope(delimited(metadata, writer_of_name())),
     }
-
-
-def writer_of_name() -> bytes:
-    return delimited(key(1, BYTES), b"a")
 
 
 _SAMPLES: dict[str, Callable[[int], Any]] = {
