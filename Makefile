@@ -19,7 +19,7 @@ QUICK := tests/schema/test_notation.py tests/schema/test_texts.py tests/schema/t
 COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick coverage lint format bench parity crash fuzz-wire
+.PHONY: help serve test quick coverage lint format bench parity crash fuzz fuzz-wire
 
 help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
@@ -87,3 +87,6 @@ crash: $(TESTING) ## kill a server under load, round after round, and look for l
 
 fuzz-wire: $(TESTING) ## send noise and broken requests over 100,000 connections
 	FAIRLEAD_FUZZ_CONNECTIONS=$(or $(CONNECTIONS),100000) $(BIN)/pytest tests/attacks/test_fuzzed_wire.py $(ARGS)
+
+fuzz: $(TESTING) ## send 65,000 odd objects, patches and queries; none may be answered with a 500
+	$(BIN)/python tools/fuzz.py $(ARGS)

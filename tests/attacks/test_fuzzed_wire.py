@@ -6,9 +6,9 @@ import os
 import random
 from collections.abc import Callable
 
-from support.fuzzing import Fuzzer
 from support.process import ServerProcess
 from support.waiting import eventually
+from support.wire_fuzzing import Fuzzer
 
 CONNECTIONS = int(os.environ.get("FAIRLEAD_FUZZ_CONNECTIONS", "5000"))
 REFUSALS = {501, 505}  # transfer codings and versions that are not spoken

@@ -16,6 +16,7 @@ from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Api, Object
 from fairlead.operations.field_validation import check_required, strict_errors, warn_of
 from fairlead.operations.operation import Operation
+from fairlead.operations.preparing import check_size
 from fairlead.schema.decode import DecodeError, decoder, json_kind, unknown_paths
 from fairlead.schema.remembering import ContentMemory
 from fairlead.serialization.bodies import (
@@ -186,7 +187,10 @@ def decode_body(
     if former and parsed.get("apiVersion") == former:
         del parsed["apiVersion"]
     check_kind(api.resources, operation.resource, parsed)
-    return _decode_object(operation, parsed, raw, validation, repeated)
+    value = _decode_object(operation, parsed, raw, validation, repeated)
+    if len(raw) > LONG_BODY:
+        check_size(value)
+    return value
 
 
 def _decode_object(

@@ -11,6 +11,7 @@ from fairlead.endpoints.routing import Target
 from fairlead.errors import too_large
 from fairlead.http.exchange import BodyTooLarge, Exchange
 from fairlead.http.peer import NOBODY, Peer
+from fairlead.kinds.context import MOST_WARNINGS
 from fairlead.operations.operation import Operation
 
 Query = dict[str, list[str]]
@@ -96,7 +97,7 @@ class Request:
         return self.header(b"user-agent")
 
     def warn(self, text: str) -> None:
-        if text not in self.warnings:
+        if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
 
     async def read_body(self) -> None:

@@ -14,6 +14,8 @@ from fairlead.storage.backend import Precondition
 if TYPE_CHECKING:
     from fairlead.kinds.core.services.allocation import ServiceAllocators
 
+MOST_WARNINGS = 200  # more than that do not fit into the headers of an answer
+
 # Reads an object of another resource (our name for it, namespace, name) from the cache.
 Lookup = Callable[[str, str, str], dict[str, Any] | None]
 
@@ -43,7 +45,7 @@ class Context:
     user: Any = None  # fairlead.authentication.user.User, for kinds that write down who asked
 
     def warn(self, text: str) -> None:
-        if text not in self.warnings:
+        if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
 
     def roll_back(self) -> None:

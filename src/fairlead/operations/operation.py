@@ -8,6 +8,7 @@ from typing import Any
 from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
 from fairlead.errors import ResourceRef
+from fairlead.kinds.context import MOST_WARNINGS
 from fairlead.kinds.resources import Resource
 
 
@@ -31,7 +32,7 @@ class Operation:
     result: Any = None
 
     def warn(self, text: str) -> None:
-        if text not in self.warnings:
+        if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
 
     @property

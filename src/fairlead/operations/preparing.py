@@ -18,7 +18,7 @@ from fairlead.operations.operation import Operation
 from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.names import path_segment
 from fairlead.schema.times import now
-from fairlead.serialization.limits import MOST_STORED_BYTES, TooDeep, TooLarge
+from fairlead.serialization.limits import MOST_STORED_BYTES, TooDeep, TooLarge, check_stored
 from fairlead.storage.backend import Precondition
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version, body_of, encode
@@ -198,6 +198,14 @@ async def put(
     """Write an object that was prepared; raises Conflict and ConditionFailed."""
     try:
         return await api.store.put(collection, key, value, over, requires)
+    except (TooLarge, TooDeep) as error:
+        raise _giant(error) from None
+
+
+def check_size(value: Object) -> None:
+    """Refuse an object that the store would not take, before anything else is done to it."""
+    try:
+        check_stored(value)
     except (TooLarge, TooDeep) as error:
         raise _giant(error) from None
 

@@ -22,6 +22,7 @@ _IS_DNS_LABEL = _whole(_DNS_LABEL)
 _IS_DNS_SUBDOMAIN = _whole(_DNS_SUBDOMAIN)
 _IS_DNS_1035 = _whole(_DNS_1035)
 _IS_QUALIFIED = _whole(_QUALIFIED)
+_IS_SHORT_NAME = _whole(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _IS_LABEL_VALUE = _whole(_LABEL_VALUE)
 
 
@@ -98,9 +99,13 @@ def path_segment(text: str) -> list[str]:
     return [f"may not contain '{letter}'" for letter in "/%" if letter in text]
 
 
-@remembered(4096)
 def qualified_name(text: str) -> tuple[str, ...]:
     """A name with an optional DNS prefix: label and annotation keys, finalizers, resources."""
+    return () if _IS_SHORT_NAME.match(text) else _qualified_name(text)
+
+
+@remembered(4096)
+def _qualified_name(text: str) -> tuple[str, ...]:
     wrong: list[str] = []
     prefix, slash, name = text.partition("/")
     if not slash:

@@ -40,3 +40,9 @@ def bounded_json(value: Any) -> bytes:
         if "Recursion" in str(error):
             raise TooDeep from None
         raise
+
+
+def check_stored(value: Any) -> None:
+    """Raise TooDeep or TooLarge for an object that must not be stored."""
+    if len(bounded_json(value)) > MOST_STORED_BYTES:
+        raise TooLarge

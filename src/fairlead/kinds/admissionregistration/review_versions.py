@@ -25,11 +25,13 @@ def check_review_versions(
     if not versions:
         causes.required(path, missing)
         return
+    seen: set[str] = set()
     for index, version in enumerate(versions):
         here = f"{path}[{index}]"
-        if version in versions[:index]:
+        if version in seen:
             causes.invalid(here, version, "duplicate version")
         else:
+            seen.add(version)
             causes.invalid_each(here, version, dns_1035_label(version))
     if known and not knows_one(versions):
         detail = f"must include at least one of {', '.join(KNOWN)}"

@@ -205,7 +205,7 @@ def _check_runtime_class(strategy: Object | None, path: str, causes: Causes) -> 
     if strategy is None:
         return
     names, place = strategy["allowedRuntimeClassNames"] or [], f"{path}.allowedRuntimeClassNames"
-    seen = set()
+    seen: set[str] = set()
     for index, name in enumerate(names):
         if name != ANY:
             causes.invalid_each(f"{place}[{index}]", name, dns_subdomain(name))

@@ -31,9 +31,12 @@ class CSINodeBehaviour(OrderedBehaviour):
             _check_driver(driver, seen, f"spec.drivers[{index}]", causes)
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        named: dict[str, list[dict[str, Any]]] = {}
+        for driver in value["spec"]["drivers"] or ():
+            named.setdefault(driver["name"], []).append(driver)
         for before in old["spec"]["drivers"] or ():
-            for driver in value["spec"]["drivers"] or ():
-                if driver["name"] == before["name"] and not same(driver, before):
+            for driver in named.get(before["name"], ()):
+                if not same(driver, before):
                     causes.invalid("CSINodeDriver", _shown(driver), IMMUTABLE)
 
 
@@ -53,11 +56,13 @@ def _check_driver(driver: dict[str, Any], seen: set[str], path: str, causes: Cau
 
 
 def _check_topology_keys(keys: list[str], path: str, causes: Causes) -> None:
-    for index, key in enumerate(keys):
+    seen: set[str] = set()
+    for key in keys:
         if not key:
             causes.required(path)
-        if key in keys[:index]:
+        if key in seen:
             causes.duplicate(path, key)
+        seen.add(key)
         causes.invalid_each(path, key, qualified_name(key))
 
 

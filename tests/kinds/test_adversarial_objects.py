@@ -1,0 +1,104 @@
+"""Objects with a list filled to the brim, one for each list of the type model: decoding, defaults
+and rules take time in proportion, and what is said of them is bounded."""
+
+from __future__ import annotations
+
+import gc
+import json
+from copy import deepcopy
+from time import process_time
+from typing import Any
+
+import orjson
+import pytest
+from support.adversarial import long_lists
+
+from fairlead.dialect import KUBERNETES
+from fairlead.errors import MOST_CAUSES, TooManyCauses, invalid
+from fairlead.kinds.catalogue import behaviour_of
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
+from fairlead.kinds.gates import Gates
+from fairlead.kinds.resources import Resource, Resources
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.schema.decode import decoder
+from fairlead.schema.defaults import fill_defaults
+
+Object = dict[str, Any]
+
+SIZE = 30_000
+# For so many bytes of a decoded object; a quadratic check takes several times as long.
+MOST_SECONDS = 0.05
+MOST_ANSWER_BYTES = 1024 * 1024
+
+RESOURCES = Resources(KUBERNETES, BuiltinTypes(KUBERNETES))
+
+
+def cases() -> list[Any]:
+    """Each struct's lists in the first kind that has them."""
+    seen: set[int] = set()
+    found = []
+    for group_version in RESOURCES.group_versions():
+        for resource in group_version.resources.values():
+            if "create" in resource.verbs:
+                lists = list(long_lists(resource.stored_struct, 10, seen))
+                found.append((resource, {name for name, _ in lists}))
+    return [pytest.param(*case, id=case[0].key) for case in found if case[1]]
+
+
+def read(resource: Resource, raw: bytes, context: Context) -> Object:
+    decoded: Object = decoder(resource.stored_struct)(orjson.loads(raw), [])
+    decoded["metadata"].update({"name": "a", "resourceVersion": "1"})
+    if resource.namespaced:
+        decoded["metadata"]["namespace"] = "ns"
+    fill_defaults(resource.stored_struct, decoded)
+    behaviour_of(resource).fill_defaults(decoded, context)
+    return decoded
+
+
+def checked(resource: Resource, decoded: Object, old: Object, context: Context) -> Causes:
+    """What is wrong with an object that is created and then written again as it is."""
+    behaviour = behaviour_of(resource)
+    causes = Causes()
+    try:
+        behaviour.prepare_create(decoded, context)
+        behaviour.check_create(decoded, causes, context)
+        behaviour.prepare_update(decoded, old, context)
+        behaviour.check_update(decoded, old, causes, context)
+        behaviour.warnings(decoded, None, context)
+    except TooManyCauses:
+        pass
+    return causes
+
+
+def best_of_two(resource: Resource, raw: bytes) -> tuple[float, Causes]:
+    """The seconds that it takes for every SIZE bytes, and what is found wrong."""
+    spent = []
+    for _ in range(2):
+        context = Context(KUBERNETES, Gates({}), lambda *_: None, user_name="me")
+        before = process_time()
+        value = read(resource, raw, context)
+        seconds = process_time() - before
+        old, size = deepcopy(value), len(orjson.dumps(value))
+        before = process_time()
+        causes = checked(resource, value, old, context)
+        spent.append((seconds + process_time() - before) / max(1, size / SIZE))
+        if spent[-1] < MOST_SECONDS:
+            break
+    return min(spent), causes
+
+
+@pytest.mark.parametrize(("resource", "names"), cases())
+def test_a_long_list_takes_time_in_proportion(resource: Resource, names: set[str]) -> None:
+    gc.disable()
+    try:
+        for name, value in long_lists(resource.stored_struct, SIZE, set()):
+            if name in names:
+                seconds, causes = best_of_two(resource, orjson.dumps(value))
+                assert seconds < MOST_SECONDS, name
+                assert len(causes) <= MOST_CAUSES
+                if causes:
+                    answer = json.dumps(invalid(resource.ref("a"), causes).status())
+                    assert len(answer) < MOST_ANSWER_BYTES, name
+    finally:
+        gc.enable()

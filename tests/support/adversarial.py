@@ -1,0 +1,203 @@
+"""Bodies made to hurt, as large as a request may be: deep, wide, repeating, unfinished, and with
+every list of the type model filled to the brim."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fairlead.schema.model import ListOf, MapOf, Scalar, Struct, Type
+from fairlead.serialization.protobuf import MAGIC
+from fairlead.serialization.wire import BYTES, VARINT, delimited, key, varint
+
+Object = dict[str, Any]
+
+MOST_BYTES = 3 * 1024 * 1024
+
+
+def repeated(
+    unit: bytes, size: int = MOST_BYTES, opening: bytes = b"", closing: bytes = b""
+) -> bytes:
+    room = size - len(opening) - len(closing)
+    return opening + unit * (room // len(unit)) + closing
+
+
+def json_bodies(size: int = MOST_BYTES) -> dict[str, bytes]:
+    """Documents of every bad shape; some are JSON and some only begin like it."""
+    deep = b'{"a":' * 200 + b'1,"a":2' + b"}" * 200
+    return {
+        "lists": repeated(b"[],", size, b'{"a":[', b"[]]}"),
+        "objects": repeated(b"{},", size, b'{"a":[', b"{}]}"),
+        "numbers": repeated(b"1,", size, b'{"a":[', b"1]}"),
+        "one key again and again": repeated(b'"a":1,', size, b"{", b'"a":1}'),
+        "spaced keys": repeated(b'"a" :1,', size, b"{", b'"a" :1}'),
+        "many keys": b"{%s}" % b",".join(b'"k%d":1' % n for n in range(size // 12)),
+        "repeated keys far down": repeated(b'"k":' + deep + b",", size, b"{", b'"k":1}'),
+        "escaped colons": repeated(b'"\\u003a":{},', size, b"{", b'"b":1}'),
+        "too deep": repeated(b"[", size),
+        "as deep as can be": b'{"a":' * 249 + b"1" + b"}" * 249,
+        "unfinished list": repeated(b"1,", size, b"["),
+        "unfinished lists": repeated(b"[],", size, b"["),
+        "unfinished objects": repeated(b'{"a":1},', size, b"["),
+        "unfinished text": repeated(b"a", size, b'{"a":"'),
+        "unfinished escapes": repeated(b"\\n", size, b'{"a":"'),
+        "wrong at the end": repeated(b"[],", size, b'{"a":[', b'[]],"b":1 x}'),
+        "text": repeated(b"a", size, b'{"a":"', b'"}'),
+        "no text": repeated(b"\xff", size, b'{"a":"', b'"}'),
+        "surrogates": repeated(b"\\ud800", size, b'{"a":"', b'"}'),
+        "digits": repeated(b"9", size, b'{"a":', b"}"),
+        "fraction": repeated(b"9", size, b'{"a":0.', b"}"),
+        "exponent": b'{"a":1e999999999}',
+        "digits with an error": repeated(b"9", size, b'{"a":', b"x}"),
+        "spaces": repeated(b" ", size),
+        "signs": repeated(b"-", size),
+    }
+
+
+def yaml_bodies(size: int = MOST_BYTES) -> dict[str, bytes]:
+    nested = b"a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + b"".join(
+        b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 12)
+    )
+    grown = (
+        b"a0: &a0 "
+        + b"[" * 200
+        + b"]" * 200
+        + b"\n"
+        + b"".join(
+            b"a%d: &a%d %s*a%d%s\n" % (n, n, b"[" * 200, n - 1, b"]" * 200) for n in range(1, 20)
+        )
+    )
+    return {
+        "block list": repeated(b"- a\n", size, b"a:\n"),
+        "flow list": repeated(b"a,", size, b"[", b"a]"),
+        "flow maps": repeated(b"{a: 1},", size, b"[", b"1]"),
+        "keys": b"".join(b"k%d: 1\n" % n for n in range(size // 12)),
+        "one key again and again": repeated(b"a: 1\n", size),
+        "nested aliases": nested,
+        "aliases that grow in depth": grown,
+        "aliases of a long text": b"a: &x "
+        + b"t" * (size // 3)
+        + b"\n"
+        + b"".join(b"k%d: *x\n" % n for n in range(size // 30)),
+        "anchors": b"".join(b"k%d: &a%d x\n" % (n, n) for n in range(size // 20)),
+        "merges": b"a: &a {%s}\n" % b", ".join(b"k%d: 1" % n for n in range(1000))
+        + repeated(b"- <<: *a\n", size // 2, b"b:\n"),
+        "too deep": repeated(b"[", size),
+        "deep block": b"\n".join(b" " * n + b"a:" for n in range(min(2000, size // 1000))),
+        "unfinished text": repeated(b"a\n", size, b'a: "'),
+        "plain text": repeated(b"a ", size, b"a: "),
+        "literal text": repeated(b"  a\n", size, b"a: |\n"),
+        "digits": repeated(b"9", size, b"a: "),
+        "hexadecimal": repeated(b"f", size, b"a: 0x"),
+        "flag": b"a: !!bool x\n",
+        "moment": b"a: !!timestamp x\n",
+        "number": b"a: !!int x\n",
+        "binary": b"a: !!binary x\n",
+        "unknown tag": b"a: !!python/object:os.system x\n",
+        "not text": repeated(b"\xff", size),
+        "colons": repeated(b": ", size),
+        "questions": repeated(b"? ", size),
+        "documents": repeated(b"--- a\n", size),
+    }
+
+
+def message_bodies(struct: Struct, api_version: str, size: int = MOST_BYTES) -> dict[str, bytes]:
+    """Messages whose envelope is right and whose content is not, and the other way round."""
+
+    def envelope(content: bytes, version: bytes = api_version.encode()) -> bytes:
+        meta = delimited(key(1, BYTES), version) + delimited(key(2, BYTES), struct.name.encode())
+        return MAGIC + delimited(key(1, BYTES), meta) + delimited(key(2, BYTES), content)
+
+    metadata = key(1, BYTES)
+    moment = delimited(key(8, BYTES), key(1, VARINT) + varint(2**60))
+    nested = b""
+    for _ in range(5000):
+        nested = delimited(metadata, nested)
+    return {
+        "unknown fields": envelope(repeated(key(1000, VARINT) + b"\x01", size)),
+        "one field again and again": envelope(repeated(delimited(metadata, b""), size)),
+        "labels": envelope(
+            delimited(metadata, repeated(delimited(key(11, BYTES), b""), size - 200))
+        ),
+        "seconds out of range": envelope(delimited(metadata, moment)),
+        "version that is no text": envelope(b"", b"\xff\xfe"),
+        "text that is none": envelope(delimited(metadata, delimited(key(1, BYTES), b"\xff"))),
+        "wrong wire type": envelope(delimited(metadata, key(1, VARINT) + b"\x01")),
+        "varint without end": envelope(b"\xff" * 20),
+        "length beyond the end": envelope(key(1, BYTES) + varint(2**40)),
+        "deep": envelope(nested),
+    }
+
+
+_SAMPLES: dict[str, Callable[[int], Any]] = {
+    "string": lambda number: f"a{number}",
+    "bool": lambda number: True,
+    "int32": lambda number: 1 + number % 60_000,
+    "int64": lambda number: 1 + number % 60_000,
+    "double": lambda number: 1.5,
+    "bytes": lambda number: "YQ==",
+    "Time": lambda number: "2024-01-02T03:04:05Z",
+    "MicroTime": lambda number: "2024-01-02T03:04:05.000001Z",
+    "Quantity": lambda number: "1",
+    "IntOrString": lambda number: 1 + number % 60_000,
+    "raw": lambda number: {"a": number},
+    "any": lambda number: number,
+}
+
+
+def sample(node: Type, number: int, levels: int) -> Any:
+    """A value of a type: no two of different numbers alike, texts like names."""
+    match node:
+        case Scalar(name=name):
+            return _SAMPLES[name](number)
+        case ListOf(element=element):
+            return [sample(element, number, levels - 1)] if levels > 0 else []
+        case MapOf(element=element):
+            return {f"k{number}": sample(element, number, levels - 1)} if levels > 0 else {}
+        case Struct(fields=fields):
+            if levels <= 0:
+                return {}
+            return {name: sample(field.type, number, levels - 1) for name, field in fields.items()}
+
+
+def long_lists(root: Struct, size: int, seen: set[int]) -> Iterator[tuple[str, Object]]:
+    """Objects of a type in which one list or map each is long: of empty items, of items that are
+    all alike, and of items that all differ. Each list of each struct comes once; `seen` remembers
+    the structs."""
+    for path, node in _collections(root, seen):
+        for name, make in _ITEMS.items():
+            held = _filled(node, make, size)
+            if held is None:
+                continue
+            value: Any = held
+            for step in reversed(path):
+                value = [value] if step == "[]" else {step: value}
+            yield f"{'.'.join(path)}: {name}", value
+
+
+def _collections(root: Struct, seen: set[int]) -> Iterator[tuple[tuple[str, ...], ListOf | MapOf]]:
+    todo: list[tuple[tuple[str, ...], Type]] = [((), root)]
+    while todo:
+        path, node = todo.pop(0)
+        if isinstance(node, (ListOf, MapOf)):
+            yield path, node
+            todo.append(((*path, "[]" if isinstance(node, ListOf) else "k"), node.element))
+        elif isinstance(node, Struct) and id(node) not in seen:
+            seen.add(id(node))
+            todo += [((*path, name), field.type) for name, field in node.fields.items()]
+
+
+_ITEMS: dict[str, Callable[[Type, int], Any]] = {
+    "empty": lambda node, number: {} if isinstance(node, Struct) else sample(node, 0, 0),
+    "alike": lambda node, number: sample(node, 1, 2),
+    "different": lambda node, number: sample(node, number, 2),
+}
+
+
+def _filled(node: ListOf | MapOf, make: Callable[[Type, int], Any], size: int) -> Any:
+    length = len(json.dumps(make(node.element, 1_000))) + (2 if isinstance(node, ListOf) else 10)
+    items = [make(node.element, number) for number in range(max(2, size // length))]
+    if isinstance(node, ListOf):
+        return items
+    return {f"k{number}": item for number, item in enumerate(items)}
