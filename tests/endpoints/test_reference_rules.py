@@ -164,6 +164,19 @@ def test_a_wrong_type_is_named_as_the_field_has_it(
     assert answer.message.endswith(f"cannot unmarshal number into Go struct field {place}")
 
 
+def test_empty_labels_are_told_from_none_in_a_selector(space: Space) -> None:
+    things = space.things("deployments", "apps")
+    for selector, shown in (
+        ({}, "MatchLabels:map[string]string(nil)"),
+        ({"matchLabels": {}}, "MatchLabels:map[string]string{}"),
+    ):
+        body = deployment()
+        body["spec"]["selector"] = selector
+        answer = things.client.post(things.path, body)
+        assert answer.status == 422
+        assert shown in answer.message
+
+
 def test_an_empty_quantity_is_400(space: Space) -> None:
     pods = space.things("pods")
     container = {"name": "c", "image": "i", "resources": {"limits": {"cpu": ""}}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from fairlead.admission.chain import Chain
 from fairlead.authentication.factory import Authentication
@@ -21,6 +20,7 @@ from fairlead.kinds.core.services.allocation import ServiceAllocators
 from fairlead.kinds.gates import Gates
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.patching.prune import Versions
+from fairlead.schema.model import Object as Object
 from fairlead.storage.collection import Collection
 from fairlead.storage.entry import Entry
 from fairlead.storage.selection import (
@@ -33,7 +33,6 @@ from fairlead.storage.selection import (
 )
 from fairlead.storage.store import Store
 
-Object = dict[str, Any]
 _GENERIC_FIELDS = ("metadata.name", "metadata.namespace")
 
 

@@ -12,6 +12,7 @@ from fairlead.errors import StatusError, bad_request, invalid, unsupported_media
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.schema.decode import DecodeError, decoder, json_kind, unknown_paths
+from fairlead.schema.model import Object as Object
 from fairlead.schema.remembering import ContentMemory
 from fairlead.schema.required import missing_paths
 from fairlead.serialization.bodies import (
@@ -24,8 +25,6 @@ from fairlead.serialization.bodies import (
 from fairlead.serialization.duplicates import TooDeep, duplicate_fields
 from fairlead.serialization.envelopes import content_type
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
-
-Object = dict[str, Any]
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 MOST_STRICT_ERRORS = 100

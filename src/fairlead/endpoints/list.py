@@ -130,7 +130,7 @@ def _answer(
     api: Api, request: Request, resource: Resource, entries: list[Entry], metadata: Object
 ) -> Answer:
     representation = request.representation
-    if representation.is_plain and resource.is_stored_here:
+    if representation.is_plain and resource.sends_stored_bytes:
         return Answer(200, joined(list_head(resource, metadata), entries))
     values = [read(resource, entry) for entry in entries]
     if representation.transform == "Table":

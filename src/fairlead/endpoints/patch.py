@@ -170,7 +170,7 @@ def _decoded(
 ) -> Object:
     document = dict(document)
     if not document.get("apiVersion"):
-        check_name(request.target.name, {})  # without its version nothing of it is understood
+        _refuse_nameless(api, request, read, document, options)
     wanted = {"kind": subject.kind, "apiVersion": subject.api_version}
     for name, expected in wanted.items():
         if (document.pop(name, None) or expected) != expected:
@@ -191,6 +191,18 @@ def _decoded(
     if api.dialect.required_fields_refused:
         check_required(subject.resource, document)
     return value
+
+
+def _refuse_nameless(
+    api: Api, request: Request, read: Patch, document: Object, options: WriteOptions
+) -> None:
+    """Without its version nothing of a document is understood, its name neither."""
+    fields = sorted(name for name in document if name not in ("kind", "apiVersion"))
+    found = strict_errors(fields, read.repeated)
+    if found and options.validation == "Strict":
+        raise _refused(api, read, f"strict decoding error: {', '.join(found)}", strict=True)
+    warn_of(request, found, options.validation)
+    check_name(request.target.name, {})
 
 
 def _refused(api: Api, read: Patch, why: str, *, strict: bool) -> StatusError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
 
 from fairlead.dialect import Dialect
 from fairlead.endpoints.answers import Answer, encode
@@ -13,9 +12,8 @@ from fairlead.endpoints.request import Request
 from fairlead.errors import bad_request
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource, Resources
+from fairlead.schema.model import Object as Object
 from fairlead.storage.entry import Entry
-
-Object = dict[str, Any]
 
 INCLUDES = ("", "Metadata", "Object", "None")
 
@@ -93,7 +91,7 @@ def item_answer(
 ) -> Answer:
     """One stored object, sent as its bytes unless the client asks for another form."""
     representation = request.representation
-    if representation.is_plain and resource.is_stored_here:
+    if representation.is_plain and resource.sends_stored_bytes:
         assert entry.body is not None
         return Answer(code, resource.head + entry.body)
     return object_answer(resources, request, resource, read(resource, entry), code)

@@ -82,7 +82,7 @@ def tracked(
     kept = resource.parent or resource
     if resource.is_scale and live is not None and api.dialect.scale_untracked:
         return entries_of(live)
-    if not kept.is_stored_here:
+    if not kept.sends_stored_bytes:
         live = from_stored(kept, copied(live)) if live is not None else None
         new = from_stored(kept, copied(new))
     return track_update(

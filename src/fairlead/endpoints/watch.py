@@ -65,7 +65,7 @@ class Framing:
         body = entry.last_body() if kind == DELETED else entry.body
         assert body is not None
         plain = self.representation.media_type == JSON and not self.representation.transform
-        if self.resource.is_stored_here and plain:
+        if self.resource.sends_stored_bytes and plain:
             return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self.resource.head, body)
         return self.event(kind, self._shown(orjson.loads(b"{" + body)))
 

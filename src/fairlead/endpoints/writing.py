@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from typing import Any
 
 from fairlead.admission.chain import Attributes
 from fairlead.endpoints.api import Api
@@ -16,12 +15,11 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.metadata import check_metadata, check_metadata_update, check_names
 from fairlead.kinds.resources import Resource
 from fairlead.schema.defaults import fill_defaults
+from fairlead.schema.model import Object as Object
 from fairlead.schema.names import path_segment
 from fairlead.schema.times import now
 from fairlead.storage.collection import Collection
 from fairlead.storage.entry import Entry, body_of, encode
-
-Object = dict[str, Any]
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_STEM = 58
