@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import time
-from typing import Any
 from urllib.parse import urlsplit
 
 from fairlead.authentication.account_names import account_user_name
@@ -14,8 +13,7 @@ from fairlead.authentication.keys import KeyRing
 from fairlead.authentication.service_accounts import AccountClaims, account_claims
 from fairlead.authentication.tokens import Claims, sign
 from fairlead.dialect import Dialect
-
-Object = dict[str, Any]
+from fairlead.schema.model import Object as Object
 
 JWKS_PATH = "/openid/v1/jwks"
 KEY_SET = "application/jwk-set+json"

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from time import time
-from typing import Any
 
 from fairlead.authentication.account_names import (
     account_groups,
@@ -33,9 +32,9 @@ from fairlead.authentication.tokens import (
 )
 from fairlead.authentication.user import User, with_authenticated_group
 from fairlead.dialect import Dialect
+from fairlead.schema.model import Object as Object
 from fairlead.schema.times import parse_time
 
-Object = dict[str, Any]
 # Reads an object: our name for its resource, namespace, name.
 Lookup = Callable[[str, str, str], Object | None]
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from importlib.resources import files
-from typing import Any
 
 from fairlead.authorization.rbac import (
     CLUSTER_ROLE_BINDINGS,
@@ -34,8 +33,7 @@ from fairlead.authorization.rbac import (
 )
 from fairlead.authorization.rules import Rule
 from fairlead.dialect import Dialect
-
-Object = dict[str, Any]
+from fairlead.schema.model import Object as Object
 
 _READ = ("get", "list", "watch")
 _WRITE = ("create", "delete", "deletecollection", "patch", "update")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from fairlead.authentication.user import MASTERS, User
 from fairlead.authorization.attributes import Attributes
@@ -20,8 +19,8 @@ from fairlead.authorization.rbac import Rbac
 from fairlead.authorization.rules import Rule
 from fairlead.errors import ResourceRef, forbidden, not_found
 from fairlead.kinds.causes import quote
+from fairlead.schema.model import Object as Object
 
-Object = dict[str, Any]
 # The newest version of a role, one that is not yet committed included.
 FindRole = Callable[[RoleKey], Object | None]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-Object = dict[str, Any]
+from fairlead.schema.model import Object as Object
+
 # Kind, namespace and name of an object, the kind as the resource is named.
 Vertex = tuple[str, str, str]
 

@@ -11,8 +11,7 @@ from fairlead.authorization.coverage import atoms, missing_rules
 from fairlead.authorization.rbac import CLUSTER_ROLES, ROLES
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
-
-Object = dict[str, Any]
+from fairlead.schema.model import Object as Object
 
 _ATTEMPTS = 3
 

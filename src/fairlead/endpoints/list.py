@@ -22,7 +22,7 @@ async def answer_list(api: Api, request: Request, operation: Operation) -> Answe
     resource = operation.resource
     options = list_options(api.dialect, request, api.gates["APIListChunking"])
     found = await find(api, operation, options, selection_of(request, resource))
-    if request.representation.is_plain and resource.is_stored_here:
+    if request.representation.is_plain and resource.sends_stored_bytes:
         return Answer(200, joined(list_head(resource, found.metadata()), found.versions))
     values = (read(resource, version) for version in found.versions)
     return await objects_answer(api, request, resource, values, found.metadata())

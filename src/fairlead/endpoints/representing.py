@@ -99,7 +99,7 @@ def item_answer(
         scale = view_of(api, resource).read(version.object())
         return object_answer(api.resources, request, resource, scale, code)
     main = resource.main
-    if request.representation.is_plain and main.is_stored_here:
+    if request.representation.is_plain and main.sends_stored_bytes:
         assert version.body is not None
         return Answer(code, main.head + version.body)
     return object_answer(api.resources, request, main, read(main, version), code)

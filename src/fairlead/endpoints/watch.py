@@ -72,7 +72,7 @@ class Framing:
     def _frame(self, kind: str, change: Change) -> bytes:
         body = _body(kind, change)
         plain = self.representation.media_type == JSON and not self.representation.transform
-        if self.resource.is_stored_here and plain:
+        if self.resource.sends_stored_bytes and plain:
             return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self.resource.head, body)
         return self.event(kind, self._shown(orjson.loads(b"{" + body)))
 

@@ -6,18 +6,15 @@ in place; `old` is never changed.
 
 from __future__ import annotations
 
-from typing import Any
-
 from fairlead.errors import ResourceRef
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.metadata import NameRule, check_metadata, check_metadata_update
 from fairlead.kinds.resources import Resource
 from fairlead.schema.decode import zero
+from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Presence
 from fairlead.schema.names import dns_subdomain
-
-Object = dict[str, Any]
 
 
 class Behaviour:

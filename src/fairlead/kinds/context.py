@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from fairlead.dialect import Dialect
 from fairlead.kinds.gates import Gates
 from fairlead.storage.backend import Precondition
 
-if TYPE_CHECKING:
-    from fairlead.kinds.core.services.allocation import ServiceAllocators
-
 MOST_WARNINGS = 200  # more than that do not fit into the headers of an answer
 
 # Reads an object of another resource (our name for it, namespace, name) from the cache.
 Lookup = Callable[[str, str, str], dict[str, Any] | None]
+
+
+class Allocators(Protocol):
+    """What services are given addresses and ports by; `reserve` gives their own Reservation."""
+
+    @property
+    def families(self) -> tuple[str, ...]: ...
+
+    def reserve(self, *, dry_run: bool = False) -> Any: ...
 
 
 @dataclass(slots=True)
@@ -39,7 +45,7 @@ class Context:
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list)
     group_version: str = ""
-    allocators: ServiceAllocators | None = None
+    allocators: Allocators | None = None
     undo: list[Callable[[], None]] = field(default_factory=list)
     requires: list[Precondition] = field(default_factory=list)
     user: Any = None  # fairlead.authentication.user.User, for kinds that write down who asked

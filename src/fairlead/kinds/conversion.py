@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
 from fairlead.dialect import Dialect
 from fairlead.kinds.resources import Resource
+from fairlead.schema.model import Object as Object
 
-Object = dict[str, Any]
 # Makes an object of another version, with the names of a dialect.
 Convert = Callable[[Object, Dialect], Object]
 
@@ -26,14 +25,14 @@ def converts(key: str, *, inward: Convert, outward: Convert) -> None:
 
 def to_stored(resource: Resource, value: Object) -> Object:
     """The object in its stored version; the value may be changed."""
-    if resource.is_stored_here:
+    if resource.sends_stored_bytes:
         return value
     return _converter(_INWARD, resource)(value, resource.dialect)
 
 
 def from_stored(resource: Resource, value: Object) -> Object:
     """The object in the version of the resource; the value may be changed."""
-    if resource.is_stored_here:
+    if resource.sends_stored_bytes:
         return value
     return _converter(_OUTWARD, resource)(value, resource.dialect)
 

@@ -145,7 +145,7 @@ class Resource:
         return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
 
     @cached_property
-    def is_stored_here(self) -> bool:
+    def sends_stored_bytes(self) -> bool:
         """Whether stored bytes can be sent as they are: same version, or one of the same shape."""
         return self.struct is self.stored_struct
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from fairlead.admission.chain import Chain
 from fairlead.authentication.factory import Authentication
@@ -21,11 +20,10 @@ from fairlead.operations.known_applies import KnownApplies
 from fairlead.operations.operation import Operation
 from fairlead.outgoing.reaching import Reach
 from fairlead.patching.prune import Versions
+from fairlead.schema.model import Object as Object
 from fairlead.storage.collection import Collection
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version
-
-Object = dict[str, Any]
 
 # Told of every operation that came to its end: the HTTP code it has or would have, and its time.
 Observer = Callable[[Operation, int, float], None]

@@ -16,6 +16,7 @@ from fairlead.operations.tracking import ignored_fields, set_entries, versions_o
 from fairlead.operations.update import Changed, Outcome, store_changed
 from fairlead.operations.views import View, typed, view_of
 from fairlead.patching.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
+from fairlead.patching.entries import entries_of
 from fairlead.patching.ownership import apply as merge_configuration
 from fairlead.patching.values import copied
 from fairlead.schema.decode import DecodeError, decoder
@@ -44,6 +45,8 @@ async def _change(
     def change(old: Object) -> Changed:
         live = whole.read(old)
         merged, entries = _merged(api, versions, operation, live, config, options)
+        if operation.resource.is_scale and api.dialect.scale_untracked:
+            entries = entries_of(live)
         if merged is live and entries is live["metadata"].get("managedFields", entries):
             return Changed(copied(old), entries)
         value = _decoded(operation, whole, merged, config)

@@ -77,7 +77,7 @@ def _decoded(
 ) -> Object:
     document = dict(document)
     if not document.get("apiVersion"):
-        preparing.check_name(operation.name, {})  # without its version nothing of it is understood
+        _refuse_nameless(api, operation, read, document, options)
     wanted = {"kind": view.kind, "apiVersion": view.api_version}
     for name, expected in wanted.items():
         if (document.pop(name, None) or expected) != expected:
@@ -98,6 +98,18 @@ def _decoded(
     if api.dialect.required_fields_refused:
         check_required(view.resource, document)
     return value
+
+
+def _refuse_nameless(
+    api: Api, operation: Operation, read: Patch, document: Object, options: WriteOptions
+) -> None:
+    """Without its version nothing of a document is understood, its name neither."""
+    fields = sorted(name for name in document if name not in ("kind", "apiVersion"))
+    found = strict_errors(fields, read.repeated)
+    if found and options.validation == "Strict":
+        raise _refused(api, read, f"strict decoding error: {', '.join(found)}", strict=True)
+    warn_of(operation, found, options.validation)
+    preparing.check_name(operation.name, {})
 
 
 def _refused(api: Api, read: Patch, why: str, *, strict: bool) -> StatusError:

@@ -82,7 +82,7 @@ def tracked(
     if resource.is_scale and live is not None and api.dialect.scale_untracked:
         return entries_of(live)
     main = resource.main
-    if not main.is_stored_here:
+    if not main.sends_stored_bytes:
         live = from_stored(main, copied(live)) if live is not None else None
         new = from_stored(main, copied(new))
     return track_update(

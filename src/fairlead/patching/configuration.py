@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fairlead.patching.check import explained, problems
 from fairlead.patching.conflicts import BadConfiguration, InvalidConfiguration
 from fairlead.patching.entries import entries_of
+from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Struct
-
-Object = dict[str, Any]
 
 
 def check_configuration(struct: Struct, config: Object, api_version: str) -> None:

@@ -17,14 +17,13 @@ from fairlead.patching.extract import applied_fields
 from fairlead.patching.field_sets import EMPTY, FieldSet, difference
 from fairlead.patching.shapes import Untrackable
 from fairlead.patching.values import compact_json
+from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Struct
 
 ANNOTATION = "kubectl.@/last-applied-configuration"
 """The annotation's name; `Dialect.label` fills in the domain."""
 
 MAX_ANNOTATIONS = 256 * 1024
-
-Object = dict[str, Any]
 
 
 def _annotations(value: Object) -> dict[str, Any]:

@@ -20,9 +20,8 @@ from fairlead.patching.shapes import (
     shape_of,
 )
 from fairlead.patching.values import equal
+from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Struct
-
-Object = dict[str, Any]
 
 
 def merge(struct: Struct, live: Object, config: Object) -> Object:

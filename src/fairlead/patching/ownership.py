@@ -9,7 +9,6 @@ that is none. Times are texts such as `2024-01-31T12:00:00Z`.
 from __future__ import annotations
 
 from operator import is_
-from typing import Any
 
 from fairlead.dialect import Dialect
 from fairlead.patching.compare import Changes, compare
@@ -47,10 +46,9 @@ from fairlead.patching.last_applied import ANNOTATION, fields_to_take_over, kept
 from fairlead.patching.merge import merge
 from fairlead.patching.prune import Versions, pruned, reconciled
 from fairlead.patching.shapes import Untrackable, zero_object
+from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Struct
 from fairlead.schema.remembering import ContentMemory
-
-Object = dict[str, Any]
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 

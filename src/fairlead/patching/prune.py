@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 from fairlead.patching.extract import applied_fields
 from fairlead.patching.field_sets import EMPTY, LEAF, FieldSet, difference, intersection, union
 from fairlead.patching.merge import step_shape, with_named, without
 from fairlead.patching.shapes import Free, Shape, Single, shape_of
+from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Struct
-
-Object = dict[str, Any]
 
 
 class Versions(Protocol):

@@ -13,6 +13,7 @@ from typing import Any
 
 from fairlead.patching.field_sets import scalar_json
 from fairlead.patching.values import compact_json, string_json
+from fairlead.schema.decode import SCALAR_ZEROS, is_struct_like
 from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type, structs
 
 
@@ -152,20 +153,8 @@ def key_default(item: Field | None) -> Any:
 def zero_of(kind: Type) -> Any:
     """The value a field that is always there has when it is not given."""
     if isinstance(kind, Scalar):
-        return _ZEROS.get(kind.name)
+        return SCALAR_ZEROS.get(kind.name)
     return zero_object(kind) if isinstance(kind, Struct) else None
-
-
-_ZEROS = {
-    "string": "",
-    "int32": 0,
-    "int64": 0,
-    "double": 0,
-    "bool": False,
-    "Quantity": "0",
-    "IntOrString": 0,
-}
-_ALWAYS_WRITTEN = ("Time", "MicroTime", "Quantity", "IntOrString")
 
 
 def zero_object(struct: Struct) -> dict[str, Any]:
@@ -179,11 +168,7 @@ def zero_object(struct: Struct) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for name, item in struct.fields.items():
         if item.presence is Presence.ALWAYS or (
-            item.presence is Presence.OMITTED
-            and (
-                isinstance(item.type, Struct)
-                or (isinstance(item.type, Scalar) and item.type.name in _ALWAYS_WRITTEN)
-            )
+            item.presence is Presence.OMITTED and is_struct_like(item.type)
         ):
             made[name] = zero_of(item.type)
     _zeros[struct] = made

@@ -20,8 +20,7 @@ from fairlead.patching.values import copied
 from fairlead.patching.wording import plain_text
 from fairlead.schema.decode import json_kind
 from fairlead.schema.model import Field, ListOf, MapOf, Struct, Type
-
-Object = dict[str, Any]
+from fairlead.schema.model import Object as Object
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"

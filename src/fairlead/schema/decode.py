@@ -247,7 +247,7 @@ _SCALARS: dict[str, Decode] = {
     "any": _decode_raw,
 }
 
-_SCALAR_ZEROS: dict[str, Any] = {
+SCALAR_ZEROS: dict[str, Any] = {
     "string": "",
     "bool": False,
     "int32": 0,
@@ -261,7 +261,7 @@ _SCALAR_ZEROS: dict[str, Any] = {
 def zero(node: Type) -> Any:
     """A fresh zero value: what a present but unset field of this type holds."""
     if isinstance(node, Scalar):
-        return _SCALAR_ZEROS.get(node.name)
+        return SCALAR_ZEROS.get(node.name)
     if isinstance(node, Struct):
         return decoder(node)({}, [])
     return None
@@ -336,13 +336,13 @@ _KEPT: dict[str, type] = {"string": str, "bool": bool, "int32": int, "int64": in
 
 def _row(field: Field) -> _Row:
     name = field.type.name if isinstance(field.type, Scalar) else ""
-    drops_zero = field.presence is Presence.OMITTED and not _is_struct_like(field.type)
+    drops_zero = field.presence is Presence.OMITTED and not is_struct_like(field.type)
     if field.presence is Presence.ALWAYS and isinstance(field.type, (ListOf, MapOf)):
         drops_zero = True  # an empty one is null
     return _KEPT.get(name), _INT_LIMITS.get(name, 0), drops_zero, _decode_for(field.type)
 
 
-def _is_struct_like(node: Type) -> bool:
+def is_struct_like(node: Type) -> bool:
     """Types whose plain values are written even when they are zero."""
     return isinstance(node, Struct) or node in _STRUCT_LIKE
 
@@ -356,12 +356,21 @@ def _always(struct: Struct) -> list[tuple[str, Type]]:
         (field.name, field.type if field.presence is not Presence.NULLABLE else _NULL)
         for field in struct.fields.values()
         if field.presence in (Presence.ALWAYS, Presence.NULLABLE)
-        or (field.presence is Presence.OMITTED and _is_struct_like(field.type))
+        or (field.presence is Presence.OMITTED and is_struct_like(field.type))
     ]
+
+
+class Remembering(dict[str, Any]):
+    """A decoded struct that was given empty maps, which are not kept: `empty` are their names."""
+
+    def __init__(self, fields: dict[str, Any], empty: tuple[str, ...]) -> None:
+        super().__init__(fields)
+        self.empty = empty
 
 
 def _compile(struct: Struct) -> Decode:
     wanted = type_name(struct)
+    remembers_empty = struct.name == "LabelSelector"  # messages tell empty labels from none
     rows: dict[str, _Row] = {}
     always: list[tuple[str, Type]] = []
     ready = False
@@ -372,7 +381,7 @@ def _compile(struct: Struct) -> Decode:
             rows.update((name, _row(field)) for name, field in struct.fields.items())
             always[:] = _always(struct)
             ready = True
-        if value.__class__ is not dict:
+        if not isinstance(value, dict):
             raise _mismatch(value, wanted, "struct")
         out: dict[str, Any] = {}
         for key, item in value.items():
@@ -393,6 +402,8 @@ def _compile(struct: Struct) -> Decode:
                     error.at(struct, key)
                     raise
             if drops_zero and not item:
+                if remembers_empty and item == {}:
+                    out = Remembering(out, (*getattr(out, "empty", ()), key))
                 continue
             out[key] = item
         for name, node in always:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+Object = dict[str, Any]  # a JSON object, and so every API object
+
 
 class Presence(Enum):
     """What becomes of a field that is zero or not given."""

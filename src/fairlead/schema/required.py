@@ -75,7 +75,7 @@ def _of_struct(struct: Struct) -> Find:
         found += [f"{path}{name}" for name in needed if name not in value]
         for name, finder in inner:
             item = value.get(name)
-            if item:
+            if item is not None:
                 finder(item, f"{path}{name}", found)
 
     return find

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fairlead.admission.chain import CREATE, Attributes, PluginBase
 from fairlead.errors import ResourceRef, StatusError, forbidden
+from fairlead.schema.model import Object as Object
 
 __all__ = ["PODS", "Object", "PluginBase", "early_refusal", "kept_ref", "refusal"]
-
-Object = dict[str, Any]
 
 PODS = "core/v1/pods"
 _NO_NAME = "Unknown"

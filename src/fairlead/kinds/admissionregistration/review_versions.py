@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairlead.kinds.causes import Causes
-from fairlead.kinds.storage.shared import go_list
+from fairlead.kinds.go_values import go_list
 from fairlead.schema.names import dns_1035_label
 
 # The versions this server can send.

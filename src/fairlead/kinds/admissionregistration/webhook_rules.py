@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.kinds.causes import Causes
-from fairlead.kinds.storage.shared import go_list
+from fairlead.kinds.go_values import go_list
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")

@@ -18,9 +18,10 @@ from fairlead.kinds.apiextensions.versions import (
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.context import Context
+from fairlead.kinds.go_values import go_list
 from fairlead.kinds.metadata import NameRule
 from fairlead.kinds.rules import immutable, one_of
-from fairlead.kinds.storage.shared import OrderedBehaviour, Step, go_list
+from fairlead.kinds.storage.shared import OrderedBehaviour, Step
 from fairlead.schema.names import dns_1035_label, dns_subdomain
 
 SCOPES = ("Cluster", "Namespaced")

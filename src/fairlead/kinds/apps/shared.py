@@ -4,12 +4,13 @@ percentages, and the counts of a status."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue, quote
+from fairlead.kinds.go_values import go_selector
 from fairlead.kinds.rules import IMMUTABLE, PERCENT_ERROR, bounded_int, non_negative
 
 # How messages print a pointer that is not set.
@@ -21,30 +22,9 @@ _PERCENT = re.compile(r"\A([0-9]+)%\Z", re.ASCII)
 _INTEGER = re.compile(r"\A[+-]?[0-9]+\Z", re.ASCII)
 
 
-def labels_shown(labels: Mapping[str, str] | None) -> GoValue:
-    """A map of labels as messages print it."""
-    if labels is None:
-        return GoValue("map[string]string(nil)")
-    pairs = ", ".join(f"{quote(key)}:{quote(labels[key])}" for key in sorted(labels))
-    return GoValue(f"map[string]string{{{pairs}}}")
-
-
 def selector_shown(selector: Object | None) -> str:
     """A label selector as messages print it."""
-    if selector is None:
-        return UNSET
-    labels = labels_shown(selector.get("matchLabels"))
-    rules = selector.get("matchExpressions")
-    kind = "[]v1.LabelSelectorRequirement"
-    listed = f"{kind}(nil)" if rules is None else f"{kind}{{{', '.join(map(_rule_shown, rules))}}}"
-    return GoValue(f"v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:{listed}}}")
-
-
-def _rule_shown(rule: Object) -> str:
-    values = rule.get("values")
-    listed = "(nil)" if values is None else f"{{{', '.join(map(quote, values))}}}"
-    key, operator = quote(rule["key"]), quote(rule["operator"])
-    return f"v1.LabelSelectorRequirement{{Key:{key}, Operator:{operator}, Values:[]string{listed}}}"
+    return UNSET if selector is None else go_selector(selector)
 
 
 def int_or_string_shown(value: int | str) -> GoValue:

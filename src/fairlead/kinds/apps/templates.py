@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.kinds.apps.shared import labels_shown, selector_shown
+from fairlead.kinds.apps.shared import selector_shown
 from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
@@ -12,6 +12,7 @@ from fairlead.kinds.core.pods.template import (
     fill_pod_spec_defaults,
     template_warnings,
 )
+from fairlead.kinds.go_values import go_map
 from fairlead.kinds.rules import label_selector, selector_is_empty, selector_matches
 
 TEMPLATE = "spec.template"
@@ -76,7 +77,7 @@ def check_template_labels(selector: Object | None, template: Object, causes: Cau
     """The selector must select the pods made from the template."""
     labels = template["metadata"].get("labels")
     if not selector_matches(selector, labels or {}):
-        causes.invalid(f"{TEMPLATE}.metadata.labels", labels_shown(labels), MISMATCH)
+        causes.invalid(f"{TEMPLATE}.metadata.labels", go_map(labels), MISMATCH)
 
 
 def check_long_running(template: Object, kind: str, causes: Causes) -> None:

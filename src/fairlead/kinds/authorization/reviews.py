@@ -9,7 +9,7 @@ from fairlead.errors import bad_request
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.core.shared import go_struct
-from fairlead.kinds.storage.shared import go_list, go_map
+from fairlead.kinds.go_values import go_list, go_map
 
 _TEXTS = {
     "Name": "name",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from fairlead.kinds.apps.shared import UNSET, labels_shown, selector_shown
+from fairlead.kinds.apps.shared import UNSET, selector_shown
 from fairlead.kinds.apps.templates import MISMATCH, selector_is_sound
 from fairlead.kinds.batch.pod_failure_policy import check_pod_failure_policy
 from fairlead.kinds.behaviour import Object, keep
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.template import check_pod_template
+from fairlead.kinds.go_values import go_map
 from fairlead.kinds.rules import IMMUTABLE, label_selector, non_negative, selector_matches
 
 INDEXED = "Indexed"
@@ -76,7 +77,7 @@ def check_job_spec(spec: Object, causes: Causes, context: Context) -> None:
     label_selector(selector, "spec.selector", causes)
     labels = spec["template"]["metadata"].get("labels")
     if selector_is_sound(selector) and not selector_matches(selector, labels or {}):
-        causes.invalid("spec.template.metadata.labels", labels_shown(labels), MISMATCH)
+        causes.invalid("spec.template.metadata.labels", go_map(labels), MISMATCH)
 
 
 def check_job_spec_change(spec: Object, old: Object, may_reschedule: bool, causes: Causes) -> None:

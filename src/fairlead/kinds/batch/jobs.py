@@ -3,13 +3,14 @@ server generates, unless the client chooses a selector itself."""
 
 from __future__ import annotations
 
-from fairlead.kinds.apps.shared import StatusCounts, labels_shown, selector_shown
+from fairlead.kinds.apps.shared import StatusCounts, selector_shown
 from fairlead.kinds.apps.templates import TemplateBehaviour, selector_is_sound
 from fairlead.kinds.batch.job_spec import INDEXED, check_job_spec, check_job_spec_change
 from fairlead.kinds.batch.pod_failure_policy import fill_condition_defaults
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
+from fairlead.kinds.go_values import go_map
 from fairlead.kinds.metadata import check_metadata, check_metadata_update
 from fairlead.kinds.rules import selector_matches
 from fairlead.schema.names import dns_label
@@ -152,7 +153,7 @@ def _check_generated_selector(value: Object, causes: Causes) -> None:
         if key not in (labels or {}):
             causes.required(path, detail)
         elif labels[key] != wanted:
-            causes.invalid(path, labels_shown(labels), detail)
+            causes.invalid(path, go_map(labels), detail)
     if selector_is_sound(selector) and not selector_matches(selector, expected):
         causes.invalid("spec.selector", selector_shown(selector), "`selector` not auto-generated")
 

@@ -10,12 +10,8 @@ from fairlead.kinds.core.node_configs import check_config_source, check_config_s
 from fairlead.kinds.core.pods.resources import round_up_amounts
 from fairlead.kinds.core.pods.scheduling import TAINT_EFFECTS
 from fairlead.kinds.core.resource_names import check_amount
-from fairlead.kinds.core.shared import (
-    duplicate,
-    go_list,
-    go_struct,
-    go_text_fields,
-)
+from fairlead.kinds.core.shared import duplicate, go_struct, go_text_fields
+from fairlead.kinds.go_values import go_list_or_nil as go_list
 from fairlead.kinds.metadata import check_metadata_update
 from fairlead.schema.names import label_value, qualified_name
 

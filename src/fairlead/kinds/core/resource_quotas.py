@@ -11,7 +11,7 @@ from fairlead.kinds.core.resource_names import (
     check_quota_resource_name,
     is_quota_resource,
 )
-from fairlead.kinds.core.shared import go_list
+from fairlead.kinds.go_values import go_list_or_nil as go_list
 from fairlead.kinds.metadata import check_metadata_update
 from fairlead.kinds.rules import IMMUTABLE
 

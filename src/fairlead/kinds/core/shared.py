@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -18,14 +18,6 @@ ZERO_TIME = "0001-01-01 00:00:00 +0000 UTC"
 
 _DECIMAL_POWERS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _DECIMAL_POWERS["E"] = 18
-
-
-def go_list(element: str, values: Iterable[Any] | None) -> GoValue:
-    """A list of texts as messages print it, e.g. `[]string{"a"}`."""
-    listed = list(values or ())
-    if not listed:
-        return GoValue(f"[]{element}(nil)")
-    return GoValue(f"[]{element}{{{', '.join(quote(value) for value in listed)}}}")
 
 
 def go_struct(name: str, fields: Mapping[str, str]) -> GoValue:

@@ -8,7 +8,7 @@ from fairlead.kinds.causes import Causes, quote
 from fairlead.kinds.core.shared import go_struct
 from fairlead.kinds.flowcontrol.mandatory import FLOW_SCHEMAS
 from fairlead.kinds.flowcontrol.shared import FlowControlBehaviour
-from fairlead.kinds.storage.shared import go_list
+from fairlead.kinds.go_values import go_list
 from fairlead.schema.names import dns_label, dns_subdomain
 
 MOST_PRECEDENCE = 10000

@@ -8,6 +8,7 @@ from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.addresses import parse_address
+from fairlead.kinds.go_values import go_list
 from fairlead.kinds.metadata import check_metadata_update
 from fairlead.kinds.networking.shared import (
     NOT_AN_IP,
@@ -16,7 +17,7 @@ from fairlead.kinds.networking.shared import (
     host_errors,
 )
 from fairlead.kinds.rules import port_name, port_number
-from fairlead.kinds.storage.shared import OrderedBehaviour, Step, go_list
+from fairlead.kinds.storage.shared import OrderedBehaviour, Step
 from fairlead.schema.names import dns_1035_label, dns_subdomain
 
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")

@@ -9,8 +9,9 @@ from fairlead.kinds.causes import Causes
 from fairlead.kinds.conditions import check_conditions
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.addresses import Network, parse_network
+from fairlead.kinds.go_values import go_list
 from fairlead.kinds.rules import label_selector, port_name, port_number
-from fairlead.kinds.storage.shared import OrderedBehaviour, Step, go_list
+from fairlead.kinds.storage.shared import OrderedBehaviour, Step
 
 STATUS_GATE = "NetworkPolicyStatus"
 PROTOCOLS = ("TCP", "UDP", "SCTP")

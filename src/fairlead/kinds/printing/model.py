@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from fairlead.kinds.printing.words import age_of, field
+from fairlead.schema.model import Object as Object
 
-Object = dict[str, Any]
 Cell = Callable[[Object, datetime], Any]
 Value = Callable[[Object], Any]
 

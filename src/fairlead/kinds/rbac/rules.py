@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.go_values import go_list
 from fairlead.kinds.rules import label_selector
-from fairlead.kinds.storage.shared import go_list
 from fairlead.schema.names import label_value, qualified_name
 
 

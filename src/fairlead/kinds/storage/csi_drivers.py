@@ -7,8 +7,9 @@ from typing import Any
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
+from fairlead.kinds.go_values import go_list
 from fairlead.kinds.rules import IMMUTABLE, immutable
-from fairlead.kinds.storage.shared import OrderedBehaviour, Step, go_list, same
+from fairlead.kinds.storage.shared import OrderedBehaviour, Step, same
 
 SELINUX_GATE = "SELinuxMountReadWriteOncePod"
 FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")

@@ -9,14 +9,9 @@ from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.shared import go_struct
 from fairlead.kinds.core.volumes.sources import csi_driver_name
+from fairlead.kinds.go_values import go_list
 from fairlead.kinds.rules import IMMUTABLE, non_negative
-from fairlead.kinds.storage.shared import (
-    OrderedBehaviour,
-    Step,
-    go_list,
-    go_pointer,
-    same,
-)
+from fairlead.kinds.storage.shared import OrderedBehaviour, Step, go_pointer, same
 from fairlead.schema.names import qualified_name
 
 LONGEST_NODE_ID = 256

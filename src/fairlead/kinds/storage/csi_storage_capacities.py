@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from fairlead.kinds.behaviour import Object
-from fairlead.kinds.causes import Causes
+from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.context import Context
+from fairlead.kinds.go_values import go_selector
 from fairlead.kinds.rules import IMMUTABLE, NON_NEGATIVE, immutable, label_selector
-from fairlead.kinds.storage.shared import OrderedBehaviour, Step, go_selector, same
+from fairlead.kinds.storage.shared import OrderedBehaviour, Step, same
 from fairlead.schema.names import dns_subdomain
 from fairlead.schema.quantity import quantity
 
@@ -29,6 +30,7 @@ class CSIStorageCapacityBehaviour(OrderedBehaviour):
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         topology = value.get("nodeTopology")
         if not same(topology, old.get("nodeTopology")):
-            causes.invalid("nodeTopology", go_selector(topology), IMMUTABLE)
+            shown = GoValue('"null"') if topology is None else go_selector(topology)
+            causes.invalid("nodeTopology", shown, IMMUTABLE)
         name = "storageClassName"
         immutable(value[name], old[name], name, causes)

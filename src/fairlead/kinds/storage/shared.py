@@ -3,14 +3,13 @@ in the notation in which messages print whole structs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
 from fairlead.kinds.behaviour import Behaviour, Object, keep
-from fairlead.kinds.causes import Causes, GoValue, quote
+from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
-from fairlead.kinds.core.shared import go_struct
 from fairlead.kinds.metadata import NameRule, check_metadata
 
 
@@ -81,49 +80,6 @@ def same(value: Any, old: Any) -> bool:
     return bool(value == old or (value in (None, []) and old in (None, [])))
 
 
-def go_list(element: str, values: Iterable[str] | None) -> GoValue:
-    """A list of texts as `[]string{"a"}`; none at all is nil."""
-    if values is None:
-        return GoValue(f"[]{element}(nil)")
-    return GoValue(f"[]{element}{{{', '.join(quote(value) for value in values)}}}")
-
-
-def go_map(values: Mapping[str, str] | None) -> str:
-    if values is None:
-        return "map[string]string(nil)"
-    return (
-        "map[string]string{"
-        + ", ".join(f"{quote(key)}:{quote(values[key])}" for key in sorted(values))
-        + "}"
-    )
-
-
 def go_pointer(name: str, value: Any) -> str:
     """A pointer to a struct: only whether there is one can be told."""
     return f"(*{name})(nil)" if value is None else f"(*{name})(0xc000000000)"
-
-
-def go_selector(selector: Mapping[str, Any] | None) -> GoValue:
-    """A label selector."""
-    if selector is None:
-        return GoValue('"null"')
-    rules = selector.get("matchExpressions")
-    shown = ", ".join(
-        go_struct(
-            "v1.LabelSelectorRequirement",
-            {
-                "Key": quote(rule["key"]),
-                "Operator": quote(rule["operator"]),
-                "Values": go_list("string", rule.get("values")),
-            },
-        )
-        for rule in rules or ()
-    )
-    listed = "(nil)" if rules is None else f"{{{shown}}}"
-    return go_struct(
-        "v1.LabelSelector",
-        {
-            "MatchLabels": go_map(selector.get("matchLabels")),
-            "MatchExpressions": f"[]v1.LabelSelectorRequirement{listed}",
-        },
-    )

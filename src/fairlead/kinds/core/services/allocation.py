@@ -11,12 +11,10 @@ import random
 from collections.abc import Hashable, Iterable, Sequence
 from ipaddress import ip_address
 from itertools import chain
-from typing import Any
 
 from fairlead.kinds.core.addresses import Network, family_of, parse_address, parse_network
 from fairlead.kinds.core.services.fields import HEADLESS, addresses, needs_address, node_ports
-
-Object = dict[str, Any]
+from fairlead.schema.model import Object as Object
 
 DEFAULT_NETWORKS = "10.0.0.0/24"
 DEFAULT_PORTS = "30000-32767"

@@ -12,7 +12,7 @@ from fairlead.kinds.core.services.fields import (
     is_headless,
     needs_address,
 )
-from fairlead.kinds.core.shared import go_list
+from fairlead.kinds.go_values import go_list_or_nil as go_list
 from fairlead.kinds.rules import NOT_AN_ADDRESS
 
 FAMILIES = (V4, V6)

@@ -13,7 +13,7 @@ from fairlead.kinds.core.services.fields import (
     needs_address,
     set_addresses,
 )
-from fairlead.kinds.core.shared import go_list
+from fairlead.kinds.go_values import go_list_or_nil as go_list
 
 SINGLE, PREFER, REQUIRE = "SingleStack", "PreferDualStack", "RequireDualStack"
 _POLICY = "spec.ipFamilyPolicy"

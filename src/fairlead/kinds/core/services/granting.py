@@ -20,7 +20,7 @@ from fairlead.kinds.core.services.fields import (
     ports,
     set_addresses,
 )
-from fairlead.kinds.core.shared import go_list
+from fairlead.kinds.go_values import go_list_or_nil as go_list
 from fairlead.kinds.resources import Resource
 
 
@@ -52,7 +52,7 @@ def grant(resource: Resource, service: Object, old: Object | None, context: Cont
         return
     spec = service["spec"]
     old_spec = old["spec"] if old is not None else None
-    reservation = context.allocators.reserve(dry_run=context.dry_run)
+    reservation: Reservation = context.allocators.reserve(dry_run=context.dry_run)
     context.undo.append(reservation.release)
     try:
         causes = Causes()

@@ -1,0 +1,49 @@
+"""Lists, maps and selectors as messages print them: in the words of the reference's language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fairlead.kinds.causes import GoValue, quote
+
+
+def go_list(element: str, values: Iterable[str] | None) -> GoValue:
+    """A list of texts as `[]string{"a"}`; none at all is nil."""
+    if values is None:
+        return GoValue(f"[]{element}(nil)")
+    return GoValue(f"[]{element}{{{', '.join(quote(value) for value in values)}}}")
+
+
+def go_list_or_nil(element: str, values: Iterable[str] | None) -> GoValue:
+    """The same where an empty list counts as none."""
+    return go_list(element, list(values or ()) or None)
+
+
+def go_map(values: Mapping[str, str] | None) -> GoValue:
+    """A map of texts as `map[string]string{"a":"b"}`; none at all is nil."""
+    if values is None:
+        return GoValue("map[string]string(nil)")
+    pairs = ", ".join(f"{quote(key)}:{quote(values[key])}" for key in sorted(values))
+    return GoValue(f"map[string]string{{{pairs}}}")
+
+
+def go_selector(selector: Mapping[str, Any]) -> GoValue:
+    """A label selector."""
+    rules = selector.get("matchExpressions")
+    kind = "[]v1.LabelSelectorRequirement"
+    listed = f"{kind}(nil)" if rules is None else f"{kind}{{{', '.join(map(_rule, rules))}}}"
+    labels = go_map(given_map(selector, "matchLabels"))
+    return GoValue(f"v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:{listed}}}")
+
+
+def given_map(value: Mapping[str, Any], name: str) -> Mapping[str, str] | None:
+    """A map of an object as it was sent, where an empty one is not kept but remembered."""
+    found: Mapping[str, str] | None = value.get(name)
+    return {} if found is None and name in getattr(value, "empty", ()) else found
+
+
+def _rule(rule: Mapping[str, Any]) -> str:
+    values = go_list("string", rule.get("values"))
+    key, operator = quote(rule["key"]), quote(rule["operator"])
+    return f"v1.LabelSelectorRequirement{{Key:{key}, Operator:{operator}, Values:{values}}}"

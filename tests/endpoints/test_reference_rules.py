@@ -1,0 +1,349 @@
+"""Details that the reference's own suites look for, in both dialects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import FreshServer
+from support.client import Client
+from support.process import ServerProcess
+from support.things import Space
+
+from fairlead.serialization.wire import BYTES, delimited, key
+
+STRATEGIC = "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+APPLY = "application/apply-patch+yaml"
+UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
+
+
+def deployment(name: str = "d") -> dict[str, Any]:
+    template = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def test_finalizers_without_a_domain_are_refused(space: Space) -> None:
+    things = space.config_maps
+    body = {"metadata": {"name": "a", "finalizers": ["x", "example.com/y", "orphan", "z"]}}
+    answer = things.client.post(things.path, body)
+    assert answer.status == 422
+    assert answer.causes == [
+        (
+            f"metadata.finalizers[{at}]",
+            "FieldValueInvalid",
+            f'Invalid value: "{name}": {UNQUALIFIED}',
+        )
+        for at, name in ((0, "x"), (3, "z"))
+    ]
+    things.create("a")
+    answer = things.put({"metadata": {"name": "a", "finalizers": ["x"]}})
+    assert answer.status == 422
+    assert {cause[0] for cause in answer.causes} == {"metadata.finalizers[0]"}
+
+
+@pytest.mark.parametrize(("text", "code"), [("invalid", 400), ("5", 400), ("5s", 200), ("", 200)])
+def test_a_timeout_that_is_no_duration_is_400(space: Space, text: str, code: int) -> None:
+    answer = space.secrets.list(timeout=text)
+    assert answer.status == code
+    if code == 400:
+        assert answer.message.startswith("invalid timeout specified in the request URL")
+
+
+def test_watching_an_item_with_a_selector_for_another_is_400(space: Space) -> None:
+    path = f"/api/v1/watch/namespaces/{space.name}/secrets/a"
+    for selector in ("metadata.name=b", "type=Opaque", "metadata.name!=a"):
+        answer = space.client.get(path, fieldSelector=selector, timeoutSeconds=1)
+        assert (answer.status, answer.message) == (
+            400,
+            "fieldSelector metadata.name doesn't match requested name",
+        )
+    assert space.client.get(path, fieldSelector="metadata.name=a", timeoutSeconds=1).status == 200
+
+
+def test_a_delete_that_cascades_and_waits_is_202(space: Space) -> None:
+    held = {"metadata": {"finalizers": ["example.com/hold"]}}
+    for name in "abcd":
+        space.config_maps.create(name, **held)
+    assert space.config_maps.delete("a", {"orphanDependents": False}).status == 202
+    assert space.config_maps.delete("b", orphanDependents="false").status == 202
+    assert space.config_maps.delete("c", {"propagationPolicy": "Background"}).status == 200
+    assert space.config_maps.delete("d", {"orphanDependents": True}).status == 200
+    space.config_maps.create("e")
+    assert space.config_maps.delete("e", {"orphanDependents": False}).status == 200
+
+
+def test_null_as_delete_options_counts_as_given(space: Space) -> None:
+    space.config_maps.create("a")
+    assert space.config_maps.delete("a", "null", dryRun="All").status == 200
+    assert space.config_maps.get("a").status == 404
+
+
+def test_owned_fields_are_written_in_order(space: Space) -> None:
+    data = {"z": "1", "a": "2", "m": "3"}
+    space.config_maps.create("a", data=data, labels={"y": "1", "b": "2"})
+    for patch in ({}, {"data": {"b": "4", "zz": "5"}}):
+        fields = space.config_maps.patch("a", patch).body["metadata"]["managedFields"][0][
+            "fieldsV1"
+        ]
+        for part in (fields, fields["f:data"], fields["f:metadata"]["f:labels"]):
+            assert list(part) == sorted(part)
+
+
+def test_metadata_is_shown_in_its_order(space: Space) -> None:
+    metadata = {"finalizers": ["example.com/x"], "annotations": {"a": "b"}, "selfLink": "/x"}
+    made = space.config_maps.create("a", labels={"c": "d"}, metadata=metadata)
+    shown = [name for name in made["metadata"] if name != "resourceVersion"]
+    expected = "name namespace uid creationTimestamp labels annotations finalizers managedFields"
+    assert shown == expected.split()
+
+
+def test_a_self_link_is_dropped_wherever_it_comes_from(space: Space) -> None:
+    space.config_maps.create("a")
+    value = space.config_maps.read("a")
+    value["metadata"]["selfLink"] = "/x"
+    assert "selfLink" not in space.config_maps.update(value)["metadata"]
+    patched = space.config_maps.patch("a", {"metadata": {"selfLink": "/x"}, "data": {"a": "b"}})
+    assert "selfLink" not in patched.body["metadata"]
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"selfLink": "/x", "name": "a"}}
+    applied = space.client.patch(space.config_maps.item("a"), config, kind=APPLY, fieldManager="m")
+    assert applied.status == 200
+    assert "selfLink" not in applied.body["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("patch", "why"),
+    [
+        ({"metadata": {"labels": "x"}}, "cannot restore map from string"),
+        ({"spec": {"template": "x"}}, "cannot restore struct from: string"),
+        ({"spec": {"template": {"spec": {"containers": 5}}}}, "cannot restore slice from int64"),
+        ({"spec": {"replicas": "x"}}, "cannot convert string to int32"),
+        ({"metadata": {"labels": {"a": 5}}}, "cannot convert int64 to string"),
+        ({"spec": {"template": {"spec": {"restartPolicy": True}}}}, "cannot convert bool to v1."),
+    ],
+)
+def test_a_strategic_merge_says_what_cannot_become_what(
+    space: Space, patch: dict[str, Any], why: str
+) -> None:
+    things = space.things("deployments", "apps")
+    assert things.client.post(things.path, deployment()).status == 201
+    answer = things.client.patch(things.item("d"), patch, kind=STRATEGIC)
+    assert answer.status == 422
+    assert why in answer.message
+
+
+@pytest.mark.parametrize(
+    ("spec", "place"),
+    [
+        ({"restartPolicy": 5}, "PodSpec.spec.restartPolicy of type v1.RestartPolicy"),
+        (
+            {"containers": [{"name": "c", "resources": {"limits": 5}}]},
+            "ResourceRequirements.spec.containers.resources.limits of type v1.ResourceList",
+        ),
+        (
+            {"containers": [{"securityContext": {"capabilities": {"add": [5]}}}]},
+            "Capabilities.spec.containers.securityContext.capabilities.add of type v1.Capability",
+        ),
+        (
+            {"containers": [{"securityContext": {"capabilities": {"add": 5}}}]},
+            "Capabilities.spec.containers.securityContext.capabilities.add of type []v1.Capability",
+        ),
+        ({"nodeName": 5}, "PodSpec.spec.nodeName of type string"),
+    ],
+)
+def test_a_wrong_type_is_named_as_the_field_has_it(
+    space: Space, spec: dict[str, Any], place: str
+) -> None:
+    pods = space.things("pods")
+    answer = pods.client.post(pods.path, {"metadata": {"name": "a"}, "spec": spec})
+    assert answer.status == 400
+    assert answer.message.endswith(f"cannot unmarshal number into Go struct field {place}")
+
+
+def test_empty_labels_are_told_from_none_in_a_selector(space: Space) -> None:
+    things = space.things("deployments", "apps")
+    for selector, shown in (
+        ({}, "MatchLabels:map[string]string(nil)"),
+        ({"matchLabels": {}}, "MatchLabels:map[string]string{}"),
+    ):
+        body = deployment()
+        body["spec"]["selector"] = selector
+        answer = things.client.post(things.path, body)
+        assert answer.status == 422
+        assert shown in answer.message
+
+
+def test_an_empty_quantity_is_400(space: Space) -> None:
+    pods = space.things("pods")
+    container = {"name": "c", "image": "i", "resources": {"limits": {"cpu": ""}}}
+    body = {"metadata": {"name": "a"}, "spec": {"containers": [container]}}
+    answer = pods.client.post(pods.path, body)
+    assert answer.status == 400
+    assert "quantities must match the regular expression" in answer.message
+
+
+def test_a_patch_that_takes_the_version_away_leaves_no_name(space: Space) -> None:
+    space.config_maps.create("a")
+    why = "the name of the object (a based on URL) was undeterminable: name must be provided"
+    path = space.config_maps.item("a")
+    gone = [{"op": "remove", "path": f"/{name}"} for name in ("apiVersion", "kind", "metadata")]
+    for patch, kind in (
+        (gone, JSON_PATCH),
+        ({"apiVersion": None, "kind": None}, "application/merge-patch+json"),
+    ):
+        answer = space.client.patch(path, patch, kind=kind)
+        assert (answer.status, answer.message) == (400, why)
+    assert space.client.patch(path, {"kind": None}).status == 200
+    kept = space.client.patch(path, {"apiVersion": None}, kind=STRATEGIC)
+    assert kept.status == 200
+
+
+def test_repeated_keys_in_yaml_are_one_strict_error(space: Space) -> None:
+    body = "metadata:\n  name: a\n  name: a\ndata:\n  k: p\n  k: q\nbogus: 1\n"
+    headers = {"Content-Type": "application/yaml"}
+    path = space.config_maps.path
+    answer = space.client.post(path, body, headers=headers, fieldValidation="Strict")
+    lines = 'line 3: key "name" already set in map\n  line 6: key "k" already set in map'
+    found = f'yaml: unmarshal errors:\n  {lines}, unknown field "bogus"'
+    assert (answer.status, answer.message.partition("strict decoding error: ")[2]) == (400, found)
+    answer = space.client.post(path, body, headers=headers)
+    assert answer.status == 201
+    assert answer.warnings[0] == '299 - "line 3: key \\"name\\" already set in map"'
+
+
+def test_conflicts_about_a_scale_are_told_in_its_version(space: Space) -> None:
+    things = space.things("deployments", "apps")
+    assert things.client.post(things.path, deployment(), fieldManager="maker").status == 201
+
+    def apply(version: str) -> Any:
+        config = {
+            "apiVersion": version,
+            "kind": "Scale",
+            "metadata": {"name": "d", "namespace": space.name},
+            "spec": {"replicas": 5},
+        }
+        path = things.item("d", "scale")
+        return things.client.patch(path, config, kind=APPLY, fieldManager="other")
+
+    conflict = apply("autoscaling/v1")
+    assert conflict.status == 409
+    assert conflict.causes[0][2] == 'conflict with "maker" using autoscaling/v1'
+    wrong = apply("apps/v1")
+    assert (wrong.status, wrong.message) == (
+        400,
+        "Incorrect version specified in apply patch. Specified patch version: apps/v1,"
+        " expected: autoscaling/v1",
+    )
+
+
+def test_owners_of_versions_that_are_not_served_are_dropped(space: Space) -> None:
+    space.config_maps.create("a", data={"k": "v"})
+    stranger = {
+        "manager": "x",
+        "operation": "Update",
+        "apiVersion": "nowhere/v9",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:data": {}},
+    }
+    patch = [{"op": "add", "path": "/metadata/managedFields/-", "value": stranger}]
+    answer = space.client.patch(space.config_maps.item("a"), patch, kind=JSON_PATCH)
+    assert [entry["manager"] for entry in answer.body["metadata"]["managedFields"]] == ["tests"]
+
+
+def test_reviews_have_no_table(space: Space) -> None:
+    base = space.base("authorization.@")
+    body = {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}
+    accept = f"application/json;as=Table;g={space.dialect.meta_group};v=v1"
+    path = f"{base}/selfsubjectaccessreviews"
+    assert space.client.post(path, body, headers={"Accept": accept}).status == 406
+    both = f"{accept}, application/json"
+    assert space.client.post(path, body, headers={"Accept": both}).status == 201
+
+
+def test_jobs_are_selected_by_what_succeeded_only(space: Space) -> None:
+    jobs = space.things("jobs", "batch")
+    assert jobs.list(fieldSelector="status.successful=1").status == 200
+    answer = jobs.list(fieldSelector="spec.parallelism=5")
+    assert (answer.status, answer.message) == (
+        400,
+        'field label "spec.parallelism" not supported for Job',
+    )
+
+
+def test_recycling_a_volume_is_not_warned_of(space: Space) -> None:
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/x"},
+        "persistentVolumeReclaimPolicy": "Recycle",
+    }
+    volumes = space.everywhere("persistentvolumes")
+    answer = volumes.client.post(
+        volumes.path, {"metadata": {"name": space.name}, "spec": spec}, dryRun="All"
+    )
+    assert (answer.status, answer.warnings) == (201, [])
+
+
+def test_the_key_set_has_a_type_of_its_own_and_may_be_kept(client: Client) -> None:
+    for path, media_type in (
+        ("/openid/v1/jwks", "application/jwk-set+json"),
+        ("/.well-known/openid-configuration", "application/json"),
+    ):
+        answer = client.get(path)
+        assert answer.headers["Content-Type"] == media_type
+        assert answer.headers.get_all("Cache-Control") == ["public, max-age=3600"]
+
+
+@pytest.mark.parametrize("name", ["healthz", "livez", "readyz"])
+def test_the_checks_of_the_start_are_listed(client: Client, name: str) -> None:
+    text = client.get(f"/{name}?verbose").text
+    for check in (
+        *("ping", "log", "etcd"),
+        "poststarthook/start-kube-apiserver-admission-initializer",
+        "poststarthook/generic-apiserver-start-informers",
+        "poststarthook/bootstrap-controller",
+        "poststarthook/scheduling/bootstrap-system-priority-classes",
+        "poststarthook/start-cluster-authentication-info-controller",
+        "poststarthook/apiservice-openapi-controller",
+    ):
+        assert f"[+]{check} ok\n" in text
+
+
+def envelope(kind: str, content: bytes, content_type: str = "", encoding: str = "") -> bytes:
+    meta = delimited(key(1, BYTES), b"v1") + delimited(key(2, BYTES), kind.encode())
+    return b"k8s\x00" + b"".join(
+        delimited(key(number, BYTES), part)
+        for number, part in enumerate((meta, content, encoding.encode(), content_type.encode()), 1)
+    )
+
+
+def test_an_envelope_may_hold_json(space: Space) -> None:
+    headers = {"Content-Type": space.dialect.protobuf_media_type}
+    path = space.config_maps.path
+
+    def post(body: bytes) -> Any:
+        return space.client.post(path, body, headers=headers)
+
+    content = b'{"metadata":{"name":"a"},"data":{"k":"v"}}'
+    answer = post(envelope("ConfigMap", content, "application/json"))
+    assert (answer.status, answer.body["data"]) == (201, {"k": "v"})
+    assert post(envelope("ConfigMap", b"{", "application/json")).status == 400
+    assert post(envelope("ConfigMap", content, "text/html")).status == 400
+    assert post(envelope("ConfigMap", content, "", "gzip")).status == 400
+
+
+def test_a_server_that_denies_everything_starts(fresh_server: FreshServer) -> None:
+    running: ServerProcess = fresh_server("--enable-admission-plugins=AlwaysDeny")
+    client = running.client()
+    assert client.get("/api/v1/namespaces/default").status == 200
+    answer = client.post("/api/v1/namespaces", {"metadata": {"name": "x"}})
+    assert answer.status == 403
+
+
+def test_a_group_that_is_only_called_may_be_switched_on(fresh_server: FreshServer) -> None:
+    running = fresh_server("--runtime-config", "imagepolicy.k8s.io/v1alpha1=true")
+    assert running.client().get("/apis/imagepolicy.k8s.io").status == 404

@@ -1,0 +1,206 @@
+"""Where the specification asks for more than the reference: the cluster dialect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.client import Client
+from support.things import Space, random_word
+
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+LEVELS = ("Ignore", "Warn", "Strict")
+
+
+def deployment(**spec: Any) -> dict[str, Any]:
+    template = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    return {
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template, **spec},
+    }
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_unknown_and_invalid_is_400_at_every_level(cluster: Space, level: str) -> None:
+    things = cluster.things("deployments", "apps")
+    wrong = deployment(replicas=-1, bogus=1)
+    assert things.client.post(things.path, wrong, fieldValidation=level).status == 400
+    assert things.client.post(things.path, deployment()).status == 201
+    assert things.put(wrong, fieldValidation=level).status == 400
+    patch = {"spec": {"replicas": -1, "bogus": 1}}
+    assert things.patch("d", patch, fieldValidation=level).status == 400
+
+
+def test_unknown_and_invalid_is_422_in_the_other_dialect(kubernetes: Space) -> None:
+    things = kubernetes.things("deployments", "apps")
+    assert things.client.post(things.path, deployment(replicas=-1, bogus=1)).status == 422
+
+
+@pytest.mark.parametrize("spec", [{"bogus": 1, "replicas": "x"}, {"replicas": "x", "bogus": 1}])
+@pytest.mark.parametrize("kind", [MERGE, STRATEGIC])
+def test_the_order_of_unknown_and_mistyped_fields_does_not_matter(
+    cluster: Space, spec: dict[str, Any], kind: str
+) -> None:
+    things = cluster.things("deployments", "apps")
+    things.create("d", **{"spec": deployment()["spec"]})
+    answer = things.client.patch(things.item("d"), {"spec": spec}, kind=kind)
+    assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
+
+
+def stateful_set(**spec: Any) -> dict[str, Any]:
+    return {**deployment(serviceName="s", **spec)}
+
+
+def claim_template(name: str) -> dict[str, Any]:
+    size = {"requests": {"storage": "1Gi"}}
+    return {
+        "metadata": {"name": name},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": size},
+    }
+
+
+def test_claim_templates_need_a_mount_of_their_name(cluster: Space, kubernetes: Space) -> None:
+    body = stateful_set(volumeClaimTemplates=[claim_template("data")])
+    other = kubernetes.things("statefulsets", "apps")
+    assert other.client.post(other.path, body).status == 201
+    things = cluster.things("statefulsets", "apps")
+    answer = things.client.post(things.path, body)
+    assert [cause[0] for cause in answer.causes] == ["spec.volumeClaimTemplates[0].metadata.name"]
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    body["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] = mounts
+    assert things.client.post(things.path, body).status == 201
+
+
+@pytest.mark.parametrize(
+    ("condition", "field"),
+    [
+        ({"status": "True"}, "type"),
+        ({"type": "", "status": "True"}, "type"),
+        ({"type": "A"}, "status"),
+        ({"type": "A", "status": "Maybe"}, "status"),
+    ],
+)
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_conditions_say_of_what_and_how_it_is(
+    cluster: Space, condition: dict[str, str], field: str, method: str
+) -> None:
+    things = cluster.things("statefulsets", "apps")
+    body = stateful_set()
+    assert things.client.post(things.path, body).status == 201
+    body["status"] = {"replicas": 0, "conditions": [condition]}
+    path = things.item("d", "status")
+    if method == "PUT":
+        answer = things.client.put(path, body)
+    else:
+        answer = things.client.patch(path, {"status": body["status"]})
+    assert answer.status == 422
+    assert [cause[0] for cause in answer.causes] == [f"status.conditions[0].{field}"]
+
+
+def test_a_csi_node_lists_its_drivers(cluster: Space) -> None:
+    nodes = cluster.everywhere("csinodes", "storage.@")
+    name = f"n-{random_word()}"
+    answer = nodes.client.post(nodes.path, {"metadata": {"name": name}, "spec": {}})
+    assert (answer.status, answer.causes[0][0]) == (422, "spec.drivers")
+    made = nodes.create(name, spec={"drivers": []})
+    assert nodes.put(made).status == 200  # what was stored can be sent back
+    assert nodes.patch(name, {"metadata": {"labels": {"a": "b"}}}).status == 200
+
+
+def test_an_iscsi_volume_names_its_unit(cluster: Space, kubernetes: Space) -> None:
+    source = {"targetPortal": "1.2.3.4:3260", "iqn": "iqn.2001-04.com.example:x"}
+    for space, code in ((cluster, 422), (kubernetes, 201)):
+        space.ready_for_pods()
+        pods = space.things("pods")
+        spec = {
+            "containers": [{"name": "c", "image": "i"}],
+            "volumes": [{"name": "v", "iscsi": source}],
+        }
+        answer = pods.client.post(pods.path, {"metadata": {"name": "p"}, "spec": spec})
+        assert answer.status == code, answer.text
+    ok = {**source, "lun": 0}
+    spec["volumes"] = [{"name": "v", "iscsi": ok}]
+    assert cluster.things("pods").create("p", spec=spec)["spec"]["volumes"][0]["iscsi"]["lun"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"hostPorts": [{"min": 1}]}, "spec.hostPorts[0].max"),
+        ({"runtimeClass": {}}, "spec.runtimeClass.allowedRuntimeClassNames"),
+        ({"runAsUser": {"rule": "MustRunAs"}}, "spec.runAsUser.ranges"),
+        ({"allowedFlexVolumes": [{}]}, "spec.allowedFlexVolumes[0].driver"),
+        ({"allowedCSIDrivers": [{}]}, "spec.allowedCSIDrivers[0].name"),
+    ],
+)
+def test_a_security_policy_is_whole(cluster: Space, change: dict[str, Any], field: str) -> None:
+    anything = {"rule": "RunAsAny"}
+    names = ("seLinux", "runAsUser", "supplementalGroups", "fsGroup")
+    policies = cluster.everywhere("podsecuritypolicies", "policy", "v1beta1")
+    spec = {**dict.fromkeys(names, anything), **change}
+    answer = policies.client.post(policies.path, {"metadata": {"name": "p"}, "spec": spec})
+    assert (answer.status, answer.causes[0][0]) == (422, field)
+
+
+def test_writes_to_scale_are_not_tracked(cluster: Space, kubernetes: Space) -> None:
+    for space, managers in ((cluster, ["maker"]), (kubernetes, ["maker", "scaler"])):
+        things = space.things("deployments", "apps")
+        path = things.path
+        assert things.client.post(path, deployment(), fieldManager="maker").status == 201
+        scaled = things.client.patch(
+            things.item("d", "scale"), {"spec": {"replicas": 3}}, fieldManager="scaler"
+        )
+        assert scaled.status == 200
+        found = things.read("d")
+        assert found["spec"]["replicas"] == 3
+        assert [entry["manager"] for entry in found["metadata"]["managedFields"]] == managers
+
+
+def test_token_reviews_are_served_in_both_versions(cluster: Space) -> None:
+    for version in ("v1", "v1beta1"):
+        api_version = f"authentication.cluster.io/{version}"
+        answer = cluster.client.post(
+            f"/apis/{api_version}/tokenreviews", {"spec": {"token": "alice-token"}}
+        )
+        assert (answer.status, answer.body["apiVersion"]) == (201, api_version)
+        assert answer.body["status"]["user"]["username"] == "alice"
+
+
+def grant_alice(client: Client, space: Space, rules: list[Any], namespace: str = "") -> None:
+    group = space.dialect.group_name("rbac.authorization.@")
+    kind = "Role" if namespace else "ClusterRole"
+    where = f"/namespaces/{namespace}" if namespace else ""
+    base = f"/apis/{group}/v1{where}/{kind.lower()}"
+    name = f"r-{random_word()}"
+    subject = {"kind": "User", "name": "alice", "apiGroup": group}
+    ref = {"apiGroup": group, "kind": kind, "name": name}
+    assert client.post(f"{base}s", {"metadata": {"name": name}, "rules": rules}).status == 201
+    binding = {"metadata": {"name": name}, "subjects": [subject], "roleRef": ref}
+    assert client.post(f"{base}bindings", binding).status == 201
+
+
+def test_a_wildcard_is_the_whole_last_step_of_a_path(cluster: Space, kubernetes: Space) -> None:
+    for space, partial in ((cluster, 403), (kubernetes, 200)):
+        alice = space.client.clone("alice-token")
+        assert alice.get("/metrics").status == 403
+        grant_alice(space.client, space, [{"verbs": ["get"], "nonResourceURLs": ["/met*"]}])
+        assert alice.get("/metrics").status == partial
+        grant_alice(space.client, space, [{"verbs": ["get"], "nonResourceURLs": ["/healthz/*"]}])
+        assert alice.get("/healthz/ping").status == 200
+
+
+def test_impersonating_accounts_takes_cluster_wide_rights(
+    cluster: Space, kubernetes: Space
+) -> None:
+    rule = [{"verbs": ["impersonate"], "apiGroups": [""], "resources": ["serviceaccounts"]}]
+    for space, namespaced in ((cluster, 403), (kubernetes, 200)):
+        alice = space.client.clone("alice-token")
+        headers = {"Impersonate-User": f"system:serviceaccount:{space.name}:default"}
+        grant_alice(space.client, space, rule, space.name)
+        assert alice.get("/version", headers=headers).status == namespaced
+        grant_alice(space.client, space, rule)
+        assert alice.get("/version", headers=headers).status == 200
