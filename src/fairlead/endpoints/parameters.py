@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from fairlead.dialect import Dialect
-from fairlead.endpoints.negotiation import YAML, media_types
+from fairlead.endpoints.negotiation import JSON, YAML, media_types
 from fairlead.endpoints.request import Query, Request
 from fairlead.errors import (
     Cause,
@@ -24,6 +24,7 @@ from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.decode import DecodeError, decoder
 from fairlead.schema.durations import DurationError, parse_duration
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
+from fairlead.serialization.envelopes import content_type
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 
 MOST_MANAGER_BYTES = 128
@@ -229,7 +230,10 @@ def _delete_body(
     try:
         if media_type == dialect.protobuf_media_type:
             version, kind, content = envelope(raw)
-            value = {"apiVersion": version, "kind": kind, **from_message(struct, content)}
+            given = parse_json(content) if content_type(raw) == JSON else None
+            if not isinstance(given, dict):
+                given = from_message(struct, content)
+            value = {"apiVersion": version, "kind": kind, **given}
         else:
             value = parse_yaml(raw)[0] if media_type == YAML else parse_json(raw)
     except (BodyError, ProtobufError) as error:

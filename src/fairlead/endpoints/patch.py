@@ -21,6 +21,7 @@ from fairlead.errors import Cause, ResourceRef, StatusError, bad_request, invali
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.resources import Resource
 from fairlead.patching.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
+from fairlead.patching.entries import entries_of
 from fairlead.patching.errors import (
     MalformedPatch,
     OperationFailed,
@@ -249,6 +250,8 @@ async def _apply_to_existing(
     def change(old: Object) -> Changed:
         live = whole.read(old)
         merged, entries = _merged(api, versions, resource, live, config, options)
+        if resource.is_scale and api.dialect.scale_untracked:
+            entries = entries_of(live)
         if merged is live and entries is live["metadata"].get("managedFields", entries):
             return Changed(old, entries)
         value = _read_merged(request, whole, merged, config)
