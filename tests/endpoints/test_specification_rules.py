@@ -9,6 +9,7 @@ from support.client import Client
 from support.things import Space, random_word
 
 MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
 STRATEGIC = "application/strategic-merge-patch+json"
 LEVELS = ("Ignore", "Warn", "Strict")
 
@@ -147,7 +148,7 @@ def test_a_security_policy_is_whole(cluster: Space, change: dict[str, Any], fiel
 
 
 def test_writes_to_scale_are_not_tracked(cluster: Space, kubernetes: Space) -> None:
-    for space, managers in ((cluster, ["maker"]), (kubernetes, ["maker", "scaler"])):
+    for space, managers in ((cluster, ["maker"]), (kubernetes, ["scaler", "maker", "scaler"])):
         things = space.things("deployments", "apps")
         path = things.path
         assert things.client.post(path, deployment(), fieldManager="maker").status == 201
@@ -155,6 +156,16 @@ def test_writes_to_scale_are_not_tracked(cluster: Space, kubernetes: Space) -> N
             things.item("d", "scale"), {"spec": {"replicas": 3}}, fieldManager="scaler"
         )
         assert scaled.status == 200
+        config = {
+            "apiVersion": "autoscaling/v1",
+            "kind": "Scale",
+            "metadata": {"name": "d", "namespace": space.name},
+            "spec": {"replicas": 3},
+        }
+        applied = things.client.patch(
+            things.item("d", "scale"), config, kind=APPLY, fieldManager="scaler"
+        )
+        assert applied.status == 200
         found = things.read("d")
         assert found["spec"]["replicas"] == 3
         assert [entry["manager"] for entry in found["metadata"]["managedFields"]] == managers

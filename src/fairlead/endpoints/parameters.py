@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.bounded import remembered
 from fairlead.dialect import Dialect
-from fairlead.endpoints.negotiation import YAML, media_types
+from fairlead.endpoints.negotiation import JSON, YAML, media_types
 from fairlead.endpoints.other_dialect import with_hint
 from fairlead.endpoints.request import Query, Request
 from fairlead.errors import (
@@ -30,6 +30,7 @@ from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.decode import DecodeError, decoder
 from fairlead.schema.durations import DurationError, parse_duration
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
+from fairlead.serialization.envelopes import content_type
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 from fairlead.storage.selection import EVERYTHING, Selection
 
@@ -200,7 +201,10 @@ def _delete_body(
     try:
         if media_type == dialect.protobuf_media_type:
             version, kind, content = envelope(raw)
-            value = {"apiVersion": version, "kind": kind, **from_message(struct, content)}
+            given = parse_json(content) if content_type(raw) == JSON else None
+            if not isinstance(given, dict):
+                given = from_message(struct, content)
+            value = {"apiVersion": version, "kind": kind, **given}
         else:
             value = parse_yaml(raw)[0] if media_type == YAML else parse_json(raw)
     except (BodyError, ProtobufError) as error:
