@@ -6,6 +6,7 @@ import argparse
 import ipaddress
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 1e-6, "ns": 1e-9}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|us|ns|m|s)")
@@ -54,6 +55,12 @@ def host(text: str) -> str:
     if re.fullmatch(r"[0-9A-Za-z.:_%-]{0,253}", text) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is neither an IP address nor a host name")
     return text
+
+
+def directory(text: str) -> Path:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name of a directory is needed")
+    return Path(text)
 
 
 def release(text: str) -> str:

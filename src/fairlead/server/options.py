@@ -21,6 +21,7 @@ from fairlead.kinds.gates import parse_gates
 from fairlead.server.flag_values import (
     address,
     checked,
+    directory,
     duration,
     host,
     port,
@@ -97,7 +98,7 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
 
 def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument_group("Storage").add_argument
-    flag("--data-dir", type=Path, default=Path("fairlead-data"), help="everything it keeps")
+    flag("--data-dir", type=directory, default=Path("fairlead-data"), help="everything it keeps")
     flag(
         "--etcd-compaction-interval",
         type=duration,
