@@ -97,6 +97,7 @@ def test_version_is_a_command() -> None:
         (("serve", "--secure-port", "70000"), "--secure-port: 70000 is not a port"),
         (("serve", "--secure-port", "9" * 5000), "--secure-port"),
         (("serve", "--bind-address", "999.1.1.1"), "--bind-address: '999.1.1.1' is not an IP"),
+        (("serve", "--data-dir", ""), "--data-dir: the name of a directory is needed"),
         (("serve", "--dialect", "other"), "--dialect: invalid choice: 'other'"),
         (("serve", "--enable-admission-plugins", "Foo"), 'unknown plugin "Foo"'),
         (("serve", "--feature-gates", "Foo=true"), "--feature-gates: unrecognized"),

@@ -6,6 +6,7 @@ import argparse
 import ipaddress
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from fairlead.schema.quantity import quantity
 
@@ -67,6 +68,12 @@ def host(text: str) -> str:
     if re.fullmatch(r"[0-9A-Za-z.:_%-]{0,253}", text) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is neither an IP address nor a host name")
     return text
+
+
+def directory(text: str) -> Path:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name of a directory is needed")
+    return Path(text)
 
 
 def release(text: str) -> str:

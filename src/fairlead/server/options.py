@@ -23,6 +23,7 @@ from fairlead.outgoing.flags import add_reaching_flags
 from fairlead.server.flag_values import (
     address,
     checked,
+    directory,
     duration,
     host,
     port,
@@ -129,7 +130,7 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
 
 def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument_group("Storage").add_argument
-    flag("--data-dir", type=Path, default=Path("fairlead-data"), help="everything it keeps")
+    flag("--data-dir", type=directory, default=Path("fairlead-data"), help="everything it keeps")
     flag(
         "--history-retention",
         "--etcd-compaction-interval",
