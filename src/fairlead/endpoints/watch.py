@@ -22,12 +22,12 @@ from fairlead.kinds.resources import Resource
 from fairlead.schema.decode import zero
 from fairlead.serialization.protobuf import watch_frame
 from fairlead.storage.backend import Compacted, StorageError
-from fairlead.storage.change import Change, existing
+from fairlead.storage.change import ADDED, DELETED, Change, existing
 from fairlead.storage.collection import Collection
 from fairlead.storage.counts import WATCH_ENCODES
 from fairlead.storage.selection import Requirement, Selection
 from fairlead.storage.version import Version
-from fairlead.storage.watcher import ADDED, DELETED, Event, Watcher, event_type
+from fairlead.storage.watcher import Event, Watcher, event_type
 
 logger = logging.getLogger("fairlead.watch")
 

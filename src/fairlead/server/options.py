@@ -51,6 +51,14 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
         help="how long history is kept",
     )
     flag(
+        "--history-retention",
+        type=duration,
+        metavar="DURATION",
+        help="the same; up to days, since what memory does not hold is read from disk",
+    )
+    flag("--history-memory", type=positive, default=64, metavar="MIB", help="of it in memory")
+    flag("--history-disk", type=positive, default=2048, metavar="MIB", help="of it on disk")
+    flag(
         "--accept-lost-writes",
         action="store_true",
         help="start though acknowledged writes are missing from the store",

@@ -135,7 +135,14 @@ class Server:
             OldNames(resources.old_prefixes(), systems),
             accept_lost_writes=self.options.accept_lost_writes,
         )
-        store = Store(backend, retention=self.options.etcd_compaction_interval)
+        options = self.options
+        retention = options.history_retention
+        store = Store(
+            backend,
+            retention=options.etcd_compaction_interval if retention is None else retention,
+            history_memory=options.history_memory << 20,
+            history_bytes=options.history_disk << 20,
+        )
         store.on_fatal = _stop_at_once
         try:
             await store.open()
