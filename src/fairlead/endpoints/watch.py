@@ -27,9 +27,9 @@ from fairlead.operations.watch import Watch, open_watch, too_old
 from fairlead.schema.decode import zero
 from fairlead.serialization.protobuf import watch_frame
 from fairlead.storage.backend import Compacted, StorageError
-from fairlead.storage.change import Change
+from fairlead.storage.change import DELETED, Change
 from fairlead.storage.counts import WATCH_ENCODES
-from fairlead.storage.watcher import DELETED, Event
+from fairlead.storage.watcher import Event
 
 logger = logging.getLogger("fairlead.watch")
 

@@ -12,11 +12,11 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
 from fairlead.operations.selecting import by_name
 from fairlead.storage.backend import Compacted
-from fairlead.storage.change import Change, existing
+from fairlead.storage.change import ADDED, Change, existing
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
-from fairlead.storage.watcher import ADDED, Event, Watcher, event_type
+from fairlead.storage.watcher import Event, Watcher, event_type
 
 _EVENTS_A_PART = 200
 

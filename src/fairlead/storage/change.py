@@ -6,14 +6,27 @@ from typing import Any
 
 from fairlead.storage.version import Version, at_revision
 
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+
 
 class Change:
     """What a key was before a revision and is after it; None where it did not exist.
 
+    `kind` is what it means to those who see everything, `size` the bytes of its content.
     `frames` holds the change as watchers send it, encoded once for all of them.
     """
 
-    __slots__ = ("after", "api_version", "before", "frames", "key", "resource", "revision", "size")
+    __slots__ = (
+        "after",
+        "api_version",
+        "before",
+        "frames",
+        "key",
+        "kind",
+        "resource",
+        "revision",
+        "size",
+    )
 
     def __init__(
         self,
@@ -31,6 +44,7 @@ class Change:
         self.before = before
         self.after = after
         self.frames: dict[Any, bytes] = {}
+        self.kind = DELETED if after is None else ADDED if before is None else MODIFIED
         content = after if after is not None else before
         self.size = len(content.body) if content is not None and content.body is not None else 0
 

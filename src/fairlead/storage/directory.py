@@ -41,6 +41,8 @@ class Directory:
                 f"{self.path} is in use by another server (it holds {self._lock_path})"
             ) from None
         self._lock = lock
+        with suppress(OSError):
+            os.fchmod(lock, PRIVATE)
 
     def unlock(self) -> None:
         if self._lock is not None:

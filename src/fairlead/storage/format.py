@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from zlib import crc32
 
@@ -37,11 +37,11 @@ class OldNames:
 
 def checksum(row: Row) -> int:
     """Over all of a row, so that nothing in it can change or move unseen."""
-    value = row.value
-    kind = "-" if value is None else "="
-    head = f"{row.revision} {row.previous} {row.resource} {row.api_version} {kind}{row.key}"
-    total = crc32(head.encode())
-    return total if value is None else crc32(value, total)
+    revision, resource, key, previous, api_version, value = row
+    if value is None:
+        return crc32(f"{revision} {previous} {resource} {api_version} -{key}".encode())
+    head = f"{revision} {previous} {resource} {api_version} ={key}"
+    return crc32(value, crc32(head.encode()))
 
 
 class Names:
@@ -77,17 +77,15 @@ class Names:
         row = Row(revision, names[resource], key, previous, names[version], value)
         return row if checksum(row) == total else None
 
-    def values(self, row: Row) -> tuple[int | str | bytes | None, ...]:
+    def values(self, rows: Iterable[Row]) -> list[int | str | bytes | None]:
+        """What is bound to insert these rows; raises KeyError for a name without a number."""
         numbers = self.numbers
-        return (
-            row.revision,
-            numbers[row.resource],
-            row.key,
-            row.previous,
-            numbers[row.api_version],
-            checksum(row),
-            row.value,
-        )
+        found: list[int | str | bytes | None] = []
+        for row in rows:
+            revision, resource, key, previous, api_version, value = row
+            version = numbers[api_version]
+            found += (revision, numbers[resource], key, previous, version, checksum(row), value)
+        return found
 
 
 def create(db: sqlite3.Connection, dialect: str) -> None:
@@ -148,7 +146,7 @@ def migrate(db: sqlite3.Connection, path: object, dialect: str, old: OldNames) -
         if missing := names.missing([row]):
             names.add(missing)
             db.executemany("INSERT INTO names (name, id) VALUES (?, ?)", missing.items())
-        db.execute(insert, names.values(row))
+        db.execute(insert, names.values([row]))
     db.execute("DROP TABLE old_log")
     db.execute("COMMIT")
 

@@ -221,18 +221,23 @@ class SqliteBackend:
     def append(self, writes: Sequence[Write]) -> list[Outcome]:
         rows: list[Row] = []
         outcomes: list[Outcome] = []
+        live = self._live
         moved: dict[tuple[str, str], int] = {}  # what this batch did so far
+        revision = self.revision
         for write in writes:
-            place = (write.resource, write.key)
-            current = self._current(place, moved)
-            refusal = self._refusal(write, current, moved)
-            if refusal is not None:
-                outcomes.append(refusal)
-                continue
-            revision = write.revision = self.revision + len(rows) + 1
-            value = write.value
-            row = Row(revision, write.resource, write.key, current, write.api_version, value)
-            rows.append(row)
+            resource, key, value = write.resource, write.key, write.value
+            place = (resource, key)
+            current = moved.get(place)
+            if current is None:
+                current = live[resource].get(key, 0)
+            if write.requires or write.expected != current:
+                refusal = self._refusal(write, current, moved)
+                if refusal is not None:
+                    outcomes.append(refusal)
+                    continue
+            revision += 1
+            write.revision = revision
+            rows.append(Row(revision, resource, key, current, write.api_version, value))
             outcomes.append(revision)
             moved[place] = revision if value is not None else 0
         if rows:
@@ -270,11 +275,13 @@ class SqliteBackend:
                 logger.warning("cannot note the acknowledged revision: %s", error.strerror)
 
     def _commit(self, rows: list[Row]) -> None:
+        if len(rows) <= _ROWS_A_STATEMENT:
+            with suppress(KeyError):  # a name that is new
+                values = self._names.values(rows)
+                with self._guarded("write"):
+                    self._insert(values)
+                return
         missing = self._names.missing(rows)
-        if not missing and len(rows) <= _ROWS_A_STATEMENT:
-            with self._guarded("write"):
-                self._insert(rows, self._names)
-            return
         names = Names(iter(self._names.by_number.items()))
         names.add(missing)
         with self._guarded("write"):
@@ -282,16 +289,13 @@ class SqliteBackend:
             if missing:
                 self._db.executemany("INSERT INTO names (name, id) VALUES (?, ?)", missing.items())
             for start in range(0, len(rows), _ROWS_A_STATEMENT):
-                self._insert(rows[start : start + _ROWS_A_STATEMENT], names)
+                self._insert(names.values(rows[start : start + _ROWS_A_STATEMENT]))
             self._db.execute("COMMIT")
         self._names = names
 
-    def _insert(self, rows: list[Row], names: Names) -> None:
+    def _insert(self, values: list[int | str | bytes | None]) -> None:
         """One statement for many rows: it lets go of the interpreter lock once, not once a row."""
-        values: list[int | str | bytes | None] = []
-        for row in rows:
-            values += names.values(row)
-        places = ",".join(["(?,?,?,?,?,?,?)"] * len(rows))
+        places = ",".join(["(?,?,?,?,?,?,?)"] * (len(values) // 7))
         self._db.execute(f"INSERT INTO log VALUES {places}", values)
 
     @contextmanager

@@ -244,7 +244,9 @@ class Store:
         self._next_revision += 1
         version.commit = pending
         collection.pending[version.key] = version
-        await self.settled(version)
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        pending.waiters.append(future)
+        await future
         return version
 
     async def settled(self, version: Version) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from fairlead.storage.change import Change
+from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.counts import WATCHERS_ENDED
 from fairlead.storage.selection import Selection
-
-ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
 Event = tuple[str, Change]
 
@@ -19,11 +17,9 @@ MOST_PENDING_BYTES = 64 << 20
 
 def event_type(change: Change, selection: Selection) -> str | None:
     """What the change means to someone who sees only the selection, or None if nothing."""
-    old, new = change.before, change.after
     if not selection:
-        if new is None:
-            return DELETED
-        return ADDED if old is None else MODIFIED
+        return change.kind
+    old, new = change.before, change.after
     before = old is not None and selection.matches(old)
     if new is not None and selection.matches(new):
         return MODIFIED if before else ADDED
@@ -40,6 +36,7 @@ class Watcher:
 
     __slots__ = (
         "_bytes",
+        "_selects",
         "_waiter",
         "after",
         "closed",
@@ -61,13 +58,14 @@ class Watcher:
         self.failure: Exception | None = None
         self.on_close: Callable[[], None] | None = None  # told when someone else closes it
         self._bytes = 0
+        self._selects = bool(selection)
         self._waiter: asyncio.Future[None] | None = None
 
     def deliver(self, change: Change) -> None:
         if change.revision <= self.after or self.closed:
             return
         try:
-            kind = event_type(change, self.selection)
+            kind = event_type(change, self.selection) if self._selects else change.kind
         except Exception as error:
             self.failure = error
             WATCHERS_ENDED.add(of=("failure",))
