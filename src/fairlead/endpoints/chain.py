@@ -72,7 +72,7 @@ class Handler:
 
     async def admit(self, request: Request) -> None:
         """Find out who asks and whether they may; raises StatusError."""
-        if request.query and request.target.verb != "watch":
+        if request.query and not is_long_running(request.target):
             check_timeout(request)
         request.user = await self.api.authentication.authenticator.authenticate(request)
         if asks_to_impersonate(request.raw_headers):
@@ -245,6 +245,14 @@ class Handler:
         agent = request.user_agent
         shown = negotiate(self.api.dialect, "", values[0] if values else None, agent)
         return Answer(200, encode(value, shown, self.api.resources), media_type)
+
+
+_LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
+
+
+def is_long_running(target: Target) -> bool:
+    """Whether a request may last as long as its client likes, and so knows no `timeout`."""
+    return target.verb == "watch" or target.subresource in _LONG_RUNNING
 
 
 def check_reading(request: Request) -> None:
