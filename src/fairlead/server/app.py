@@ -9,7 +9,7 @@ from time import perf_counter
 
 from fairlead.authentication.user import MASTERS
 from fairlead.endpoints.answers import Answer, error_answer
-from fairlead.endpoints.chain import Handler
+from fairlead.endpoints.chain import Handler, is_long_running
 from fairlead.endpoints.negotiation import for_errors
 from fairlead.endpoints.request import Request
 from fairlead.errors import (
@@ -29,7 +29,6 @@ logger = logging.getLogger("fairlead")
 _READING = ("GET", "HEAD", "OPTIONS")
 _TOO_MANY = "Too many requests, please try again later."
 _HEALTH = ("/healthz", "/livez", "/readyz")
-_CONVERSATIONS = ("attach", "exec", "log", "portforward", "proxy")  # subresources that take long
 
 
 class Application:
@@ -100,7 +99,7 @@ class Application:
     async def _counted(self, request: Request) -> Answer:
         """A place is held while the answer is made, not while the client reads it."""
         target = request.target
-        if target.is_resource and (target.verb == "watch" or target.subresource in _CONVERSATIONS):
+        if target.is_resource and is_long_running(target):
             return await self.handler.answer(request)
         kind = 0 if request.method in _READING else 1
         place = 1 if _is_limited(request) else 0
