@@ -13,13 +13,14 @@ import pytest
 
 import fairlead
 
-LENGTH = 20_000
+LENGTH = 10_000
 MOST_SECONDS = 0.1  # a quadratic one takes seconds
 UNITS = (
-    "a", "1", "A", "-", ".", "_", "/", ":", " ", "\n", "a.", "a-", "1.", "a/", "a:", "['", "%", "\\",
-    "a,", "0", "-----BEGIN A-----\n", "-----BEGIN ", "a=", "{a}", "..", "--", "a_", "1:", "iqn.",
+    "a", "1", "A", "-", ".", "_", "/", ":", " ", "\n", "a.", "a-", "1.", "a/", "a:", "['", "%",
+    "\\", "a,", "0", "-----BEGIN A-----\n", "-----BEGIN ", "a=", "{a}", "..", "--", "a_",
+    "1:", "iqn.",
 )  # fmt: skip
-ENDS = ("", "!", "\n", "\nx", "é", "-")
+ENDS = ("", "!", "\nx")
 
 
 def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
