@@ -14,7 +14,7 @@ from urllib.parse import quote
 from fairlead.dialect import Dialect
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.schema.builtin import BuiltinTypes
-from fairlead.schema.model import ListOf, MapOf, Struct, Type
+from fairlead.schema.model import ListOf, MapOf, Scalar, Struct, Type
 from fairlead.serialization.protobuf import to_message
 from fairlead.serialization.yaml_writing import dump
 from support.adversarial import sample
@@ -62,6 +62,28 @@ def nested(levels: int) -> Any:
         value = {"a": value}
     return value
 
+
+_TIMES = [
+    "9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00", "0000-01-01T00:00:00Z",
+    "0800-01-01T00:00:00.5Z", "2024-02-30T00:00:00Z", "9999-12-31T23:59:59.000001-12:00",
+    "0001-01-01T00:00:00.000000+12:00", "2024-01-02T03:04:05Z\n",
+]  # fmt: skip
+_NUMBERS = [0, -1, 2**31, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 10**30, 1.5, 1e300]
+# What a type of value can be made to be that is almost right.
+TYPED: dict[str, list[Any]] = {
+    "Time": _TIMES,
+    "MicroTime": _TIMES,
+    "Quantity": ["1e99999999999", "1e1500000", "1e-1500000", "1" * 800 + "\nx", "-1", "1.5Ki",
+                 "0", "9" * 5000, "." + "1" * 5000, "1n", 10**30, 1.5],
+    "IntOrString": ["9" * 5000 + "%", "9" * 5000, "-5%", "101%", "", "http", -1, 2**31],
+    "int32": _NUMBERS,
+    "int64": _NUMBERS,
+    "double": _NUMBERS,
+    "bytes": ["YQ=", "====", "LS0tLS1CRUdJTiBBLS0tLS0K", "\n", "YR=="],
+    "string": ["", "9" * 5000, "a" * 300, "\0", "é", "10.0.0.1", "metadata.labels['a']", "a['",
+               "* * * * *", "@every " + "9" * 400 + "h", "9" * 5000 + "%", "/a/../b", "In",
+               "Exists"],
+}  # fmt: skip
 
 HOSTILE: list[Callable[[random.Random], Any]] = [
     lambda r: None,
@@ -194,6 +216,12 @@ class Fuzzer:
             ]
         if isinstance(node, MapOf):
             return {"k": self._pruned(node.element, levels - 1)}
+        assert isinstance(node, Scalar)
+        hostile = TYPED.get(node.name)
+        if hostile and self._random.random() < 0.15:
+            return self._random.choice(hostile)
+        if node.name in ("raw", "any") and self._random.random() < 0.3:
+            return nested(self._random.choice([1, 200, 230, 236, 240, 246, 250]))
         return sample(node, self._random.randint(0, 9), 0)
 
     def _mutate(self, value: Any) -> None:
