@@ -11,7 +11,8 @@ from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request, invalid, unsupported_media_type
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.resources import Resource, Resources
-from fairlead.schema.decode import DecodeError, decoder, json_kind, unknown_paths
+from fairlead.schema.decode import decoder, unknown_paths
+from fairlead.schema.mismatch import DecodeError, json_kind
 from fairlead.schema.model import Object as Object
 from fairlead.schema.remembering import ContentMemory
 from fairlead.schema.required import missing_paths

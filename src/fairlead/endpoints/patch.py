@@ -32,13 +32,8 @@ from fairlead.patching.json_patch import apply_json_patch, operations
 from fairlead.patching.merge_patch import apply_merge_patch, merge_document
 from fairlead.patching.ownership import apply
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
-from fairlead.schema.decode import (
-    DecodeError,
-    conversion_error,
-    decoder,
-    json_kind,
-    unknown_paths,
-)
+from fairlead.schema.decode import decoder, unknown_paths
+from fairlead.schema.mismatch import DecodeError, conversion_error, json_kind
 from fairlead.schema.times import now
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.duplicates import TooDeep, duplicate_fields
