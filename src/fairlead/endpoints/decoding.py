@@ -17,7 +17,8 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.field_validation import check_required, strict_errors, warn_of
 from fairlead.operations.operation import Operation
 from fairlead.operations.preparing import check_size
-from fairlead.schema.decode import DecodeError, decoder, json_kind, unknown_paths
+from fairlead.schema.decode import decoder, unknown_paths
+from fairlead.schema.mismatch import DecodeError, json_kind
 from fairlead.schema.remembering import ContentMemory
 from fairlead.serialization.bodies import (
     BodyError,
