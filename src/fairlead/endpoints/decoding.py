@@ -22,7 +22,13 @@ from fairlead.serialization.bodies import (
     summary,
 )
 from fairlead.serialization.duplicates import duplicate_fields
-from fairlead.serialization.limits import MOST_STORED_BYTES, TooDeep, TooLarge, check_stored
+from fairlead.serialization.limits import (
+    MOST_DECODED_BYTES,
+    MOST_STORED_BYTES,
+    TooDeep,
+    TooLarge,
+    check_stored,
+)
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 
 Object = dict[str, Any]
@@ -95,18 +101,18 @@ async def read_object(
         check_kind(resources, resource, parsed)
         value = decode_object(request, resource, parsed, raw, validation, repeated)
         if len(raw) > LONG_BODY:
-            check_size(value)
+            check_size(value, MOST_DECODED_BYTES)
         return value
 
     return await aside(raw, read)
 
 
-def check_size(value: Object) -> None:
-    """Refuse an object that the store would not take, before anything else is done to it."""
+def check_size(value: Object, most: int = MOST_STORED_BYTES) -> None:
+    """Refuse an object that is too large or too deep to be kept."""
     try:
-        check_stored(value)
+        check_stored(value, most)
     except TooLarge:
-        raise too_large(MOST_STORED_BYTES) from None
+        raise too_large(most) from None
     except TooDeep as error:
         raise bad_request(str(error)) from None
 
