@@ -16,8 +16,9 @@ from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Api, Object
 from fairlead.operations.field_validation import check_required, strict_errors, warn_of
 from fairlead.operations.operation import Operation
-from fairlead.operations.preparing import check_size
-from fairlead.schema.decode import DecodeError, decoder, json_kind, unknown_paths
+from fairlead.operations.preparing import check_decoded
+from fairlead.schema.decode import decoder, unknown_paths
+from fairlead.schema.mismatch import DecodeError, json_kind
 from fairlead.schema.remembering import ContentMemory
 from fairlead.serialization.bodies import (
     BodyError,
@@ -189,7 +190,7 @@ def decode_body(
     check_kind(api.resources, operation.resource, parsed)
     value = _decode_object(operation, parsed, raw, validation, repeated)
     if len(raw) > LONG_BODY:
-        check_size(value)
+        check_decoded(value)
     return value
 
 

@@ -22,7 +22,7 @@ from fairlead.patching.errors import MalformedPatch, TooManyOperations
 from fairlead.patching.json_patch import apply_json_patch, operations
 from fairlead.patching.merge_patch import apply_merge_patch, merge_document
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
-from fairlead.schema.decode import conversion_error, json_kind
+from fairlead.schema.mismatch import conversion_error, json_kind
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.duplicates import duplicate_fields
 from fairlead.serialization.limits import TooDeep

@@ -15,6 +15,11 @@ _BRACKETS = _ENCODER_DEPTH - MOST_DEPTH
 MOST_STORED_BYTES = 3 * 512 * 1024  # 1.5 MiB, as much as the reference's store takes
 
 
+# What decoding may make of a body. A list of empty items grows tenfold, and only the rules of the
+# kind, which look at every item, come before the store says no.
+MOST_DECODED_BYTES = 4 * 1024 * 1024
+
+
 class TooDeep(ValueError):
     """A document nested deeper than it could ever be written."""
 
@@ -42,7 +47,7 @@ def bounded_json(value: Any) -> bytes:
         raise
 
 
-def check_stored(value: Any) -> None:
-    """Raise TooDeep or TooLarge for an object that must not be stored."""
-    if len(bounded_json(value)) > MOST_STORED_BYTES:
+def check_size(value: Any, most: int) -> None:
+    """Raise TooDeep, or TooLarge for a value of more bytes."""
+    if len(bounded_json(value)) > most:
         raise TooLarge
