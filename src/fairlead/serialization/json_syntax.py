@@ -34,7 +34,7 @@ def _failure(text: str) -> json.JSONDecodeError | str:
     try:
         json.loads(text, parse_constant=_refuse, parse_int=float)
     except json.JSONDecodeError as error:
-        return error
+        return error.with_traceback(None)  # whose frames would refer to it
     except _Constant as constant:
         return str(constant)
     except RecursionError:
