@@ -34,11 +34,11 @@ FORMS = {
 }
 
 
-def entries(key: str, count: int) -> list[Version]:
-    return [_entry(key, number) for number in range(count)]
+def versions(key: str, count: int) -> list[Version]:
+    return [_version(key, number) for number in range(count)]
 
 
-def _entry(key: str, number: int) -> Version:
+def _version(key: str, number: int) -> Version:
     metadata = {
         "name": f"a-{number}",
         "namespace": "ns",
@@ -59,7 +59,7 @@ def _entry(key: str, number: int) -> Version:
 
 def at_once(key: str, found: list[Version], form: Representation) -> bytes:
     resource = RESOURCES.named(key)
-    values = [read(resource, entry) for entry in found]
+    values = [read(resource, version) for version in found]
     if form.transform == "Table":
         value = table(KUBERNETES, resource, values, form, "Metadata", METADATA)
     elif form.transform:
@@ -98,11 +98,11 @@ def in_steps(key: str, found: list[Version], form: Representation) -> tuple[byte
 @pytest.mark.parametrize("key", ["core/v1/configmaps", "core/v1/events"])
 @pytest.mark.parametrize("form", FORMS)
 def test_a_list_in_steps_has_the_bytes_of_one_at_once(form: str, key: str, count: int) -> None:
-    found = entries(key, count)
+    found = versions(key, count)
     assert in_steps(key, found, FORMS[form])[0] == at_once(key, found, FORMS[form])
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_step_of_a_long_list_is_long(form: str) -> None:
-    found = entries("core/v1/configmaps", 5000)
+    found = versions("core/v1/configmaps", 5000)
     assert in_steps("core/v1/configmaps", found, FORMS[form])[1] < 0.1
