@@ -32,7 +32,7 @@ def _failure(text: str) -> json.JSONDecodeError | str:
     if text.startswith("\ufeff"):
         return _unexpected(text, 0, "looking for beginning of value")
     try:
-        json.loads(text, parse_constant=_refuse, parse_int=float)
+        json.loads(text, parse_constant=_refuse, parse_int=len, parse_float=len)
     except json.JSONDecodeError as error:
         return error.with_traceback(None)  # whose frames would refer to it
     except _Constant as constant:
