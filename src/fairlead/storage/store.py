@@ -81,6 +81,11 @@ class Store:
     def on_fatal(self, call: Callable[[str], None]) -> None:
         self._health.on_fatal = call
 
+    @property
+    def told(self) -> int:
+        """The revision up to which watchers have heard of everything."""
+        return self._undelivered[0][1].revision - 1 if self._undelivered else self.revision
+
     def collection(self, resource: str) -> Collection:
         found = self._collections.get(resource)
         if found is None:
