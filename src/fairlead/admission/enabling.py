@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from fairlead.admission.chain import Plugin
+from fairlead.admission.configuration import Configuration
 from fairlead.admission.plugins.always import AlwaysAdmit, AlwaysDeny
 from fairlead.admission.plugins.always_pull_images import AlwaysPullImages
 from fairlead.admission.plugins.anti_affinity_topology import LimitPodHardAntiAffinityTopology
@@ -119,6 +120,7 @@ class Needs:
     collection: FindCollection
     allowed: Allowed
     create_namespace: CreateNamespace
+    configuration: Configuration = field(default_factory=Configuration)
     others: Mapping[str, Plugin] = field(default_factory=dict)
 
 
