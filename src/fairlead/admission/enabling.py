@@ -20,6 +20,7 @@ from fairlead.admission.plugins.default_ingress_class import DefaultIngressClass
 from fairlead.admission.plugins.default_storage_class import DefaultStorageClass
 from fairlead.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
 from fairlead.admission.plugins.deny_service_external_ips import DenyServiceExternalIPs
+from fairlead.admission.plugins.limit_ranger import LimitRanger
 from fairlead.admission.plugins.namespace_auto_provision import (
     CreateNamespace,
     NamespaceAutoProvision,
@@ -30,6 +31,7 @@ from fairlead.admission.plugins.node_restriction import NodeRestriction
 from fairlead.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
 from fairlead.admission.plugins.priority import Priority
 from fairlead.admission.plugins.remembering import FindCollection
+from fairlead.admission.plugins.resource_quota import ResourceQuota
 from fairlead.admission.plugins.runtime_class import RuntimeClass
 from fairlead.admission.plugins.security_context_deny import SecurityContextDeny
 from fairlead.admission.plugins.service_account import ServiceAccount
@@ -135,6 +137,7 @@ _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "LimitPodHardAntiAffinityTopology": lambda dialect, needs: LimitPodHardAntiAffinityTopology(
         dialect
     ),
+    "LimitRanger": lambda dialect, needs: LimitRanger(dialect, needs.collection),
     "ServiceAccount": lambda dialect, needs: ServiceAccount(dialect, needs.find),
     "NodeRestriction": lambda dialect, needs: NodeRestriction(dialect),
     "TaintNodesByCondition": lambda dialect, needs: TaintNodesByCondition(dialect),
@@ -152,6 +155,9 @@ _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "CertificateSubjectRestriction": lambda dialect, needs: CertificateSubjectRestriction(dialect),
     "DefaultIngressClass": lambda dialect, needs: DefaultIngressClass(dialect, needs.collection),
     "DenyServiceExternalIPs": lambda dialect, needs: DenyServiceExternalIPs(),
+    "ResourceQuota": lambda dialect, needs: ResourceQuota(
+        dialect, needs.find, needs.collection, needs.configuration.of("ResourceQuota")
+    ),
     "AlwaysDeny": lambda dialect, needs: AlwaysDeny(),
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
 
 from fairlead.admission.chain import Attributes
 from fairlead.errors import ResourceRef, StatusError, TooManyCauses, bad_request, invalid, too_large
@@ -19,7 +18,6 @@ from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.names import path_segment
 from fairlead.schema.times import now
 from fairlead.serialization.limits import MOST_STORED_BYTES, TooDeep, TooLarge, check_stored
-from fairlead.storage.backend import Precondition
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version, body_of, encode
 
@@ -193,11 +191,14 @@ async def put(
     key: str,
     value: Object,
     over: Version | None,
-    requires: Sequence[Precondition] = (),
+    context: Context | None = None,
 ) -> Version:
-    """Write an object that was prepared; raises Conflict and ConditionFailed."""
+    """Write an object that was prepared, on the conditions and with the companions that its context
+    names; raises Conflict and ConditionFailed."""
+    requires = context.requires if context is not None else ()
+    alongside = context.alongside if context is not None else ()
     try:
-        return await api.store.put(collection, key, value, over, requires)
+        return await api.store.put(collection, key, value, over, requires, alongside)
     except (TooLarge, TooDeep) as error:
         raise _giant(error) from None
 
