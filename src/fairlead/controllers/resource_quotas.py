@@ -75,6 +75,8 @@ class ResourceQuotas:
         """A quota that limits something else than before. Charges are no news."""
         if change.after is None:
             return (change.key,)
+        if change.before is not None and _is_charge(change.before, change.after):
+            return ()
         value = change.after.object()
         spec, status = value["spec"], value.get("status") or {}
         is_known = self._seen.get(change.key) == spec
@@ -227,6 +229,18 @@ class ResourceQuotas:
             return None
         self._due[key] = moment + pause
         return pause
+
+
+def _is_charge(before: Version, after: Version) -> bool:
+    """Whether nothing but what is used changed. Told by the bytes: this comes with every write
+    that is charged."""
+    return before.body is not None and _limits_part(before.body) == _limits_part(after.body or b"")
+
+
+def _limits_part(body: bytes) -> bytes:
+    """What a quota limits and says that it does; what is before and behind it is left out."""
+    start, end = body.rfind(b'"spec":'), body.rfind(b'"used":')
+    return body[start:end] if 0 <= start < end else body
 
 
 def _counts_by_name(spec: Object) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairlead.storage.backend import (
     Backend,
@@ -36,12 +36,17 @@ logger = logging.getLogger("fairlead.storage")
 _CHANGES_A_TURN = 500  # handed out before other work of the loop gets its turn
 
 
-class Companion(NamedTuple):
-    """A change of another object that goes with a write: if that is refused, so is this."""
+class Companion:
+    """A change of another object that goes with a write: if that is refused, so is this. `version`
+    is what it became when it was written."""
 
-    collection: Collection
-    value: dict[str, Any]
-    over: Version
+    __slots__ = ("collection", "over", "value", "version")
+
+    def __init__(self, collection: Collection, value: dict[str, Any], over: Version) -> None:
+        self.collection = collection
+        self.value = value
+        self.over = over
+        self.version: Version | None = None
 
 
 class Store:
@@ -203,6 +208,7 @@ class Store:
         for one, content, over_write in companions:
             another = self._next_version(one.collection, one.over.key, one.value, content)
             self._submit(one.collection, another, content, over_write, exists)
+            one.version = another
         await pending.settled()
         return version
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal
 from typing import NamedTuple
 
 from fairlead.admission.plugins.base import Object
+from fairlead.admission.plugins.pod_demands import demands
 from fairlead.schema.quantity import Amount, amount
+from fairlead.schema.remembering import ContentMemory
 from fairlead.storage.version import Version
 
-Amounts = Mapping[str, Amount]
+Texts = Mapping[str, str]  # amounts by name, as objects state them
 _Bounds = tuple[tuple[str, Amount], ...]
 _WHOLE, _MILLI = Decimal(1), Decimal("0.001")
 
@@ -23,40 +26,47 @@ class Limit(NamedTuple):
     max: _Bounds
     ratio: _Bounds
 
-    def violations(self, requests: Amounts, limits: Amounts) -> Iterator[str]:
+    def violations(self, requests: Texts, limits: Texts) -> Iterator[str]:
         """What is wrong with what a container or pod asks for and is limited to."""
         for name, bound in self.min:
-            yield from _too_little(f"minimum {name} usage per {self.type} is {bound}", bound,
-                                   requests.get(name), limits.get(name))  # fmt: skip
+            wrong = _too_little(bound, _stated(requests, name), _stated(limits, name))
+            if wrong:
+                yield f"minimum {name} usage per {self.type} is {bound}{wrong}"
         for name, bound in self.max:
-            yield from _too_much(f"maximum {name} usage per {self.type} is {bound}", bound,
-                                 requests.get(name), limits.get(name))  # fmt: skip
+            wrong = _too_much(bound, _stated(requests, name), _stated(limits, name))
+            if wrong:
+                yield f"maximum {name} usage per {self.type} is {bound}{wrong}"
         for name, bound in self.ratio:
-            yield from _too_far_apart(
-                f"{name} max limit to request ratio per {self.type} is {bound}", bound,
-                requests.get(name), limits.get(name),
-            )  # fmt: skip
+            wrong = _too_far_apart(bound, _stated(requests, name), _stated(limits, name))
+            if wrong:
+                yield f"{name} max limit to request ratio per {self.type} is {bound}{wrong}"
 
-    def claim_violations(self, requests: Amounts) -> Iterator[str]:
+    def claim_violations(self, requests: Texts) -> Iterator[str]:
         """The same for a claim, which has no limits."""
         for name, bound in self.min:
-            said = f"minimum {name} usage per {self.type} is {bound}"
-            yield from _too_little(said, bound, requests.get(name), None)
+            wrong = _too_little(bound, _stated(requests, name), None)
+            if wrong:
+                yield f"minimum {name} usage per {self.type} is {bound}{wrong}"
         for name, bound in self.max:
-            request = requests.get(name)
-            said = f"maximum {name} usage per {self.type} is {bound}"
-            if request is None:
-                yield f"{said}.  No request is specified"
-            elif request.value > bound.value:
-                yield f"{said}, but request is {request}"
+            wrong = _too_large(bound, _stated(requests, name))
+            if wrong:
+                yield f"maximum {name} usage per {self.type} is {bound}{wrong}"
 
 
-class Range(NamedTuple):
-    """A LimitRange: what containers get that say nothing, and the bounds in their order."""
+def _stated(texts: Texts, name: str) -> Amount | None:
+    text = texts.get(name)
+    return amount(text) if text is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A LimitRange: what containers get that say nothing, the bounds in their order, and what was
+    found to be within them."""
 
     requests: tuple[tuple[str, str], ...]
     limits: tuple[tuple[str, str], ...]
     bounds: tuple[Limit, ...]
+    passed: ContentMemory[bool] = field(default_factory=ContentMemory)
 
 
 def range_of(entry: Version) -> Range:
@@ -76,8 +86,19 @@ def _bounds(amounts: Mapping[str, str] | None) -> _Bounds:
     return tuple((name, amount(text)) for name, text in sorted((amounts or {}).items()))
 
 
-def pod_violations(found: Range, spec: Object) -> Iterator[str]:
-    """What is wrong with a pod, container by container and as a whole."""
+def pod_violations(found: Range, spec: Object) -> list[str]:
+    """What is wrong with a pod."""
+    key = found.passed.key(demands(spec))
+    if found.passed.get(key):
+        return []
+    wrong = list(dict.fromkeys(_pod_violations(found, spec)))
+    if not wrong:
+        found.passed.keep(key, True)
+    return wrong
+
+
+def _pod_violations(found: Range, spec: Object) -> Iterator[str]:
+    """Container by container and as a whole."""
     containers = [_resources(container) for container in spec["containers"]]
     initial = [_resources(container) for container in spec.get("initContainers") or ()]
     for limit in found.bounds:
@@ -88,23 +109,22 @@ def pod_violations(found: Range, spec: Object) -> Iterator[str]:
             yield from limit.violations(*_of_pod(containers, initial))
 
 
-def claim_violations(found: Range, spec: Object) -> Iterator[str]:
-    requests = _amounts((spec.get("resources") or {}).get("requests"))
-    for limit in found.bounds:
-        if limit.type == "PersistentVolumeClaim":
-            yield from limit.claim_violations(requests)
+def claim_violations(found: Range, spec: Object) -> list[str]:
+    requests = (spec.get("resources") or {}).get("requests") or {}
+    return [
+        wrong
+        for limit in found.bounds
+        if limit.type == "PersistentVolumeClaim"
+        for wrong in limit.claim_violations(requests)
+    ]
 
 
-_Resources = tuple[Amounts, Amounts]
+_Resources = tuple[Texts, Texts]
 
 
 def _resources(container: Object) -> _Resources:
     resources = container["resources"]
-    return _amounts(resources.get("requests")), _amounts(resources.get("limits"))
-
-
-def _amounts(texts: Mapping[str, str] | None) -> Amounts:
-    return {name: amount(text) for name, text in texts.items()} if texts else {}
+    return resources.get("requests") or {}, resources.get("limits") or {}
 
 
 def _of_pod(containers: list[_Resources], initial: list[_Resources]) -> _Resources:
@@ -113,56 +133,62 @@ def _of_pod(containers: list[_Resources], initial: list[_Resources]) -> _Resourc
     return requests, limits
 
 
-def _sums(parts: list[Amounts]) -> dict[str, Amount]:
+def _sums(parts: list[Texts]) -> dict[str, str]:
     """The totals of what every container names: where one is silent there is no total."""
     named = set(parts[0]).intersection(*parts[1:])
     return {name: _sum(name, [part[name] for part in parts]) for name in named}
 
 
-def _sum(name: str, amounts: list[Amount]) -> Amount:
+def _sum(name: str, texts: list[str]) -> str:
     """Processors are counted in thousandths, all else in whole units."""
     unit = _MILLI if name == "cpu" else _WHOLE
-    parts = (one.value.quantize(unit, rounding=ROUND_UP) for one in amounts)
-    return Amount(sum(parts, Decimal(0)))
+    parts = (amount(text).value.quantize(unit, rounding=ROUND_UP) for text in texts)
+    return str(Amount(sum(parts, Decimal(0))))
 
 
-def _highest(total: dict[str, Amount], initial: Iterable[Amounts]) -> Amounts:
+def _highest(total: dict[str, str], initial: Iterable[Texts]) -> Texts:
     """Initial containers run one after the other, before all others."""
-    for amounts in initial:
-        for name, found in amounts.items():
-            if name not in total or found.value > total[name].value:
-                total[name] = found
+    for texts in initial:
+        for name, text in texts.items():
+            if name not in total or amount(text).value > amount(total[name]).value:
+                total[name] = text
     return total
 
 
-def _too_little(
-    said: str, bound: Amount, request: Amount | None, limit: Amount | None
-) -> Iterator[str]:
+# What is said of a value that is out of bounds; empty if it is not.
+
+
+def _too_little(bound: Amount, request: Amount | None, limit: Amount | None) -> str:
     if request is None:
-        yield f"{said}.  No request is specified"
-    elif request.value < bound.value:
-        yield f"{said}, but request is {request}"
-    elif limit is not None and limit.value < bound.value:
-        yield f"{said}, but limit is {limit}"
+        return ".  No request is specified"
+    if request.value < bound.value:
+        return f", but request is {request}"
+    if limit is not None and limit.value < bound.value:
+        return f", but limit is {limit}"
+    return ""
 
 
-def _too_much(
-    said: str, bound: Amount, request: Amount | None, limit: Amount | None
-) -> Iterator[str]:
+def _too_much(bound: Amount, request: Amount | None, limit: Amount | None) -> str:
     if limit is None:
-        yield f"{said}.  No limit is specified"
-    elif limit.value > bound.value:
-        yield f"{said}, but limit is {limit}"
-    elif request is not None and request.value > bound.value:
-        yield f"{said}, but request is {request}"
+        return ".  No limit is specified"
+    if limit.value > bound.value:
+        return f", but limit is {limit}"
+    if request is not None and request.value > bound.value:
+        return f", but request is {request}"
+    return ""
 
 
-def _too_far_apart(
-    said: str, bound: Amount, request: Amount | None, limit: Amount | None
-) -> Iterator[str]:
+def _too_large(bound: Amount, request: Amount | None) -> str:
+    if request is None:
+        return ".  No request is specified"
+    return f", but request is {request}" if request.value > bound.value else ""
+
+
+def _too_far_apart(bound: Amount, request: Amount | None, limit: Amount | None) -> str:
     if request is None or not request.value:
-        yield f"{said}, but no request is specified or request is 0"
-    elif limit is None or not limit.value:
-        yield f"{said}, but no limit is specified or limit is 0"
-    elif limit.value > bound.value * request.value:
-        yield f"{said}, but provided ratio is {float(limit.value / request.value):f}"
+        return ", but no request is specified or request is 0"
+    if limit is None or not limit.value:
+        return ", but no limit is specified or limit is 0"
+    if limit.value > bound.value * request.value:
+        return f", but provided ratio is {float(limit.value / request.value):f}"
+    return ""

@@ -13,7 +13,7 @@ from fairlead.admission.plugins.limit_checks import (
     pod_violations,
     range_of,
 )
-from fairlead.admission.plugins.remembering import EntryFacts, FindCollection
+from fairlead.admission.plugins.remembering import MOST_KEPT, EntryFacts, FindCollection
 from fairlead.dialect import Dialect
 
 CLAIMS, RANGES = "core/v1/persistentvolumeclaims", "core/v1/limitranges"
@@ -31,6 +31,8 @@ class LimitRanger(PluginBase):
     def __init__(self, dialect: Dialect, collection: FindCollection) -> None:
         self._ranges = collection(RANGES)
         self._facts = EntryFacts(range_of)
+        self._of_namespaces: dict[str, tuple[Range, ...]] = {}
+        self._revision = -1
         self._annotation = dialect.label("@/limit-ranger")
         self._usual = (_USUAL,) if dialect.limit_ranger_default_cpu else ()
 
@@ -56,15 +58,22 @@ class LimitRanger(PluginBase):
         if attributes.old is not None and attributes.old["metadata"].get("deletionTimestamp"):
             return
         for found in self._of(attributes.namespace):
-            wrong = list(dict.fromkeys(find(found, value["spec"])))
+            wrong = find(found, value["spec"])
             if wrong:
                 said = wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]"
                 raise refusal(attributes, said)
 
     def _of(self, namespace: str) -> Sequence[Range]:
-        if not len(self._ranges):
-            return ()
-        return [self._facts.of(entry) for entry in self._ranges.current(namespace)]
+        if self._ranges.last_revision != self._revision:
+            self._revision = self._ranges.last_revision
+            self._of_namespaces.clear()
+        known = self._of_namespaces.get(namespace)
+        if known is None:
+            if len(self._of_namespaces) >= MOST_KEPT:
+                self._of_namespaces.clear()
+            found = tuple(self._facts.of(entry) for entry in self._ranges.current(namespace))
+            known = self._of_namespaces[namespace] = found
+        return known
 
     def _fill(self, found: Range, pod: Object) -> None:
         """Give containers what they do not say themselves, and write down what was given."""

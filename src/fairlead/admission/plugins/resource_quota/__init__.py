@@ -23,9 +23,11 @@ from fairlead.admission.plugins.resource_quota.scopes import PodScopes, scopes_o
 from fairlead.dialect import Dialect
 from fairlead.kinds.context import Context
 from fairlead.storage.backend import Precondition
-from fairlead.storage.store import Companion
+from fairlead.storage.version import Version
 
 QUOTAS = "core/v1/resourcequotas"
+
+Standing = tuple[Version, Quota]
 
 
 class ResourceQuota(PluginBase):
@@ -69,42 +71,41 @@ class ResourceQuota(PluginBase):
             return found
         return None
 
-    def _of(self, namespace: str) -> list[Quota]:
+    def _of(self, namespace: str) -> list[Standing]:
         """The quotas of a namespace in their newest versions, charges that are still on their way
         to the disk included."""
         newest = [
             self._find(QUOTAS, namespace, entry.name)
             for entry in self._collection.current(namespace)
         ]
-        return [self._quotas.of(version) for version in newest if version is not None]
+        return [(version, self._quotas.of(version)) for version in newest if version is not None]
 
     def _judge(
-        self, attributes: Attributes, measure: Measure, quotas: list[Quota], added: Usage
+        self, attributes: Attributes, measure: Measure, quotas: list[Standing], added: Usage
     ) -> None:
         assert attributes.value is not None
         scopes = None
         if attributes.resource.key == PODS and (
-            self._limited or any(quota.selectors for quota in quotas)
+            self._limited or any(quota.selectors for _, quota in quotas)
         ):
             scopes = scopes_of(attributes.value)
         concerned = _concerned(attributes, measure, quotas, scopes)
         if self._limited:
-            covered = {name for _, names in concerned for name in names}
+            covered = {name for _, _, names in concerned for name in names}
             self._check_covered(attributes, measure.usage(attributes.value), covered)
             self._check_scopes_covered(attributes, scopes, quotas)
-        for quota, names in concerned:
-            charge = {name: added[name] for name in names if name in added}
+        for version, quota, names in concerned:
+            charge = {name: added[name] for name in names if name in added and added[name].value}
             excess = quota.excess(charge)
             if excess:
                 raise refusal(attributes, excess)
             if charge:
-                self._charge(attributes.context, quota, charge)
+                self._charge(attributes.context, version, charge)
 
-    def _charge(self, context: Context, quota: Quota, charge: Usage) -> None:
-        version = quota.version
+    def _charge(self, context: Context, version: Version, charge: Usage) -> None:
         unchanged = Precondition(self._collection.resource, version.key, version.revision)
         context.requires.append(unchanged)
-        context.alongside.append(Companion(self._collection, quota.charged(charge), version))
+        context.alongside.append(self._quotas.charge(self._collection, version, charge))
 
     def _check_covered(self, attributes: Attributes, usage: Usage, covered: set[str]) -> None:
         """Refuse what is limited and what no quota gives."""
@@ -119,13 +120,13 @@ class ResourceQuota(PluginBase):
             raise refusal(attributes, f"insufficient quota to consume: {','.join(bare)}")
 
     def _check_scopes_covered(
-        self, attributes: Attributes, scopes: PodScopes | None, quotas: list[Quota]
+        self, attributes: Attributes, scopes: PodScopes | None, quotas: list[Standing]
     ) -> None:
         if scopes is None:
             return
         covered = {
             selector.scope
-            for quota in quotas
+            for _, quota in quotas
             for selector in quota.selectors
             if scopes.match(selector)
         }
@@ -138,18 +139,18 @@ class ResourceQuota(PluginBase):
 def _added(attributes: Attributes, measure: Measure) -> Usage:
     """What a write uses more than what was there before."""
     assert attributes.value is not None
-    before = measure.usage(attributes.old) if attributes.old is not None else {}
-    return increase(measure.usage(attributes.value), before)
+    usage = measure.usage(attributes.value)
+    return usage if attributes.old is None else increase(usage, measure.usage(attributes.old))
 
 
 def _concerned(
-    attributes: Attributes, measure: Measure, quotas: list[Quota], scopes: PodScopes | None
-) -> list[tuple[Quota, list[str]]]:
+    attributes: Attributes, measure: Measure, quotas: list[Standing], scopes: PodScopes | None
+) -> list[tuple[Version, Quota, list[str]]]:
     """The quotas that are about an object, each with what it limits of it. Nothing is let through
     before it is known how much there is already."""
     assert attributes.value is not None
     found = []
-    for quota in quotas:
+    for version, quota in quotas:
         names = measure.matching(quota.names)
         if not names or not quota.is_about(scopes):
             continue
@@ -160,5 +161,5 @@ def _concerned(
             listed = ",".join(sorted(names))
             said = f"status unknown for quota: {quota.name}, resources: {listed}"
             raise refusal(attributes, said)
-        found.append((quota, names))
+        found.append((version, quota, names))
     return found

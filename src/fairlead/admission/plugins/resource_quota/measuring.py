@@ -8,7 +8,7 @@ from decimal import ROUND_UP, Decimal
 from typing import Protocol
 
 from fairlead.admission.plugins.base import Object
-from fairlead.admission.plugins.resource_quota.pod_totals import pod_totals
+from fairlead.admission.plugins.pod_demands import demands, pod_totals
 from fairlead.dialect import Dialect
 from fairlead.kinds.core.pods.resources import (
     CONTAINER_RESOURCES,
@@ -18,6 +18,7 @@ from fairlead.kinds.core.pods.resources import (
 )
 from fairlead.kinds.resources import Resource
 from fairlead.schema.quantity import Amount, amount
+from fairlead.schema.remembering import ContentMemory
 from fairlead.schema.times import parse_time
 
 Usage = dict[str, Amount]
@@ -34,6 +35,7 @@ _IGNORED = (
     "core/bindings",
     "authorization/localsubjectaccessreviews",
 )
+_ONE_POD: Usage = {"count/pods": ONE}
 _FINISHED = ("Succeeded", "Failed")
 # A quota of these asks every container to name its share.
 _NAMED_BY_ALL = frozenset(
@@ -42,7 +44,8 @@ _NAMED_BY_ALL = frozenset(
 
 
 class Measure(Protocol):
-    """What objects of one resource use. Where updates are not measured they change nothing."""
+    """What objects of one resource use. Where updates are not measured they change nothing. What
+    is given as usage must not be changed."""
 
     measures_updates: bool
 
@@ -155,6 +158,7 @@ class Pods:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
+        self._known = ContentMemory[tuple[Usage, frozenset[str]]]()
         self._names = {"count/pods", "pods"} | {
             f"{prefix}{name}" for prefix in ("", _REQUESTS, _LIMITS) for name in CONTAINER_RESOURCES
         }
@@ -168,11 +172,20 @@ class Pods:
         return name.startswith(_REQUESTS) and not is_native(name, self._dialect)
 
     def usage(self, value: Object) -> Usage:
-        found = {"count/pods": ONE}
-        if is_counted(value):
-            found["pods"] = ONE
-            self._add(found, *pod_totals(value["spec"]))
-        return found
+        return self._asked(value["spec"])[0] if is_counted(value) else _ONE_POD
+
+    def _asked(self, spec: Object) -> tuple[Usage, frozenset[str]]:
+        """What a pod uses while it lives, and what all of its containers name."""
+        key = self._known.key(demands(spec))
+        known = self._known.get(key)
+        if known is None:
+            found = {**_ONE_POD, "pods": ONE}
+            self._add(found, *pod_totals(spec))
+            containers = _containers(spec)
+            named = (name for name in _NAMED_BY_ALL if all(_names(c, name) for c in containers))
+            known = (found, frozenset(named))
+            self._known.keep(key, known)
+        return known
 
     def _add(
         self, found: Usage, requests: Mapping[str, Amount], limits: Mapping[str, Amount]
@@ -187,12 +200,11 @@ class Pods:
                 found[_LIMITS + name] = limits[name]
 
     def missing(self, names: Iterable[str], value: Object) -> str:
-        required = sorted(_NAMED_BY_ALL.intersection(names))
+        required = _NAMED_BY_ALL.intersection(names) - self._asked(value["spec"])[1]
         parts = []
-        for name in required:
+        for name in sorted(required):
             silent = sorted({c["name"] for c in _containers(value["spec"]) if not _names(c, name)})
-            if silent:
-                parts.append(f"{name} for: {','.join(silent)}")
+            parts.append(f"{name} for: {','.join(silent)}")
         return f"must specify {'; '.join(parts)}" if parts else ""
 
 

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from fairlead.admission.plugins.base import Object
+from fairlead.admission.plugins.remembering import MOST_KEPT
 from fairlead.admission.plugins.resource_quota.measuring import NOTHING, Usage
 from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector, selectors_of
 from fairlead.schema.quantity import Amount, amount
+from fairlead.storage.collection import Collection
+from fairlead.storage.store import Companion
 from fairlead.storage.version import Version
 
-_MOST_KEPT = 4096
 
+class Quota(NamedTuple):
+    """A quota at one time. `names` are what it shall limit, `hard` and `used` what its status
+    says: those are what holds. `value` is the object as it is stored."""
 
-class Quota:
-    """One version of a quota. `names` are what it shall limit, `hard` and `used` what its status
-    says: those are what holds."""
-
-    __slots__ = ("hard", "name", "names", "selectors", "used", "value", "version")
-
-    def __init__(self, version: Version) -> None:
-        self.version = version
-        self.name = version.name
-        self.value: Object = version.object()
-        spec, status = self.value["spec"], self.value.get("status") or {}
-        self.names: tuple[str, ...] = tuple(spec.get("hard") or ())
-        self.selectors: tuple[Selector, ...] = selectors_of(spec)
-        self.hard = amounts(status.get("hard"))
-        self.used = amounts(status.get("used"))
+    name: str
+    value: Object
+    names: tuple[str, ...]
+    selectors: tuple[Selector, ...]
+    hard: Usage
+    used: Usage
 
     def is_about(self, scopes: PodScopes | None) -> bool:
         """Whether an object is in all scopes of the quota; only pods are in any."""
@@ -49,15 +46,29 @@ class Quota:
             f" used: {shown(self.used, over)}, limited: {shown(self.hard, over)}"
         )
 
-    def charged(self, added: Usage) -> Object:
-        """The quota with an addition in its status, as it is stored."""
-        used = {**self.value["status"]["used"]}
+    def charged(self, added: Usage) -> Quota:
+        """The quota with an addition in its status."""
+        status = self.value["status"]
+        used, texts = {**self.used}, {**status["used"]}
         for name, more in added.items():
-            used[name] = str(self.used[name].plus(more))
-        metadata = {**self.value["metadata"]}
-        del metadata["resourceVersion"]
-        status = {**self.value["status"], "used": used}
-        return {**self.value, "metadata": metadata, "status": status}
+            used[name] = self.used[name].plus(more)
+            texts[name] = str(used[name])
+        value = {**self.value, "status": {**status, "used": texts}}
+        return Quota(self.name, value, self.names, self.selectors, self.hard, used)
+
+
+def quota_of(version: Version) -> Quota:
+    value = version.object()
+    del value["metadata"]["resourceVersion"]
+    spec, status = value["spec"], value.get("status") or {}
+    return Quota(
+        version.name,
+        value,
+        tuple(spec.get("hard") or ()),
+        selectors_of(spec),
+        amounts(status.get("hard")),
+        amounts(status.get("used")),
+    )
 
 
 def amounts(texts: Mapping[str, str] | None) -> Usage:
@@ -79,16 +90,32 @@ def increase(new: Usage, old: Usage) -> Usage:
 
 
 class Quotas:
-    """Worked out once for each version. Versions that are not committed yet have a revision that
-    may still change, so they are told apart by what they are."""
+    """Quotas by what they are stored as, each worked out once; what a charge makes of one is known
+    before it is stored. Versions that are not committed yet have a revision that may still change,
+    so they are told apart by what they are."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Quota] = {}
+        self._known: dict[str, tuple[Version, Quota]] = {}
+        self._charges: dict[str, tuple[Companion, Quota]] = {}
 
     def of(self, version: Version) -> Quota:
         known = self._known.get(version.key)
-        if known is None or known.version is not version:
-            if len(self._known) >= _MOST_KEPT:
-                self._known.clear()
-            known = self._known[version.key] = Quota(version)
-        return known
+        if known is not None and known[0] is version:
+            return known[1]
+        if len(self._known) >= MOST_KEPT:
+            self._known.clear()
+            self._charges.clear()
+        charge = self._charges.pop(version.key, None)
+        if charge is not None and charge[0].version is version:
+            quota = charge[1]
+        else:
+            quota = quota_of(version)
+        self._known[version.key] = (version, quota)
+        return quota
+
+    def charge(self, collection: Collection, version: Version, added: Usage) -> Companion:
+        """The change of a quota that goes with a write which adds to it."""
+        charged = self.of(version).charged(added)
+        made = Companion(collection, charged.value, version)
+        self._charges[version.key] = (made, charged)
+        return made

@@ -1,4 +1,4 @@
-"""What a pod asks for and is limited to as a whole."""
+"""What pods ask for and are limited to."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ from fairlead.admission.plugins.base import Object
 from fairlead.schema.quantity import Amount, amount
 
 Totals = dict[str, Amount]
+
+
+def demands(spec: Object) -> list[object]:
+    """All of a pod that says how much it needs. Pods of one template have it in common."""
+    initial = spec.get("initContainers")
+    return [
+        [container["resources"] for container in spec["containers"]],
+        [container["resources"] for container in initial] if initial else (),
+        spec.get("overhead"),
+    ]
 
 
 def pod_totals(spec: Object) -> tuple[Totals, Totals]:
