@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from fairlead.admission.chain import Plugin
+from fairlead.admission.configuration import Configuration
 from fairlead.admission.plugins.always import AlwaysAdmit, AlwaysDeny
 from fairlead.admission.plugins.always_pull_images import AlwaysPullImages
 from fairlead.admission.plugins.anti_affinity_topology import LimitPodHardAntiAffinityTopology
@@ -19,6 +20,7 @@ from fairlead.admission.plugins.default_ingress_class import DefaultIngressClass
 from fairlead.admission.plugins.default_storage_class import DefaultStorageClass
 from fairlead.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
 from fairlead.admission.plugins.deny_service_external_ips import DenyServiceExternalIPs
+from fairlead.admission.plugins.limit_ranger import LimitRanger
 from fairlead.admission.plugins.namespace_auto_provision import (
     CreateNamespace,
     NamespaceAutoProvision,
@@ -29,6 +31,7 @@ from fairlead.admission.plugins.node_restriction import NodeRestriction
 from fairlead.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
 from fairlead.admission.plugins.priority import Priority
 from fairlead.admission.plugins.remembering import FindCollection
+from fairlead.admission.plugins.resource_quota import ResourceQuota
 from fairlead.admission.plugins.runtime_class import RuntimeClass
 from fairlead.admission.plugins.security_context_deny import SecurityContextDeny
 from fairlead.admission.plugins.service_account import ServiceAccount
@@ -119,6 +122,7 @@ class Needs:
     collection: FindCollection
     allowed: Allowed
     create_namespace: CreateNamespace
+    configuration: Configuration = field(default_factory=Configuration)
     others: Mapping[str, Plugin] = field(default_factory=dict)
 
 
@@ -133,6 +137,7 @@ _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "LimitPodHardAntiAffinityTopology": lambda dialect, needs: LimitPodHardAntiAffinityTopology(
         dialect
     ),
+    "LimitRanger": lambda dialect, needs: LimitRanger(dialect, needs.collection),
     "ServiceAccount": lambda dialect, needs: ServiceAccount(dialect, needs.find),
     "NodeRestriction": lambda dialect, needs: NodeRestriction(dialect),
     "TaintNodesByCondition": lambda dialect, needs: TaintNodesByCondition(dialect),
@@ -150,6 +155,9 @@ _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "CertificateSubjectRestriction": lambda dialect, needs: CertificateSubjectRestriction(dialect),
     "DefaultIngressClass": lambda dialect, needs: DefaultIngressClass(dialect, needs.collection),
     "DenyServiceExternalIPs": lambda dialect, needs: DenyServiceExternalIPs(),
+    "ResourceQuota": lambda dialect, needs: ResourceQuota(
+        dialect, needs.find, needs.collection, needs.configuration.of("ResourceQuota")
+    ),
     "AlwaysDeny": lambda dialect, needs: AlwaysDeny(),
 }
 
