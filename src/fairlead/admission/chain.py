@@ -46,6 +46,9 @@ class Plugin(Protocol):
     async def validate(self, attributes: Attributes) -> None:
         """Sees the final object and changes nothing."""
 
+    async def close(self) -> None:
+        """Let go of what it holds open; the server ends."""
+
 
 class PluginBase:
     """Lets a plugin define only the step it takes part in."""
@@ -57,6 +60,9 @@ class PluginBase:
         pass
 
     async def validate(self, attributes: Attributes) -> None:
+        pass
+
+    async def close(self) -> None:
         pass
 
 
@@ -85,3 +91,7 @@ class Chain:
     async def validate(self, attributes: Attributes) -> None:
         for step in self._validate:
             await step(attributes)
+
+    async def close(self) -> None:
+        for plugin in self.plugins:
+            await plugin.close()

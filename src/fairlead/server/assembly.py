@@ -181,7 +181,9 @@ class Assembly:
                 find=api.newest,
                 collection=lambda key: api.collection(api.resources.named(key)),
                 allowed=api.allowed,
+                decide=api.decide,
                 create_namespace=create_namespace,
+                resources=api.resources,
                 configuration=self._admission_configuration(),
             )
             return build_plugins(
@@ -241,6 +243,7 @@ class Assembly:
         return [self.api.authentication.run, self.aggregation.run, self.controllers.run]
 
     async def close(self) -> None:
+        await self.api.admission.close()
         await self.api.authentication.close()
         await self.authorization.close()
         await self.api.reach.close()
