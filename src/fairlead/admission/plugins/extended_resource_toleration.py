@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from fairlead.admission.chain import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase, written_pod_spec
+from fairlead.admission.plugins.tolerations import taint_of
 from fairlead.dialect import Dialect
 from fairlead.kinds.core.pods.resources import is_extended
 
-_IDENTITY = ("key", "operator", "effect", "value")
+_EFFECT = "NoSchedule"
 
 
 class ExtendedResourceToleration(PluginBase):
@@ -21,11 +22,16 @@ class ExtendedResourceToleration(PluginBase):
         spec = written_pod_spec(attributes, (CREATE, UPDATE))
         if spec is None:
             return
-        for name in sorted(self._asked_for(spec)):
-            wanted = {"key": name, "operator": "Exists", "effect": "NoSchedule"}
+        asked_for = self._asked_for(spec)
+        if asked_for:
             given = spec.get("tolerations") or []
-            if not any(_same(toleration, wanted) for toleration in given):
-                spec["tolerations"] = [*given, wanted]
+            known = {taint_of(one) for one in given if one.get("operator", "") == "Exists"}
+            added = [
+                {"key": name, "operator": "Exists", "effect": _EFFECT}
+                for name in sorted(asked_for)
+                if (name, _EFFECT) not in known
+            ]
+            spec["tolerations"] = [*given, *added]
 
     def _asked_for(self, spec: Object) -> set[str]:
         """The extended resources that containers request."""
@@ -36,7 +42,3 @@ class ExtendedResourceToleration(PluginBase):
             for name in (container.get("resources") or {}).get("requests") or ()
             if is_extended(name, self._dialect)
         }
-
-
-def _same(one: Object, other: Object) -> bool:
-    return all(one.get(name, "") == other.get(name, "") for name in _IDENTITY)

@@ -3,6 +3,7 @@ holds up the deletion of an owner that is not theirs."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 
 from fairlead.admission.chain import CREATE, UPDATE, Attributes
@@ -19,6 +20,7 @@ Decide = Callable[[questions.Attributes], Awaitable[Decision]]
 # Node agents write it with owners left out; the kind keeps those as they are.
 _EXEMPT = "core/v1/pods/status"
 _FINALIZERS = "finalizers"
+_AT_ONCE = 100  # owners that are asked about before others have their turn
 _CANNOT_DELETE = "cannot set an ownerRef on a resource you can't delete"
 _CANNOT_FINALIZE = (
     "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set"
@@ -45,7 +47,9 @@ class OwnerReferencesPermissionEnforcement(PluginBase):
         changed = list(_blocking_changes(new, old, self._both_ways))
         if not changed or (await self._decide(_finalizing_anything(attributes.user))).allowed:
             return
-        for reference in changed:
+        for index, reference in enumerate(changed):
+            if index % _AT_ONCE == _AT_ONCE - 1:
+                await asyncio.sleep(0)
             for asked in self._finalizing(attributes, reference):
                 await self._require(attributes, asked, _CANNOT_FINALIZE)
 

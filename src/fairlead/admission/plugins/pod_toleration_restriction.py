@@ -18,7 +18,7 @@ from fairlead.admission.plugins.base import (
 from fairlead.admission.plugins.default_toleration_seconds import default_tolerations
 from fairlead.admission.plugins.namespace_facts import NamespaceFacts
 from fairlead.admission.plugins.namespace_lifecycle import Find
-from fairlead.admission.plugins.tolerations import covers, merged
+from fairlead.admission.plugins.tolerations import Covering, identity, merged, taint_of
 from fairlead.dialect import Dialect
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.pods.qos import BEST_EFFORT, qos_class
@@ -113,22 +113,14 @@ class PodTolerationRestriction(PluginBase):
             return True
         wish = self._wishes.of(attributes.namespace).allowed
         allowed = _readable(attributes, wish, self._allowed)
-        return not allowed or all(
-            any(covers(one, toleration) for one in allowed) for toleration in given
-        )
+        return not allowed or all(map(Covering(allowed).covers, given))
 
     def _conflict(self, defaults: Tolerations, given: Tolerations) -> bool:
         """Whether both speak of the same taint and mean different things. What pods get that say
         nothing is nobody's wish."""
         wishes = [one for one in given if one not in self._usual]
-        return any(
-            default not in wishes and any(_taint(one) == _taint(default) for one in wishes)
-            for default in defaults
-        )
-
-
-def _taint(toleration: Object) -> tuple[str, str]:
-    return toleration.get("key", ""), toleration.get("effect", "")
+        taints, same = set(map(taint_of, wishes)), set(map(identity, wishes))
+        return any(taint_of(one) in taints and identity(one) not in same for one in defaults)
 
 
 def _readable(
