@@ -7,12 +7,15 @@ server whose cloud does not answer.
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import NamedTuple
 
 from fairlead.admission.chain import CREATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase, early_refusal
 from fairlead.dialect import Dialect
+
+logger = logging.getLogger("fairlead")
 
 VOLUMES = "core/v1/persistentvolumes"
 _PROVISIONED_BY = "pv.@/provisioned-by"
@@ -48,6 +51,7 @@ class PersistentVolumeLabel(PluginBase):
     name = "PersistentVolumeLabel"
 
     def __init__(self, dialect: Dialect) -> None:
+        logger.warning("the admission plugin %s is deprecated", self.name)
         self._provisioned_by = dialect.label(_PROVISIONED_BY)
         self._labels = [(dialect.label(zone), dialect.label(region)) for zone, region in _LABELS]
 

@@ -5,7 +5,7 @@ A client may send thousands of them, so that none is compared with all others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from math import inf
 from typing import Any
 
@@ -18,28 +18,40 @@ _Slot = tuple[str, str, str | None]  # key, effect, and the value unless any wil
 class Covering:
     """A number of tolerations, asked whether one of them tolerates whatever another does."""
 
-    def __init__(self, tolerations: Iterable[Object] = ()) -> None:
-        self._identical: set[Any] = set()
-        self._longest: dict[_Slot, float] = {}  # seconds
-        for toleration in tolerations:
-            self.add(toleration)
+    def __init__(self, tolerations: Iterable[Object]) -> None:
+        given = list(tolerations)
+        self._identical = set(map(identity, given))
+        self._wide = _Wide()
+        for toleration in given:
+            self._wide.add(toleration)
+
+    def covers(self, toleration: Object) -> bool:
+        return self._wide.covers(toleration) or identity(toleration) in self._identical
+
+
+class _Wide:
+    """How long each kind of taint is tolerated, in seconds. One that was added does not always
+    cover itself."""
+
+    def __init__(self) -> None:
+        self._longest: dict[_Slot, float] = {}
 
     def add(self, toleration: Object) -> None:
-        self._identical.add(identity(toleration))
-        operator, value = toleration.get("operator", ""), toleration.get("value", "")
+        operator = toleration.get("operator", "")
         if operator in (_EXISTS, "Equal", ""):
-            wide = None if operator == _EXISTS else value
-            slot = (*taint_of(toleration), wide)
+            value = None if operator == _EXISTS else toleration.get("value", "")
+            slot = (*taint_of(toleration), value)
             self._longest[slot] = max(self._longest.get(slot, -inf), _seconds(toleration))
 
     def covers(self, toleration: Object) -> bool:
-        if identity(toleration) in self._identical:
-            return True
-        needed = _seconds(toleration)
-        for slot in _wider(toleration):
-            longest = self._longest.get(slot)
-            if longest is not None and (slot[1] != _TIMED or longest >= needed):
-                return True
+        key, effect = taint_of(toleration)
+        value = toleration.get("value", "") if toleration.get("operator") == "Equal" else None
+        needed, longest = _seconds(toleration), self._longest
+        for wide in (effect, "") if effect else ("",):
+            least = needed if wide == _TIMED else -inf
+            for slot in ((key, wide, value), (key, wide, None), ("", wide, None)):
+                if slot in longest and longest[slot] >= least:
+                    return True
         return False
 
 
@@ -48,12 +60,12 @@ def merged(first: list[Object], second: list[Object]) -> list[Object]:
     every: dict[Any, Object] = {}
     for toleration in first + second:
         every.setdefault(identity(toleration), toleration)
-    later, needed = Covering(), []
+    later, needed = _Wide(), []
     for toleration in reversed(every.values()):
         if not later.covers(toleration):
             needed.append(toleration)
         later.add(toleration)
-    kept, result = Covering(), []
+    kept, result = _Wide(), []
     for toleration in reversed(needed):
         if not kept.covers(toleration):
             kept.add(toleration)
@@ -69,16 +81,6 @@ def identity(toleration: Object) -> tuple[tuple[str, Any], ...]:
 def taint_of(toleration: Object) -> tuple[str, str]:
     """The key and effect of the taints that are tolerated."""
     return toleration.get("key", ""), toleration.get("effect", "")
-
-
-def _wider(toleration: Object) -> Iterator[_Slot]:
-    """Where those would stand that cover a toleration, if they last long enough."""
-    key, own_effect = taint_of(toleration)
-    for effect in dict.fromkeys(("", own_effect)):
-        yield key, effect, None
-        yield "", effect, None
-        if toleration.get("operator", "") == "Equal":
-            yield key, effect, toleration.get("value", "")
 
 
 def _seconds(toleration: Object) -> float:
