@@ -46,6 +46,7 @@ class Dialect:
     toleration_conflicts_refused: bool
     owner_unblocking_guarded: bool
     image_review_group_needed: bool
+    limit_ranger_default_cpu: bool
 
     pvc_protection: str = "kubernetes.io/pvc-protection"
     pv_protection: str = "kubernetes.io/pv-protection"
@@ -116,6 +117,7 @@ CLUSTER = Dialect(
     toleration_conflicts_refused=True,
     owner_unblocking_guarded=True,
     image_review_group_needed=True,
+    limit_ranger_default_cpu=True,
 )
 
 KUBERNETES = Dialect(
@@ -151,6 +153,7 @@ KUBERNETES = Dialect(
     toleration_conflicts_refused=False,
     owner_unblocking_guarded=False,
     image_review_group_needed=False,
+    limit_ranger_default_cpu=False,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (CLUSTER, KUBERNETES)}

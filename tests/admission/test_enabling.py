@@ -28,6 +28,7 @@ def _built(dialect: Dialect = KUBERNETES, enabled: str = "", disabled: str = "")
 def test_default_plugins_in_their_order() -> None:
     assert _built() == [
         "NamespaceLifecycle",
+        "LimitRanger",
         "ServiceAccount",
         "TaintNodesByCondition",
         "Priority",
@@ -40,6 +41,7 @@ def test_default_plugins_in_their_order() -> None:
         "CertificateSigning",
         "CertificateSubjectRestriction",
         "DefaultIngressClass",
+        "ResourceQuota",
     ]
 
 
@@ -52,8 +54,9 @@ def test_the_client_signer_is_unlimited_in_one_dialect() -> None:
 
 def test_flags_choose_but_do_not_order() -> None:
     names = _built(enabled="AlwaysPullImages, NodeRestriction", disabled="ServiceAccount,Priority")
-    assert names[:4] == [
+    assert names[:5] == [
         "NamespaceLifecycle",
+        "LimitRanger",
         "NodeRestriction",
         "TaintNodesByCondition",
         "AlwaysPullImages",
@@ -85,14 +88,14 @@ def test_a_plugin_that_is_not_there_yet_is_warned_of(caplog: pytest.LogCaptureFi
 
 
 def test_plugins_of_other_parts_take_their_place() -> None:
-    class Limits(PluginBase):
-        name = "LimitRanger"
+    class Webhooks(PluginBase):
+        name = "MutatingAdmissionWebhook"
 
-    needs = dataclasses.replace(World().needs, others={"LimitRanger": Limits()})
+    needs = dataclasses.replace(World().needs, others={Webhooks.name: Webhooks()})
     built = [plugin.name for plugin in build_plugins(KUBERNETES, "", "", needs)]
-    assert built[:3] == ["NamespaceLifecycle", "LimitRanger", "ServiceAccount"]
-    without = build_plugins(KUBERNETES, "", "LimitRanger", needs)
-    assert "LimitRanger" not in [plugin.name for plugin in without]
+    assert built[-3:] == ["DefaultIngressClass", Webhooks.name, "ResourceQuota"]
+    without = build_plugins(KUBERNETES, "", Webhooks.name, needs)
+    assert Webhooks.name not in [plugin.name for plugin in without]
 
 
 def _configuration(directory: Path) -> Configuration:
@@ -114,11 +117,9 @@ def _configuration(directory: Path) -> Configuration:
 def test_every_plugin_bears_the_name_it_is_built_by(tmp_path: Path) -> None:
     missing = {"PodSecurityPolicy"}
     elsewhere = {
-        "LimitRanger",
         "PodSecurity",
         "MutatingAdmissionWebhook",
         "ValidatingAdmissionWebhook",
-        "ResourceQuota",
     }
     known = [name for name in ORDER if name not in missing | elsewhere]
     needs = dataclasses.replace(World().needs, configuration=_configuration(tmp_path))

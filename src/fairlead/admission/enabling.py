@@ -22,6 +22,7 @@ from fairlead.admission.plugins.default_toleration_seconds import DefaultTolerat
 from fairlead.admission.plugins.deny_service_external_ips import DenyServiceExternalIPs
 from fairlead.admission.plugins.event_rate_limit import EventRateLimit
 from fairlead.admission.plugins.extended_resource_toleration import ExtendedResourceToleration
+from fairlead.admission.plugins.limit_ranger import LimitRanger
 from fairlead.admission.plugins.namespace_auto_provision import (
     CreateNamespace,
     NamespaceAutoProvision,
@@ -39,6 +40,7 @@ from fairlead.admission.plugins.pod_node_selector import PodNodeSelector
 from fairlead.admission.plugins.pod_toleration_restriction import PodTolerationRestriction
 from fairlead.admission.plugins.priority import Priority
 from fairlead.admission.plugins.remembering import FindCollection
+from fairlead.admission.plugins.resource_quota import ResourceQuota
 from fairlead.admission.plugins.runtime_class import RuntimeClass
 from fairlead.admission.plugins.security_context_deny import SecurityContextDeny
 from fairlead.admission.plugins.service_account import ServiceAccount
@@ -157,6 +159,7 @@ _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "LimitPodHardAntiAffinityTopology": lambda dialect, needs: LimitPodHardAntiAffinityTopology(
         dialect
     ),
+    "LimitRanger": lambda dialect, needs: LimitRanger(dialect, needs.collection),
     "ServiceAccount": lambda dialect, needs: ServiceAccount(dialect, needs.find),
     "NodeRestriction": lambda dialect, needs: NodeRestriction(dialect),
     "TaintNodesByCondition": lambda dialect, needs: TaintNodesByCondition(dialect),
@@ -192,6 +195,9 @@ _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "CertificateSubjectRestriction": lambda dialect, needs: CertificateSubjectRestriction(dialect),
     "DefaultIngressClass": lambda dialect, needs: DefaultIngressClass(dialect, needs.collection),
     "DenyServiceExternalIPs": lambda dialect, needs: DenyServiceExternalIPs(),
+    "ResourceQuota": lambda dialect, needs: ResourceQuota(
+        dialect, needs.find, needs.collection, needs.configuration.of("ResourceQuota")
+    ),
     "AlwaysDeny": lambda dialect, needs: AlwaysDeny(),
 }
 

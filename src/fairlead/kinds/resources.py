@@ -243,6 +243,17 @@ class Resources:
         for versions in self.groups.values():
             yield from versions.values()
 
+    def in_namespaces(self) -> list[Resource]:
+        """The resources whose objects lie in namespaces, each in the version that is stored."""
+        return [
+            resource
+            for found in self.group_versions()
+            for resource in found.resources.values()
+            if resource.namespaced
+            and "delete" in resource.verbs
+            and resource.stored_version == found.table_name
+        ]
+
     def find(self, group: str, version: str, name: str) -> Resource | None:
         """A resource by its names; `name` may be `resource/subresource`."""
         found = self.groups.get(group, {}).get(version)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
 
 from fairlead.admission.chain import Attributes
 from fairlead.errors import ResourceRef, StatusError, TooManyCauses, bad_request, invalid, too_large
@@ -18,8 +17,13 @@ from fairlead.operations.operation import Operation
 from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.names import path_segment
 from fairlead.schema.times import now
-from fairlead.serialization.limits import MOST_STORED_BYTES, TooDeep, TooLarge, check_stored
-from fairlead.storage.backend import Precondition
+from fairlead.serialization.limits import (
+    MOST_DECODED_BYTES,
+    MOST_STORED_BYTES,
+    TooDeep,
+    TooLarge,
+    check_size,
+)
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version, body_of, encode
 
@@ -193,27 +197,31 @@ async def put(
     key: str,
     value: Object,
     over: Version | None,
-    requires: Sequence[Precondition] = (),
+    context: Context | None = None,
 ) -> Version:
-    """Write an object that was prepared; raises Conflict and ConditionFailed."""
+    """Write an object that was prepared, on the conditions and with the companions that its context
+    names; raises Conflict and ConditionFailed."""
+    requires = context.requires if context is not None else ()
+    alongside = context.alongside if context is not None else ()
     try:
-        return await api.store.put(collection, key, value, over, requires)
+        return await api.store.put(collection, key, value, over, requires, alongside)
     except (TooLarge, TooDeep) as error:
         raise _giant(error) from None
 
 
-def check_size(value: Object) -> None:
-    """Refuse an object that the store would not take, before anything else is done to it."""
+def check_decoded(value: Object) -> None:
+    """Refuse what grew too much in decoding, before the rules of the kind look at every item; what
+    the store takes is less and is found out in the end."""
     try:
-        check_stored(value)
+        check_size(value, MOST_DECODED_BYTES)
     except (TooLarge, TooDeep) as error:
-        raise _giant(error) from None
+        raise _giant(error, MOST_DECODED_BYTES) from None
 
 
-def _giant(error: TooLarge | TooDeep) -> StatusError:
+def _giant(error: TooLarge | TooDeep, most: int = MOST_STORED_BYTES) -> StatusError:
     """Patches can make an object too large or too deep of parts that are allowed each."""
     if isinstance(error, TooLarge):
-        return too_large(MOST_STORED_BYTES)
+        return too_large(most)
     return bad_request(str(error))
 
 

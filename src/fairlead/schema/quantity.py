@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, localcontext
+from typing import NamedTuple
 
 from fairlead.bounded import remembered
 
@@ -63,6 +64,25 @@ def _scaled(number: Decimal, power: int) -> Decimal:
 def quantity(text: str) -> Decimal:
     """The value of a quantity; raises QuantityError."""
     return _parse(text)[0]
+
+
+class Amount(NamedTuple):
+    """A quantity to reckon with: its value, and the format in which it is printed."""
+
+    value: Decimal
+    kind: str = "decimal"
+
+    def plus(self, other: Amount) -> Amount:
+        """The sum, in our own format unless we are nothing."""
+        return Amount(self.value + other.value, self.kind if self.value else other.kind)
+
+    def __str__(self) -> str:
+        return format_quantity(self.value, self.kind)
+
+
+def amount(text: str) -> Amount:
+    """Raises QuantityError."""
+    return Amount(*_parse(text))
 
 
 @remembered(4096, longest=64)

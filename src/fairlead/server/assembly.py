@@ -40,6 +40,7 @@ from fairlead.controllers.framework import (
     manager_user,
 )
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
+from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
 from fairlead.controllers.storage_protection import ClaimProtection, VolumeProtection
@@ -219,6 +220,7 @@ class Assembly:
             TokenCleaner(client(TokenCleaner.name), dialect),
             ClaimProtection(client(ClaimProtection.name), dialect),
             VolumeProtection(client(VolumeProtection.name), dialect),
+            ResourceQuotas(api, client(ResourceQuotas.name)),
         ]
         chosen = chosen_controllers(",".join(self.options.controllers))
         return Controllers(api, [one for one in built if one.name in chosen.running])

@@ -23,7 +23,8 @@ from fairlead.dialect import Dialect
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.pods.qos import BEST_EFFORT, qos_class
 from fairlead.kinds.core.pods.scheduling import check_tolerations
-from fairlead.schema.decode import DecodeError, decoder
+from fairlead.schema.decode import decoder
+from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.model import TypeProvider
 
 Tolerations = list[Object]
