@@ -47,7 +47,13 @@ class World:
 
     @property
     def needs(self) -> Needs:
-        return Needs(self.find, self.collection, self._allowed, self._create_namespace)
+        return Needs(
+            find=self.find,
+            namespace=self.namespace,
+            collection=self.collection,
+            allowed=self._allowed,
+            create_namespace=self._create_namespace,
+        )
 
     async def _allowed(self, asked: questions.Attributes) -> bool:
         self.asked.append(asked)
@@ -62,6 +68,9 @@ class World:
     def find(self, key: str, namespace: str, name: str) -> Version | None:
         place = self.resources.named(key).storage_key(namespace, name)
         return self.collection(key).get(place)
+
+    def namespace(self, name: str) -> Version | None:
+        return self.find("core/v1/namespaces", "", name)
 
     def lookup(self, key: str, namespace: str, name: str) -> Object | None:
         found = self.find(key, namespace, name)

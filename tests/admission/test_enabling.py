@@ -27,6 +27,7 @@ def test_default_plugins_in_their_order() -> None:
         "NamespaceLifecycle",
         "ServiceAccount",
         "TaintNodesByCondition",
+        "PodSecurity",
         "Priority",
         "DefaultTolerationSeconds",
         "DefaultStorageClass",

@@ -28,8 +28,10 @@ from fairlead.admission.plugins.namespace_exists import NamespaceExists
 from fairlead.admission.plugins.namespace_lifecycle import Find, NamespaceLifecycle
 from fairlead.admission.plugins.node_restriction import NodeRestriction
 from fairlead.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
+from fairlead.admission.plugins.pod_security.plugin import PodSecurity
+from fairlead.admission.plugins.pod_security.settings import settings_of
 from fairlead.admission.plugins.priority import Priority
-from fairlead.admission.plugins.remembering import FindCollection
+from fairlead.admission.plugins.remembering import FindCollection, FindNamespace
 from fairlead.admission.plugins.runtime_class import RuntimeClass
 from fairlead.admission.plugins.security_context_deny import SecurityContextDeny
 from fairlead.admission.plugins.service_account import ServiceAccount
@@ -117,6 +119,7 @@ class Needs:
     name; each takes its place in the order if it is switched on."""
 
     find: Find
+    namespace: FindNamespace
     collection: FindCollection
     allowed: Allowed
     create_namespace: CreateNamespace
@@ -139,6 +142,12 @@ _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "NodeRestriction": lambda dialect, needs: NodeRestriction(dialect),
     "TaintNodesByCondition": lambda dialect, needs: TaintNodesByCondition(dialect),
     "AlwaysPullImages": lambda dialect, needs: AlwaysPullImages(),
+    "PodSecurity": lambda dialect, needs: PodSecurity(
+        dialect,
+        needs.namespace,
+        needs.collection,
+        settings_of(needs.configuration.of("PodSecurity")),
+    ),
     "Priority": lambda dialect, needs: Priority(needs.find, needs.collection),
     "DefaultTolerationSeconds": lambda dialect, needs: DefaultTolerationSeconds(dialect),
     "DefaultStorageClass": lambda dialect, needs: DefaultStorageClass(dialect, needs.collection),

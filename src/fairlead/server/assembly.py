@@ -179,6 +179,7 @@ class Assembly:
         try:
             needs = Needs(
                 find=api.newest,
+                namespace=api.namespace,
                 collection=lambda key: api.collection(api.resources.named(key)),
                 allowed=api.allowed,
                 create_namespace=create_namespace,
