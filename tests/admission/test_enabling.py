@@ -106,7 +106,6 @@ def test_every_plugin_bears_the_name_it_is_built_by() -> None:
     }
     elsewhere = {
         "LimitRanger",
-        "PodSecurity",
         "MutatingAdmissionWebhook",
         "ValidatingAdmissionWebhook",
         "ResourceQuota",
