@@ -30,6 +30,7 @@ from fairlead.admission.plugins.node_restriction import NodeRestriction
 from fairlead.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
 from fairlead.admission.plugins.pod_security.plugin import PodSecurity
 from fairlead.admission.plugins.pod_security.settings import settings_of
+from fairlead.admission.plugins.pod_security_policy.plugin import POLICIES, PodSecurityPolicy
 from fairlead.admission.plugins.priority import Priority
 from fairlead.admission.plugins.remembering import FindCollection, FindNamespace
 from fairlead.admission.plugins.runtime_class import RuntimeClass
@@ -127,6 +128,15 @@ class Needs:
     others: Mapping[str, Plugin] = field(default_factory=dict)
 
 
+def _pod_security_policy(dialect: Dialect, needs: Needs) -> Plugin:
+    try:
+        return PodSecurityPolicy(dialect, needs.collection, needs.allowed)
+    except KeyError:
+        raise PluginNameError(
+            f"--{ENABLE_FLAG}: PodSecurityPolicy needs {POLICIES}, which this server does not serve"
+        ) from None
+
+
 _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "AlwaysAdmit": lambda dialect, needs: AlwaysAdmit(),
     "NamespaceAutoProvision": lambda dialect, needs: NamespaceAutoProvision(
@@ -148,6 +158,7 @@ _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
         needs.collection,
         settings_of(needs.configuration.of("PodSecurity")),
     ),
+    "PodSecurityPolicy": _pod_security_policy,
     "Priority": lambda dialect, needs: Priority(needs.find, needs.collection),
     "DefaultTolerationSeconds": lambda dialect, needs: DefaultTolerationSeconds(dialect),
     "DefaultStorageClass": lambda dialect, needs: DefaultStorageClass(dialect, needs.collection),
