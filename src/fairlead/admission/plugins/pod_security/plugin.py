@@ -37,10 +37,19 @@ _JUDGED = frozenset({NAMESPACES, *_POD_WRITES, *_TEMPLATES})
 
 
 class _Asked(NamedTuple):
-    """What a namespace asks for, and what is wrong with how it says so."""
+    """What a namespace asks for, what is wrong with how it says so, and what follows from both:
+    whether pods need no look, and templates."""
 
     policy: Policy
-    error: str = ""
+    error: str
+    pods_pass: bool
+    templates_pass: bool
+    enforced: str  # the name of the enforced standard
+
+
+def _asked(policy: Policy, error: str = "") -> _Asked:
+    pods_pass, templates_pass = policy.allows_all and not error, policy.is_silent and not error
+    return _Asked(policy, error, pods_pass, templates_pass, str(policy.enforce))
 
 
 class PodSecurity(PluginBase):
@@ -66,7 +75,7 @@ class PodSecurity(PluginBase):
     def _read(self, entry: Version) -> _Asked:
         causes = Causes()
         policy = self._labels.policy(entry.labels, causes)
-        return _Asked(policy, _joined(causes))
+        return _asked(policy, _joined(causes))
 
     async def validate(self, attributes: Attributes) -> None:
         key = attributes.resource.key
@@ -83,8 +92,8 @@ class PodSecurity(PluginBase):
         if self._is_exempt(attributes):
             return
         asked = self._asked_in(attributes.namespace)
-        if asked.policy.allows_all and not asked.error:
-            self._note(attributes, "enforce-policy", str(asked.policy.enforce))
+        if asked.pods_pass:
+            self._note(attributes, "enforce-policy", asked.enforced)
             return
         pod, old = attributes.value, attributes.old
         assert pod is not None
@@ -96,7 +105,7 @@ class PodSecurity(PluginBase):
         if self._is_exempt(attributes):
             return
         asked = self._asked_in(attributes.namespace)
-        if asked.policy.is_silent and not asked.error:
+        if asked.templates_pass:
             return
         template = attributes.value
         for step in path:
@@ -117,7 +126,7 @@ class PodSecurity(PluginBase):
     def _asked_in(self, namespace: str) -> _Asked:
         """A namespace that is not there, which other plugins refuse, asks for nothing."""
         found = self._find_namespace(namespace)
-        return self._asked.of(found) if found is not None else _Asked(self._settings.defaults)
+        return self._asked.of(found) if found is not None else _asked(self._settings.defaults)
 
     def _evaluate(
         self, attributes: Attributes, asked: _Asked, value: Object, *, enforced: bool
@@ -136,11 +145,11 @@ class PodSecurity(PluginBase):
             return told[standard]
 
         if enforced:
-            self._note(attributes, "enforce-policy", str(policy.enforce))
+            self._note(attributes, "enforce-policy", asked.enforced)
         if faults(policy.audit):
             self._note(attributes, "audit-violations", _would(policy.audit, faults(policy.audit)))
         if enforced and faults(policy.enforce):
-            said = f'violates PodSecurity "{policy.enforce}": {faults(policy.enforce)}'
+            said = f'violates PodSecurity "{asked.enforced}": {faults(policy.enforce)}'
             raise refusal(attributes, said)
         if faults(policy.warn):
             attributes.context.warn(_would(policy.warn, faults(policy.warn)))
