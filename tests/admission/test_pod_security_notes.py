@@ -160,3 +160,16 @@ def test_pods_of_exempt_runtime_classes_do_not_count(monkeypatch: pytest.MonkeyP
     world = World()
     _running(world, "a", runtimeClassName="vm")
     assert _warnings(world, frozenset({"vm"})) == []
+
+
+def test_wrong_labels_may_stay_as_they_are() -> None:
+    world, wrong = World(), {"pod-security.kubernetes.io/enforce": "x"}
+    plugin = _plugin(world)
+    old = {"metadata": {"name": "ns", "labels": wrong}}
+    world.update(
+        plugin, NAMESPACES, old, {"metadata": {"name": "ns", "labels": {**wrong, "a": "b"}}}
+    )
+    world.update(plugin, NAMESPACES, old, {"metadata": {"name": "ns"}})
+    changed = {"pod-security.kubernetes.io/enforce": "y"}
+    with pytest.raises(StatusError):
+        world.update(plugin, NAMESPACES, old, {"metadata": {"name": "ns", "labels": changed}})
