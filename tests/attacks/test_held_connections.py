@@ -93,6 +93,26 @@ def test_an_answer_that_is_not_read_is_given_up_on(hasty: ServerProcess) -> None
     assert len(wire.rest()) < 3_600_000
 
 
+@pytest.mark.parametrize("asked", ["watch=1", "pretty=false", "pretty=true"])
+def test_large_answers_cost_little_while_they_are_not_read(
+    fresh_server: FreshServer, asked: str
+) -> None:
+    server = fresh_server()
+    space = Space(server, server.client())
+    for number in range(20):
+        space.config_maps.create(f"m{number}", data={"k": "x" * 900_000})
+    before = server.resident_bytes()
+    wires = [Wire(server, buffer=4096) for _ in range(10)]
+    for wire in wires:
+        wire.ask(f"GET {space.config_maps.path}?{asked}")
+    for wire in wires:
+        assert wire.sock.recv(15) == b"HTTP/1.1 200 OK"
+    assert space.client.get("/readyz").status == 200
+    assert server.resident_bytes() - before < 80 * 2**20
+    for wire in wires:
+        wire.close()
+
+
 def test_pipelined_requests_cost_nothing_while_their_answers_are_not_read(
     fresh_server: FreshServer,
 ) -> None:
@@ -109,6 +129,16 @@ def test_pipelined_requests_cost_nothing_while_their_answers_are_not_read(
     assert client.get("/readyz").status == 200
     assert time.monotonic() - started < 1
     assert server.resident_bytes() - before < 20 * 2**20
+
+
+def test_pipelined_requests_are_answered_once_the_answers_before_them_are_read(
+    any_server: ServerProcess,
+) -> None:
+    with Wire(any_server, buffer=4096) as wire:
+        for _ in range(3000):  # a record each
+            wire.ask("GET /")
+        time.sleep(0.5)
+        assert [wire.status() for _ in range(3000)] == [200] * 3000
 
 
 def test_trailers_without_end_are_refused(any_server: ServerProcess) -> None:

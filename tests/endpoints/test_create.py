@@ -259,6 +259,7 @@ def test_metadata_is_validated_with_all_its_causes_in_order(space: Space) -> Non
         "metadata.ownerReferences.name",
         "metadata.ownerReferences.uid",
         "metadata.finalizers",
+        "metadata.finalizers[0]",
     ]
 
 

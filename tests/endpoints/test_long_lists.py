@@ -7,17 +7,16 @@ from time import process_time
 from typing import Any
 
 import pytest
-from fairlead.storage.entry import Entry, body_of
-from fairlead.storage.entry import encode as stored
 
 from fairlead.dialect import KUBERNETES
 from fairlead.endpoints.answers import encode
-from fairlead.endpoints.list import untyped
 from fairlead.endpoints.long_lists import encoded_list
 from fairlead.endpoints.negotiation import YAML, Representation
-from fairlead.endpoints.representing import metadata_only, read, table
+from fairlead.endpoints.representing import metadata_only, read, table, untyped
 from fairlead.kinds.resources import Resources
 from fairlead.schema.builtin import BuiltinTypes
+from fairlead.storage.version import Version, body_of
+from fairlead.storage.version import encode as stored
 
 Object = dict[str, Any]
 
@@ -35,11 +34,11 @@ FORMS = {
 }
 
 
-def entries(key: str, count: int) -> list[Entry]:
-    return [_entry(key, number) for number in range(count)]
+def versions(key: str, count: int) -> list[Version]:
+    return [_version(key, number) for number in range(count)]
 
 
-def _entry(key: str, number: int) -> Entry:
+def _version(key: str, number: int) -> Version:
     metadata = {
         "name": f"a-{number}",
         "namespace": "ns",
@@ -55,12 +54,12 @@ def _entry(key: str, number: int) -> Entry:
             "count": 1,
         }
     value = {"metadata": metadata, **content}
-    return Entry(f"ns/a-{number}", number + 1, body_of(stored(value), number + 1), None)
+    return Version(f"ns/a-{number}", number + 1, "v1", body_of(stored(value), number + 1))
 
 
-def at_once(key: str, found: list[Entry], form: Representation) -> bytes:
+def at_once(key: str, found: list[Version], form: Representation) -> bytes:
     resource = RESOURCES.named(key)
-    values = [read(resource, entry) for entry in found]
+    values = [read(resource, version) for version in found]
     if form.transform == "Table":
         value = table(KUBERNETES, resource, values, form, "Metadata", METADATA)
     elif form.transform:
@@ -73,14 +72,16 @@ def at_once(key: str, found: list[Entry], form: Representation) -> bytes:
     return encode(value, form, RESOURCES)
 
 
-def in_steps(key: str, found: list[Entry], form: Representation) -> tuple[bytes, float]:
+def in_steps(key: str, found: list[Version], form: Representation) -> tuple[bytes, float]:
     """The bytes, and the longest that anything else had to wait for the loop."""
 
     async def run() -> tuple[bytes, float]:
         longest = 0.0
 
         async def pieces() -> bytes:
-            made = encoded_list(RESOURCES, RESOURCES.named(key), found, METADATA, form)
+            resource = RESOURCES.named(key)
+            values = (read(resource, version) for version in found)
+            made = encoded_list(RESOURCES, resource, values, METADATA, form)
             return b"".join([piece async for piece in made])
 
         under_way = asyncio.ensure_future(pieces())
@@ -97,11 +98,11 @@ def in_steps(key: str, found: list[Entry], form: Representation) -> tuple[bytes,
 @pytest.mark.parametrize("key", ["core/v1/configmaps", "core/v1/events"])
 @pytest.mark.parametrize("form", FORMS)
 def test_a_list_in_steps_has_the_bytes_of_one_at_once(form: str, key: str, count: int) -> None:
-    found = entries(key, count)
+    found = versions(key, count)
     assert in_steps(key, found, FORMS[form])[0] == at_once(key, found, FORMS[form])
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_step_of_a_long_list_is_long(form: str) -> None:
-    found = entries("core/v1/configmaps", 5000)
+    found = versions("core/v1/configmaps", 5000)
     assert in_steps("core/v1/configmaps", found, FORMS[form])[1] < 0.1

@@ -142,12 +142,19 @@ def test_what_is_merged_holds_what_was_applied(live, config):
     assert merge(EVERYTHING, merged, config) is merged
 
 
+def _as_read(value: Any) -> Any:
+    """An object as it is stored: what lost all its items is left as null by an apply."""
+    if not isinstance(value, dict):
+        return value
+    return {name: _as_read(item) for name, item in value.items() if item is not None}
+
+
 @settings(max_examples=150, deadline=None)
 @given(_writes(EVERYTHING))
 def test_every_field_has_an_owner_and_every_owned_field_is_there(writes):
     cluster = _after(EVERYTHING, writes)
     held = recursive_difference(
-        held_fields(EVERYTHING, cluster.object), {"f:metadata": {"f:managedFields": {}}}
+        held_fields(EVERYTHING, _as_read(cluster.object)), {"f:metadata": {"f:managedFields": {}}}
     )
     owned = _owned(cluster)
     assert covers(held, owned)

@@ -13,7 +13,8 @@ from support.generating import objects_of
 
 from fairlead.dialect import KUBERNETES
 from fairlead.schema.builtin import BuiltinTypes
-from fairlead.schema.decode import DecodeError, Number, decoder, unknown_paths
+from fairlead.schema.decode import decoder, unknown_paths
+from fairlead.schema.mismatch import DecodeError, Number
 from fairlead.schema.model import Presence
 
 TYPES = BuiltinTypes(KUBERNETES)

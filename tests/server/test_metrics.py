@@ -124,3 +124,14 @@ def test_watches_are_counted_while_they_last(space: Space) -> None:
 def test_what_is_under_way_is_told_by_kind(client: Client) -> None:
     assert value(client, "apiserver_current_inflight_requests", request_kind="readOnly") >= 1
     assert value(client, "apiserver_current_inflight_requests", request_kind="mutating") == 0
+
+
+def test_controllers_and_admission_are_counted(kubernetes: Space) -> None:
+    kubernetes.client.post(
+        "/api/v1/namespaces/is-not-there/configmaps", {"metadata": {"name": "a"}}
+    )
+    text = kubernetes.client.get("/metrics").text
+    refused = 'fairlead_admission_refusals_total{operation="CREATE",plugin="NamespaceLifecycle"}'
+    assert refused in text
+    assert 'workqueue_adds_total{name="namespace-controller"}' in text
+    assert 'workqueue_work_duration_seconds_count{name="namespace-controller"}' in text

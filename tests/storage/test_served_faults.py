@@ -75,7 +75,7 @@ def test_readiness_follows_the_disk_without_a_write(fresh_server: FreshServer) -
     space = Space(server, server.client())
     space.secrets.create("a")
     path = fault(server, 13)
-    assert space.client.post(space.secrets.path, {"metadata": {"name": "b"}}).status == 500
+    assert space.client.post(space.secrets.path, {"metadata": {"name": "b"}}).status == 503
     assert space.client.get("/readyz").status == 500
     assert space.secrets.names() == ["a"]
     path.unlink()

@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from fairlead.admission.counts import REFUSALS
 from fairlead.authentication.user import User
+from fairlead.errors import StatusError
 from fairlead.kinds.context import Context
 from fairlead.kinds.resources import Resource
 
@@ -68,9 +70,9 @@ class Chain:
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = tuple(plugins)
-        self._admit = [p.admit for p in plugins if type(p).admit is not PluginBase.admit]
+        self._admit = [(p.name, p.admit) for p in plugins if type(p).admit is not PluginBase.admit]
         self._validate = [
-            p.validate for p in plugins if type(p).validate is not PluginBase.validate
+            (p.name, p.validate) for p in plugins if type(p).validate is not PluginBase.validate
         ]
         self._judged_by_more = {key for plugin in plugins for key in plugin.judged_by_more}
 
@@ -79,9 +81,17 @@ class Chain:
         return self._judged_by_more.isdisjoint((resource.main.key, "*"))
 
     async def admit(self, attributes: Attributes) -> None:
-        for step in self._admit:
-            await step(attributes)
+        await _take(self._admit, attributes)
 
     async def validate(self, attributes: Attributes) -> None:
-        for step in self._validate:
+        await _take(self._validate, attributes)
+
+
+async def _take(steps: Sequence[tuple[str, Step]], attributes: Attributes) -> None:
+    name = ""
+    try:
+        for name, step in steps:  # noqa: B007
             await step(attributes)
+    except StatusError:
+        REFUSALS.add(of=(name, attributes.operation))
+        raise

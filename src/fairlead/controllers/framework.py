@@ -6,10 +6,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter
 from typing import Protocol
 
 from fairlead.authentication.account_names import account_groups, account_user_name
 from fairlead.authentication.user import MASTERS, User, with_authenticated_group
+from fairlead.controllers.counts import SECONDS
 from fairlead.controllers.queue import WorkQueue
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
@@ -57,7 +59,7 @@ class Controllers:
 
     def __init__(self, api: Api, controllers: Sequence[Controller]) -> None:
         self._api = api
-        self._queues = [(controller, WorkQueue[str]()) for controller in controllers]
+        self._queues = [(controller, WorkQueue[str](controller.name)) for controller in controllers]
 
     def start(self) -> None:
         """Take in what exists and follow what changes. The server must not serve before."""
@@ -92,6 +94,7 @@ class Controllers:
 async def _work(controller: Controller, queue: WorkQueue[str]) -> None:
     while True:
         key = await queue.get()
+        started = perf_counter()
         try:
             later = await controller.sync(key)
         except Exception as error:
@@ -101,6 +104,8 @@ async def _work(controller: Controller, queue: WorkQueue[str]) -> None:
             queue.done(key)
             if later is not None:
                 queue.add_later(key, later)
+        finally:
+            SECONDS.observe(perf_counter() - started, of=(controller.name,))
 
 
 def _report(name: str, key: str, error: Exception, pause: float) -> None:

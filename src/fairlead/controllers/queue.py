@@ -6,6 +6,8 @@ import asyncio
 from collections import deque
 from typing import Generic, TypeVar
 
+from fairlead.controllers.counts import ADDS, DEPTH, RETRIES
+
 Key = TypeVar("Key")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 60.0
@@ -15,7 +17,8 @@ class WorkQueue(Generic[Key]):
     """Each key waits at most once and is worked on by one worker at a time; one that is added
     while it is worked on comes again afterwards. Lives on the event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "") -> None:
+        self._labels = (name,)
         self._waiting: deque[Key] = deque()
         self._wanted: set[Key] = set()
         self._working: set[Key] = set()
@@ -29,9 +32,14 @@ class WorkQueue(Generic[Key]):
         if key in self._wanted:
             return
         self._wanted.add(key)
+        ADDS.add(of=self._labels)
         if key not in self._working:
-            self._waiting.append(key)
-            self._wake.set()
+            self._queue(key)
+
+    def _queue(self, key: Key) -> None:
+        self._waiting.append(key)
+        DEPTH.set(len(self._waiting), of=self._labels)
+        self._wake.set()
 
     def add_later(self, key: Key, delay: float) -> None:
         asyncio.get_running_loop().call_later(delay, self.add, key)
@@ -42,6 +50,7 @@ class WorkQueue(Generic[Key]):
             self._wake.clear()
             await self._wake.wait()
         key = self._waiting.popleft()
+        DEPTH.set(len(self._waiting), of=self._labels)
         self._wanted.discard(key)
         self._working.add(key)
         return key
@@ -53,6 +62,7 @@ class WorkQueue(Generic[Key]):
 
     def failed(self, key: Key) -> float:
         """The work on a key failed; it comes again after a pause, which is given."""
+        RETRIES.add(of=self._labels)
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
         pause = min(_FIRST_PAUSE * float(1 << min(count, 30)), _LONGEST_PAUSE)
@@ -63,5 +73,4 @@ class WorkQueue(Generic[Key]):
     def _release(self, key: Key) -> None:
         self._working.discard(key)
         if key in self._wanted:
-            self._waiting.append(key)
-            self._wake.set()
+            self._queue(key)

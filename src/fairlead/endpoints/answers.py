@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import Awaitable, Callable, Sequence
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from typing import Any
 
 import orjson
@@ -27,6 +29,7 @@ _TYPES = {
 }
 _SMALLEST_COMPRESSED = 128 * 1024
 _PIECE = 512 * 1024
+_GZIP = 31  # zlib's way to say: the largest window, and the format of gzip
 _LONGEST_WARNING, _MOST_WARNING_BYTES = 256, 4096
 
 
@@ -63,8 +66,7 @@ class Answer:
         self.media_type = media_type
         self.headers = headers
 
-    async def send(self, request: Request) -> None:
-        body = self.body
+    def fields(self, request: Request) -> list[Header]:
         headers = [_CACHE, _TYPES.get(self.media_type) or _content_type(self.media_type)]
         if self.headers:
             if PUBLIC in self.headers:
@@ -72,6 +74,11 @@ class Answer:
             headers += self.headers
         if request.warnings:
             headers += warning_headers(request.warnings)
+        return headers
+
+    async def send(self, request: Request) -> None:
+        body = self.body
+        headers = self.fields(request)
         if not isinstance(body, bytes):
             await self._send_pieces(request, headers, body)
             return
@@ -98,6 +105,35 @@ class Answer:
         exchange.end()
 
 
+class LongAnswer(Answer):
+    """An answer that is made as it is read: a client that does not read it holds a piece, not all
+    of it. Its `size` may be unknown."""
+
+    __slots__ = ("pieces", "size")
+
+    def __init__(
+        self,
+        pieces: AsyncGenerator[bytes],
+        size: int | None = None,
+        media_type: str = "application/json",
+    ) -> None:
+        super().__init__(200, b"", media_type)
+        self.pieces = pieces
+        self.size = size
+
+    async def send(self, request: Request) -> None:
+        exchange = request.exchange
+        headers, pieces, size = self.fields(request), self.pieces, self.size
+        if accepts_gzip(request):
+            headers += _COMPRESSED
+            pieces, size = _compressed(pieces), None
+        async with aclosing(self.pieces), aclosing(pieces):
+            exchange.start(self.code, headers, size)
+            async for piece in pieces:
+                await exchange.send(piece)
+            exchange.end()
+
+
 _COMPRESSED: list[Header] = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 
 
@@ -116,6 +152,13 @@ def _groups(pieces: Sequence[bytes]) -> list[tuple[int, int]]:
 
 async def _compress(body: bytes) -> bytes:
     return await asyncio.to_thread(gzip.compress, body, 1)
+
+
+async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    compressor = zlib.compressobj(1, wbits=_GZIP)
+    async for piece in pieces:
+        yield await asyncio.to_thread(compressor.compress, piece)
+    yield compressor.flush()
 
 
 def accepts_gzip(request: Request) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
@@ -14,10 +12,12 @@ from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Api, Object
+from fairlead.operations.aside import LONG_BODY, aside
 from fairlead.operations.field_validation import check_required, strict_errors, warn_of
 from fairlead.operations.operation import Operation
-from fairlead.operations.preparing import check_size
-from fairlead.schema.decode import DecodeError, decoder, json_kind, unknown_paths
+from fairlead.operations.preparing import check_decoded
+from fairlead.schema.decode import decoder, unknown_paths
+from fairlead.schema.mismatch import DecodeError, json_kind
 from fairlead.schema.remembering import ContentMemory
 from fairlead.serialization.bodies import (
     BodyError,
@@ -30,8 +30,6 @@ from fairlead.serialization.duplicates import duplicate_fields
 from fairlead.serialization.envelopes import content_type
 from fairlead.serialization.limits import TooDeep
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
-
-T = TypeVar("T")
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
@@ -77,14 +75,6 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
             what = str(error)
         raise _unrecognized(resource, what, raw) from None
     return value, repeated
-
-
-LONG_BODY = 256 * 1024  # bytes; more than that are not read on the loop
-
-
-async def aside(raw: bytes, work: Callable[[], T]) -> T:
-    """Do something with a body: in a thread if it is long, so that nobody else waits for it."""
-    return work() if len(raw) <= LONG_BODY else await asyncio.to_thread(work)
 
 
 def _unrecognized(resource: Resource, why: str, raw: bytes) -> StatusError:
@@ -167,9 +157,7 @@ async def read_object(
     """The object that a request carries, see `decode_body`."""
     media_type = body_format(request, api.resources)
     raw = operation.sent = await request.body()
-    return await aside(
-        raw, lambda: decode_body(api, operation, raw, media_type, validation, former)
-    )
+    return await aside(len(raw), decode_body, api, operation, raw, media_type, validation, former)
 
 
 def decode_body(
@@ -189,7 +177,7 @@ def decode_body(
     check_kind(api.resources, operation.resource, parsed)
     value = _decode_object(operation, parsed, raw, validation, repeated)
     if len(raw) > LONG_BODY:
-        check_size(value)
+        check_decoded(value)
     return value
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
 
 import orjson
 
-from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.long_lists import encoded_list
+from fairlead.endpoints.answers import Answer, LongAnswer
+from fairlead.endpoints.long_lists import PIECE_BYTES, encoded_list
 from fairlead.endpoints.parameters import list_options, selection_of
 from fairlead.endpoints.representing import include_object, read
 from fairlead.endpoints.request import Request
@@ -17,13 +18,15 @@ from fairlead.operations.list import find
 from fairlead.operations.operation import Operation
 from fairlead.storage.version import Version
 
+_MOST_AT_ONCE = 1 << 20  # bytes of a list that is made before it is sent
+
 
 async def answer_list(api: Api, request: Request, operation: Operation) -> Answer:
     resource = operation.resource
     options = list_options(api.dialect, request, api.gates["APIListChunking"])
     found = await find(api, operation, options, selection_of(request, resource))
     if request.representation.is_plain and resource.sends_stored_bytes:
-        return Answer(200, joined(list_head(resource, found.metadata()), found.versions))
+        return plain_answer(list_head(resource, found.metadata()), found.versions)
     values = (read(resource, version) for version in found.versions)
     return await objects_answer(api, request, resource, values, found.metadata())
 
@@ -43,22 +46,44 @@ async def objects_answer(
     representation = request.representation
     include = include_object(request) if representation.transform == "Table" else ""
     pieces = encoded_list(api.resources, resource, values, metadata, representation, include)
-    return Answer(200, [piece async for piece in pieces], representation.media_type)
+    made: list[bytes] = []
+    size = 0
+    async for piece in pieces:
+        made.append(piece)
+        size += len(piece)
+        if size > _MOST_AT_ONCE:
+            return LongAnswer(_followed_by(made, pieces), None, representation.media_type)
+    return Answer(200, made, representation.media_type)
 
 
-_ENTRIES_A_PIECE = 500
+async def _followed_by(made: list[bytes], pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    async with aclosing(pieces):
+        yield b"".join(made)
+        made.clear()
+        async for piece in pieces:
+            yield piece
 
 
-def joined(head: bytes, entries: list[Version]) -> bytes | list[bytes]:
-    """The bytes of a list from the bytes of its items; a long one in pieces."""
-    if not entries:
-        return head + b"]}\n"
-    if len(entries) <= _ENTRIES_A_PIECE:
-        return head + b"{" + b",{".join([entry.body for entry in entries]) + b"]}\n"  # type: ignore[misc]
-    pieces = [head]
-    for start in range(0, len(entries), _ENTRIES_A_PIECE):
-        opening = b",{" if start else b"{"
-        bodies = [entry.body for entry in entries[start : start + _ENTRIES_A_PIECE]]
-        pieces.append(opening + b",{".join(bodies))  # type: ignore[arg-type]
-    pieces.append(b"]}\n")
-    return pieces
+def plain_answer(head: bytes, entries: list[Version]) -> Answer:
+    """A list from the bytes of its items."""
+    bodies: list[bytes] = [entry.body for entry in entries if entry.body is not None]
+    size = sum(map(len, bodies))
+    if size <= _MOST_AT_ONCE:
+        start = b"{" if bodies else b""
+        return Answer(200, head + start + b",{".join(bodies) + b"]}\n")
+    whole = len(head) + size + 2 * len(bodies) - 1 + 3
+    return LongAnswer(_joined(head, bodies), whole)
+
+
+async def _joined(head: bytes, bodies: list[bytes]) -> AsyncGenerator[bytes]:
+    piece, size = [head, b"{"], 0
+    for index, body in enumerate(bodies):
+        if index:
+            piece.append(b",{")
+        piece.append(body)
+        size += len(body)
+        if size >= PIECE_BYTES:
+            yield b"".join(piece)
+            piece, size = [], 0
+    piece.append(b"]}\n")
+    yield b"".join(piece)

@@ -4,10 +4,11 @@ turn in between."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from itertools import chain
 from time import perf_counter
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import orjson
 
@@ -47,7 +48,7 @@ async def encoded_list(
     metadata: Object,
     representation: Representation,
     include: str = "Metadata",
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """The pieces of a list answer, with the same bytes as if it had been encoded at once. At most
     a piece is held at a time; in protobuf, which tells its length first, all of them are.
     `values` carry kind and apiVersion and may be made while they are asked for."""
@@ -150,29 +151,46 @@ def _yaml_layout(listed: _List) -> _Layout:
     return _Layout(dump(before) + f"{listed.field}:\n".encode(), dump_item, b"", closing)
 
 
-async def _text(layout: _Layout, items: Iterator[Object]) -> AsyncIterator[bytes]:
-    piece, size = [layout.opening], 0
-    end = perf_counter() + STEP_SECONDS
-    first = True
-    for item in items:
-        if not first:
-            piece.append(layout.between)
-        first = False
-        encoded = layout.item(item)
-        piece.append(encoded)
-        size += len(encoded)
-        if size >= PIECE_BYTES or perf_counter() >= end:
-            yield b"".join(piece)
-            await asyncio.sleep(0)
-            piece, size = [], 0
-            end = perf_counter() + STEP_SECONDS
+async def _text(layout: _Layout, items: Iterator[Object]) -> AsyncGenerator[bytes]:
+    piece = [layout.opening]
+    between = b""
+    while True:
+        async with _turn():
+            more = _step(layout, items, piece, between)
+        if not more:
+            break
+        yield b"".join(piece)
+        await asyncio.sleep(0)
+        piece, between = [], layout.between
     piece.append(layout.closing)
     yield b"".join(piece)
 
 
+def _step(layout: _Layout, items: Iterator[Object], piece: list[bytes], between: bytes) -> bool:
+    """Add encoded items to a piece until it is large or took its time; whether it ended so."""
+    size = 0
+    end = perf_counter() + STEP_SECONDS
+    for item in items:
+        encoded = layout.item(item)
+        piece += (between, encoded)
+        between = layout.between
+        size += len(encoded)
+        if size >= PIECE_BYTES or perf_counter() >= end:
+            return True
+    return False
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+
+def _turn() -> asyncio.Lock:
+    """Held during a step: however many lists are written, others wait for one step of one."""
+    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+
 async def _message(
     resources: Resources, listed: _List, values: Iterable[Object]
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     head, field = listed.head, listed.field
     struct = resources.struct_of(head["apiVersion"], head["kind"])
     assert struct is not None, head["kind"]

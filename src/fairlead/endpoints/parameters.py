@@ -27,8 +27,9 @@ from fairlead.operations.options import (
 )
 from fairlead.operations.selecting import select
 from fairlead.schema.builtin import BuiltinTypes
-from fairlead.schema.decode import DecodeError, decoder
+from fairlead.schema.decode import decoder
 from fairlead.schema.durations import DurationError, parse_duration
+from fairlead.schema.mismatch import DecodeError
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.envelopes import content_type
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message

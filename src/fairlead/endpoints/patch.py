@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.decoding import aside
 from fairlead.endpoints.parameters import write_options
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
@@ -14,6 +13,7 @@ from fairlead.errors import StatusError, bad_request
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.apply import apply
+from fairlead.operations.aside import aside
 from fairlead.operations.field_validation import warn_of
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
@@ -22,7 +22,7 @@ from fairlead.patching.errors import MalformedPatch, TooManyOperations
 from fairlead.patching.json_patch import apply_json_patch, operations
 from fairlead.patching.merge_patch import apply_merge_patch, merge_document
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
-from fairlead.schema.decode import conversion_error, json_kind
+from fairlead.schema.mismatch import conversion_error, json_kind
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.duplicates import duplicate_fields
 from fairlead.serialization.limits import TooDeep
@@ -44,7 +44,7 @@ async def answer_patch(api: Api, request: Request, operation: Operation) -> Answ
     if is_apply:
         return await _answer_apply(api, request, operation, raw, options)
     check_exists(api, operation)
-    read = await aside(raw, lambda: _read(operation.resource, media_type, raw))
+    read = await aside(len(raw), _read, operation.resource, media_type, raw)
     version = await patch(api, operation, read, options)
     return item_answer(api, request, operation, version)
 
@@ -55,7 +55,7 @@ async def _answer_apply(
     known = await api.known_applies.find(api, operation, raw, options)
     if known is not None:
         return item_answer(api, request, operation, known)
-    config = await aside(raw, lambda: _configuration(operation, raw, options))
+    config = await aside(len(raw), _configuration, operation, raw, options)
     with api.known_applies.watching(api, operation, raw, options):
         outcome = await apply(api, operation, config, options)
     return item_answer(api, request, operation, outcome.version, 201 if outcome.created else 200)

@@ -40,6 +40,7 @@ SHORTEST_DEFAULT_TIMEOUT = 1800
 BOOKMARK_EVERY = 60.0
 _BOOKMARK_BEFORE_END = 2.0
 _FRAMES_A_SEND = 200
+_BYTES_A_SEND = 256 * 1024
 _PATIENCE = 1.0
 
 
@@ -168,10 +169,10 @@ class WatchStream(Answer):
     async def send(self, request: Request) -> None:
         exchange = request.exchange
         exchange.no_deadline()
-        start_stream(self.framing, exchange)
-        exchange.when_gone(self.watcher.close)
-        self.watcher.on_close = partial(self._cut_off_later, exchange)
         try:
+            start_stream(self.framing, exchange)
+            exchange.when_gone(self.watcher.close)
+            self.watcher.on_close = partial(self._cut_off_later, exchange)
             await exchange.send(await self._all_events(exchange))
             exchange.end()
         finally:
@@ -192,14 +193,22 @@ class WatchStream(Answer):
 
     async def _send_events(self, exchange: Exchange, events: Sequence[Event]) -> None:
         """Encode and send, some at a time. Frames are made here, not at the commit: what cannot
-        be encoded ends this stream and no other."""
+        be encoded ends this stream and no other; and no more of them than are sent at once, so
+        that a client that does not read holds little."""
         frame = self.framing.chooser()
-        for start in range(0, len(events), _FRAMES_A_SEND):
-            part = events[start : start + _FRAMES_A_SEND]
+        frames: list[bytes] = []
+        size = 0
+        for kind, change in events:
             try:
-                frames = [frame(kind, change) for kind, change in part]
+                made = frame(kind, change)
             except Exception as error:
                 raise _BadEvent(f"{type(error).__name__}: {error}") from error
+            frames.append(made)
+            size += len(made)
+            if size >= _BYTES_A_SEND or len(frames) == _FRAMES_A_SEND:
+                await exchange.send(b"".join(frames))
+                frames, size = [], 0
+        if frames:
             await exchange.send(frames[0] if len(frames) == 1 else b"".join(frames))
 
     def _failure(self, error: Exception) -> bytes:

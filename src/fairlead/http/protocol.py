@@ -33,6 +33,7 @@ class HttpProtocol(asyncio.Protocol):
         "_deadline",
         "_exchange",
         "_full_since",
+        "_held_up",
         "_lingered",
         "_loop",
         "_paused",
@@ -55,6 +56,7 @@ class HttpProtocol(asyncio.Protocol):
         self.limits = connections.limits
         self.full: asyncio.Future[None] | None = None  # while the peer has too much to read
         self._full_since = 0.0
+        self._held_up = False  # the next request waits until the answers before it are read
         self._address = ""
         self._peer = NOBODY
         self._reader = Reader(self.limits, self._take_part)
@@ -107,6 +109,10 @@ class HttpProtocol(asyncio.Protocol):
         full, self.full = self.full, None
         if full is not None and not full.done():
             full.set_result(None)
+        if self._held_up:
+            self._held_up = False
+            if not self._closing:
+                self._go_on()
 
     def _pause_reading(self) -> None:
         if not self._paused:
@@ -138,9 +144,9 @@ class HttpProtocol(asyncio.Protocol):
     def _take(self, data: bytes) -> None:
         try:
             while data:
-                if self._exchange is None and not self._skipping:
+                if self._exchange is None and not self._skipping and not self._held_up:
                     data = self._take_head(data)
-                elif self._reader.complete:
+                elif self._reader.complete or self._held_up:
                     self._waiting = data
                     self._pause_reading()
                     return
@@ -234,6 +240,13 @@ class HttpProtocol(asyncio.Protocol):
             self._end(unread=False)
             return
         self._deadline = self._loop.time() + self.limits.idle_seconds
+        if self.full is not None:  # who does not read answers gets no further ones
+            self._held_up = True
+            self._pause_reading()
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
         if self._waiting:
             self._loop.call_soon(self._take_waiting)
         else:

@@ -19,7 +19,8 @@ from fairlead.patching.conflicts import ApplyConflict, BadConfiguration, Invalid
 from fairlead.patching.entries import entries_of
 from fairlead.patching.ownership import apply as merge_configuration
 from fairlead.patching.values import copied
-from fairlead.schema.decode import DecodeError, decoder
+from fairlead.schema.decode import decoder
+from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.times import now
 from fairlead.storage.version import Version
 

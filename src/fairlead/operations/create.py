@@ -8,6 +8,7 @@ from fairlead.kinds.context import Context, rolled_back_on_failure
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
+from fairlead.operations.aside import aside
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.tracking import set_entries, tracked
@@ -31,12 +32,13 @@ async def create(
         raise bad_request("resourceVersion should not be set on objects to be created")
     preparing.drop_repeated_owners(operation, metadata)
     context = api.context(operation, options.dry_run)
-    preparing.default(api, resource, value, context)
+    size = operation.size
+    await aside(size, preparing.default, api, resource, value, context)
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     if generated:
         metadata["name"] = preparing.generate_name(metadata["generateName"])
     if entries is None:
-        entries = tracked(api, resource, None, value, options)
+        entries = await aside(size, tracked, api, resource, None, value, options)
     set_entries(metadata, entries)
     preparing.set_system_fields(metadata)
     with rolled_back_on_failure(context):
@@ -56,7 +58,7 @@ async def _admitted(api: Api, operation: Operation, value: Object, context: Cont
     await api.admission.admit(attributes)
     behaviour.prepare_create(value, context)
     value = preparing.ordered(value)
-    preparing.check_new(api, operation.resource, value, context)
+    await aside(operation.size, preparing.check_new, api, operation.resource, value, context)
     attributes.value = value
     await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)

@@ -37,6 +37,11 @@ class Operation:
             self.warnings.append(text)
 
     @property
+    def size(self) -> int:
+        """Bytes that came with it."""
+        return len(self.sent) if isinstance(self.sent, bytes) else 0
+
+    @property
     def key(self) -> str:
         """Where the object lies among those of its resource."""
         return self.resource.main.storage_key(self.namespace, self.name)

@@ -15,7 +15,8 @@ from fairlead.operations.options import WriteOptions
 from fairlead.operations.update import Changed, store_changed
 from fairlead.operations.views import View, view_of
 from fairlead.patching.errors import MalformedPatch, OperationFailed, UnsupportedPatch
-from fairlead.schema.decode import DecodeError, decoder, unknown_paths
+from fairlead.schema.decode import decoder, unknown_paths
+from fairlead.schema.mismatch import DecodeError
 from fairlead.storage.version import Version
 
 

@@ -18,7 +18,13 @@ from fairlead.operations.operation import Operation
 from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.names import path_segment
 from fairlead.schema.times import now
-from fairlead.serialization.limits import MOST_STORED_BYTES, TooDeep, TooLarge, check_stored
+from fairlead.serialization.limits import (
+    MOST_DECODED_BYTES,
+    MOST_STORED_BYTES,
+    TooDeep,
+    TooLarge,
+    check_size,
+)
 from fairlead.storage.backend import Precondition
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version, body_of, encode
@@ -202,18 +208,19 @@ async def put(
         raise _giant(error) from None
 
 
-def check_size(value: Object) -> None:
-    """Refuse an object that the store would not take, before anything else is done to it."""
+def check_decoded(value: Object) -> None:
+    """Refuse what grew too much in decoding, before the rules of the kind look at every item; what
+    the store takes is less and is found out in the end."""
     try:
-        check_stored(value)
+        check_size(value, MOST_DECODED_BYTES)
     except (TooLarge, TooDeep) as error:
-        raise _giant(error) from None
+        raise _giant(error, MOST_DECODED_BYTES) from None
 
 
-def _giant(error: TooLarge | TooDeep) -> StatusError:
+def _giant(error: TooLarge | TooDeep, most: int = MOST_STORED_BYTES) -> StatusError:
     """Patches can make an object too large or too deep of parts that are allowed each."""
     if isinstance(error, TooLarge):
-        return too_large(MOST_STORED_BYTES)
+        return too_large(most)
     return bad_request(str(error))
 
 

@@ -10,6 +10,7 @@ from fairlead.errors import Cause, conflict, invalid, modified, not_found
 from fairlead.kinds.context import Context, rolled_back_on_failure
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
+from fairlead.operations.aside import aside
 from fairlead.operations.create import create
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
@@ -138,10 +139,11 @@ async def _prepared(
     _check_version(operation, value["metadata"], old["metadata"])
     carry_over(value["metadata"], old["metadata"])
     preparing.drop_repeated_owners(operation, value["metadata"])
-    preparing.default(api, resource.main, value, context)
+    size = operation.size
+    await aside(size, preparing.default, api, resource.main, value, context)
     entries = changed.entries
     if entries is None:
-        entries = tracked(api, resource, old, value, options)
+        entries = await aside(size, tracked, api, resource, old, value, options)
     if resource.subresource and not resource.is_scale:
         behaviour.prepare_subresource_update(resource.subresource, value, old, context)
     else:
@@ -150,7 +152,7 @@ async def _prepared(
     attributes = preparing.attributes(operation, UPDATE, value, old, context)
     await api.admission.admit(attributes)
     new = preparing.ordered(value)
-    preparing.check_changed(api, resource, new, old, context)
+    await aside(size, preparing.check_changed, api, resource, new, old, context)
     attributes.value = new
     await api.admission.validate(attributes)
     behaviour.warnings(new, old, context)

@@ -19,6 +19,7 @@ from fairlead.storage.version import Version
 from fairlead.storage.watcher import Event, Watcher, event_type
 
 _EVENTS_A_PART = 200
+_BYTES_A_PART = 256 * 1024  # the frames of a part are held until all of it is sent
 
 
 @dataclass(slots=True)
@@ -72,9 +73,17 @@ def _scope(resource: Resource, namespace: str, selection: Selection) -> str:
 
 
 async def _synthetic(resource: str, versions: list[Version]) -> AsyncIterator[Sequence[Event]]:
-    for start in range(0, len(versions), _EVENTS_A_PART):
-        part = versions[start : start + _EVENTS_A_PART]
-        yield [(ADDED, existing(resource, version)) for version in part]
+    part: list[Event] = []
+    size = 0
+    for version in versions:
+        change = existing(resource, version)
+        part.append((ADDED, change))
+        size += change.size
+        if size >= _BYTES_A_PART or len(part) == _EVENTS_A_PART:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 async def _replayed(

@@ -15,7 +15,7 @@ import orjson
 
 from fairlead.patching.errors import MalformedPatch, OperationFailed, TooManyOperations
 from fairlead.patching.values import copied, equal
-from fairlead.schema.decode import json_kind
+from fairlead.schema.mismatch import json_kind
 from fairlead.serialization.limits import TooDeep, bounded_json
 
 MAX_OPERATIONS = 10_000

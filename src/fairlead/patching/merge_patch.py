@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.patching.errors import MalformedPatch
-from fairlead.schema.decode import json_kind
+from fairlead.schema.mismatch import json_kind
 
 
 def merge_document(document: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.schema.decode import Number
+from fairlead.schema.mismatch import Number
 from fairlead.serialization.duplicates import duplicate_fields
 from fairlead.serialization.json_syntax import describe_json_error
 from fairlead.serialization.limits import TooDeep

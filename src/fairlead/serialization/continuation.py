@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.schema.decode import json_kind
+from fairlead.schema.mismatch import json_kind
 from fairlead.serialization.json_syntax import describe_json_error
 
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")

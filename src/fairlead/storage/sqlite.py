@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-import threading
-from bisect import bisect_left, bisect_right
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import quote
 
 from fairlead.storage import format as file_format
 from fairlead.storage.backend import (
-    Compacted,
     ConditionFailed,
     Conflict,
     Fault,
@@ -27,47 +23,16 @@ from fairlead.storage.backend import (
 )
 from fairlead.storage.directory import Acknowledged, Directory
 from fairlead.storage.format import COLUMNS, Names, OldNames
+from fairlead.storage.sqlite_files import connect, fault_of, sound
+from fairlead.storage.sqlite_history import SqliteHistory
 
 logger = logging.getLogger("fairlead.storage")
 
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _ROWS_A_STATEMENT = 200
-_ROWS_A_PIECE = 500
-_BYTES_A_PIECE = 4 << 20
 _ROWS_A_SWEEP = 500
 _PAGES_A_VACUUM = 256
-_MOST_LISTINGS = 4
 _LARGEST_WAL = 16 << 20
-
-_PASSING = {
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-}
-_FATAL = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-
-
-def _fault(error: BaseException) -> Fault:
-    if isinstance(error, StorageError):
-        return error.fault
-    code = getattr(error, "sqlite_errorcode", 0)
-    if code in _FATAL:
-        return Fault.FATAL
-    if code == sqlite3.SQLITE_READONLY_DBMOVED:
-        return Fault.DOUBTFUL
-    return Fault.PASSING if code & 0xFF in _PASSING else Fault.DOUBTFUL
-
-
-def connect(path: Path) -> sqlite3.Connection:
-    """Open a file that exists; who uses the connection sees to it that only one thread does."""
-    return sqlite3.connect(
-        f"file:{quote(str(path))}?mode=rw",
-        uri=True,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=512,
-    )
 
 
 class SqliteBackend:
@@ -91,11 +56,9 @@ class SqliteBackend:
         self._old_names = old_names or OldNames()
         self._accept_lost_writes = accept_lost_writes
         self._connection: sqlite3.Connection | None = None
-        self._reader: sqlite3.Connection | None = None
-        self._reading = threading.Lock()
+        self._past = SqliteHistory(self._directory.database)
         self._names = Names(iter(()))
         self._live: dict[str, dict[str, int]] = defaultdict(dict)  # revisions by resource and key
-        self._listings: OrderedDict[tuple[str, int], list[tuple[str, int]]] = OrderedDict()
         self._swept = 0
         self._warned = False
         self.path = self._directory.database
@@ -201,7 +164,7 @@ class SqliteBackend:
         live, names = self._live, self._names
         try:
             for raw in self._db.execute(f"SELECT {COLUMNS} FROM log ORDER BY revision DESC"):
-                row = self._sound(names, raw)
+                row = sound(names, raw, self.path)
                 if row.previous:
                     superseded.add(row.previous)
                 if row.revision in superseded:
@@ -211,12 +174,6 @@ class SqliteBackend:
                     yield row
         except sqlite3.Error as error:
             raise StorageError(f"{self.path} is damaged: {error}") from None
-
-    def _sound(self, names: Names, raw: file_format.RawRow) -> Row:
-        row = names.row(raw)
-        if row is None:
-            raise StorageError(f"{self.path} is damaged at revision {raw[0]}", Fault.FATAL)
-        return row
 
     def append(self, writes: Sequence[Write]) -> list[Outcome]:
         rows: list[Row] = []
@@ -304,14 +261,14 @@ class SqliteBackend:
         try:
             yield
         except BaseException as error:
-            fault = _fault(error)
+            fault = fault_of(error)
             message = f"cannot {what} {self.path}: {error}"
             try:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
             except sqlite3.Error as worse:
                 message += f"; nor undo that: {worse}"
-                fault = Fault.FATAL if Fault.FATAL in (fault, _fault(worse)) else Fault.DOUBTFUL
+                fault = Fault.FATAL if Fault.FATAL in (fault, fault_of(worse)) else Fault.DOUBTFUL
             raise StorageError(message, fault) from error
 
     def probe(self) -> None:
@@ -319,14 +276,11 @@ class SqliteBackend:
             self._db.execute("UPDATE state SET value = value + 1 WHERE name = 'probe'")
 
     def recover(self) -> None:
-        with self._reading:
-            self._disconnect()
-            try:
-                self._connection = connect(self.path)
-            except sqlite3.Error as error:
-                raise StorageError(
-                    f"cannot open {self.path} again: {error}", _fault(error)
-                ) from None
+        self._disconnect()
+        try:
+            self._connection = connect(self.path)
+        except sqlite3.Error as error:
+            raise StorageError(f"cannot open {self.path} again: {error}", fault_of(error)) from None
         self._db.execute("PRAGMA synchronous = FULL")
         self.check()
         with self._guarded("trust"):
@@ -348,7 +302,7 @@ class SqliteBackend:
         try:
             found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
         except sqlite3.Error as error:
-            raise StorageError(f"cannot check {self.path}: {error}", _fault(error)) from None
+            raise StorageError(f"cannot check {self.path}: {error}", fault_of(error)) from None
         finally:
             db.close()
         if found != "ok":
@@ -387,113 +341,25 @@ class SqliteBackend:
     def _number(self, pragma: str) -> int:
         return int(self._db.execute(f"PRAGMA {pragma}").fetchone()[0])
 
-    @contextmanager
-    def _snapshot(self, oldest: int) -> Iterator[sqlite3.Connection]:
-        """A reading transaction in which everything after a revision is there, or Compacted."""
-        with self._reading:
-            try:
-                if self._reader is None:
-                    self._reader = connect(self.path)
-                db = self._reader
-                db.execute("BEGIN")
-                try:
-                    query = "SELECT value FROM state WHERE name = 'compacted'"
-                    if oldest < db.execute(query).fetchone()[0]:
-                        raise Compacted(oldest)
-                    yield db
-                finally:
-                    db.execute("ROLLBACK")
-            except sqlite3.Error as error:
-                raise StorageError(f"cannot read {self.path}: {error}", _fault(error)) from None
-
     def changes(self, resource: str, after: int, upto: int) -> list[Step]:
-        names = self._names
-        found: list[Step] = []
-        held = 0
-        with self._snapshot(after) as db:
-            for raw in db.execute(
-                f"SELECT {COLUMNS} FROM log WHERE revision > ? AND revision <= ? AND resource = ?"
-                " ORDER BY revision LIMIT ?",
-                (after, upto, names.numbers.get(resource, 0), _ROWS_A_PIECE),
-            ):
-                row = self._sound(names, raw)
-                before = self._at(db, names, row.previous) if row.previous else None
-                found.append(Step(row, before))
-                held += len(row.value or b"") + (len(before.value or b"") if before else 0)
-                if held > _BYTES_A_PIECE:
-                    break
-        return found
-
-    def _at(self, db: sqlite3.Connection, names: Names, revision: int) -> Row:
-        raw = db.execute(f"SELECT {COLUMNS} FROM log WHERE revision = ?", (revision,)).fetchone()
-        if raw is None:
-            raise StorageError(
-                f"{self.path} is damaged: revision {revision} is missing", Fault.FATAL
-            )
-        return self._sound(names, raw)
+        return self._past.changes(self._names, resource, after, upto)
 
     def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
     ) -> Slice:
-        names = self._names
-        with self._snapshot(revision) as db:
-            listing = self._listing(db, names, resource, revision)
-            start = bisect_right(listing, after, key=_key)
-            end = bisect_left(listing, below, key=_key) if below is not None else len(listing)
-            most = min(limit or _ROWS_A_PIECE, _ROWS_A_PIECE)
-            rows: list[Row] = []
-            held = 0
-            for _, found in listing[start : min(start + most, end)]:
-                row = self._at(db, names, found)
-                rows.append(row)
-                held += len(row.value or b"")
-                if held > _BYTES_A_PIECE:
-                    break
-        return Slice(rows, max(end - start - len(rows), 0))
-
-    def _listing(
-        self, db: sqlite3.Connection, names: Names, resource: str, revision: int
-    ) -> list[tuple[str, int]]:
-        """The keys of a resource at a revision and where they are; kept for the pages to come."""
-        wanted = (resource, revision)
-        listing = self._listings.get(wanted)
-        if listing is None:
-            superseded: set[int] = set()
-            listing = []
-            for found, previous, key, is_deletion in db.execute(
-                "SELECT revision, previous, key, value IS NULL FROM log"
-                " WHERE revision <= ? AND resource = ? ORDER BY revision DESC",
-                (revision, names.numbers.get(resource, 0)),
-            ):
-                if previous:
-                    superseded.add(previous)
-                if found in superseded:
-                    superseded.discard(found)
-                elif not is_deletion:
-                    listing.append((key, found))
-            listing.sort()
-            while len(self._listings) >= _MOST_LISTINGS:
-                self._listings.popitem(last=False)
-            self._listings[wanted] = listing
-        self._listings.move_to_end(wanted)
-        return listing
+        return self._past.state(self._names, resource, revision, after, below, limit)
 
     def size(self) -> int:
         return self._directory.size()
 
     def _disconnect(self) -> None:
-        for connection in (self._reader, self._connection):
-            if connection is not None:
-                with suppress(sqlite3.Error):
-                    connection.close()
-        self._reader = self._connection = None
+        self._past.close()
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
 
     def close(self) -> None:
-        with self._reading:
-            self._disconnect()
+        self._disconnect()
         self._acknowledged.close()
         self._directory.unlock()
-
-
-def _key(item: tuple[str, int]) -> str:
-    return item[0]

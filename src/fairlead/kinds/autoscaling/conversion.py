@@ -17,7 +17,8 @@ from fairlead.kinds.autoscaling.old_metrics import SPECS, STATUSES, flat, full
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.conversion import converts
 from fairlead.schema.builtin import BuiltinTypes
-from fairlead.schema.decode import DecodeError, decoder
+from fairlead.schema.decode import decoder
+from fairlead.schema.mismatch import DecodeError
 
 METRICS = "autoscaling.alpha.@/metrics"
 BEHAVIOR = "autoscaling.alpha.@/behavior"
