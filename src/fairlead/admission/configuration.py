@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairlead.schema.builtin import BuiltinTypes
-from fairlead.schema.decode import DecodeError, decoder, unknown_paths
+from fairlead.schema.decode import decoder, unknown_paths
+from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.model import Object, Struct
 from fairlead.schema.notation import parse
 from fairlead.serialization.bodies import BodyError, parse_yaml

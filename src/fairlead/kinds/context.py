@@ -33,8 +33,8 @@ class Context:
     `group_version` is the version the client speaks, as our tables name it (`events/v1`). What a
     hook set aside for the write goes into `undo`; whoever finds that the write will not happen
     calls `roll_back`. What a judgement rests on goes into `requires`: if that is so no more when
-    the write is committed, it is judged again. What an audit log shall
-    tell goes into `annotations`.
+    the write is committed, it is judged again. What an audit log shall tell goes into
+    `annotations`.
     """
 
     dialect: Dialect
