@@ -50,6 +50,7 @@ class World:
     def needs(self) -> Needs:
         return Needs(
             find=self.find,
+            namespace=self.namespace,
             collection=self.collection,
             allowed=self._allowed,
             decide=self.decide,
@@ -73,6 +74,9 @@ class World:
     def find(self, key: str, namespace: str, name: str) -> Version | None:
         place = self.resources.named(key).storage_key(namespace, name)
         return self.collection(key).get(place)
+
+    def namespace(self, name: str) -> Version | None:
+        return self.find("core/v1/namespaces", "", name)
 
     def lookup(self, key: str, namespace: str, name: str) -> Object | None:
         found = self.find(key, namespace, name)

@@ -31,7 +31,7 @@ def _section(value: Object) -> Section:
 
 def _selectors(world: World, settings: dict[str, str] | None = None) -> PodNodeSelector:
     section = None if settings is None else _section({"podNodeSelectorPluginConfig": settings})
-    return PodNodeSelector(world.dialect, world.find, section)
+    return PodNodeSelector(world.dialect, world.namespace, section)
 
 
 def _select(world: World, text: str) -> None:
@@ -137,7 +137,7 @@ NOT_ALLOWED = (
 def _tolerations(world: World, **settings: Any) -> PodTolerationRestriction:
     section = _section(settings) if settings else None
     types = world.resources.types
-    return PodTolerationRestriction(world.dialect, world.find, types, section)
+    return PodTolerationRestriction(world.dialect, world.namespace, types, section)
 
 
 def _tolerate(world: World, **annotations: Any) -> None:

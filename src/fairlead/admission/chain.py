@@ -38,8 +38,8 @@ class Plugin(Protocol):
     """Either step may raise a StatusError to refuse the write."""
 
     name: str
-    # Resources (our names, `*` for all) whose updates it judges by more than the write itself and
-    # what it looks up through `Needs`.
+    # Resources (our names, `*` for all) whose updates it judges by more than the write itself,
+    # the namespace that it is in and what it looks up through `Needs`.
     judged_by_more: tuple[str, ...]
 
     async def admit(self, attributes: Attributes) -> None:

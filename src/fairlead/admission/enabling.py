@@ -37,9 +37,12 @@ from fairlead.admission.plugins.owner_references import (
 from fairlead.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
 from fairlead.admission.plugins.persistent_volume_label import PersistentVolumeLabel
 from fairlead.admission.plugins.pod_node_selector import PodNodeSelector
+from fairlead.admission.plugins.pod_security.plugin import PodSecurity
+from fairlead.admission.plugins.pod_security.settings import settings_of
+from fairlead.admission.plugins.pod_security_policy.plugin import POLICIES, PodSecurityPolicy
 from fairlead.admission.plugins.pod_toleration_restriction import PodTolerationRestriction
 from fairlead.admission.plugins.priority import Priority
-from fairlead.admission.plugins.remembering import FindCollection
+from fairlead.admission.plugins.remembering import FindCollection, FindNamespace
 from fairlead.admission.plugins.resource_quota import ResourceQuota
 from fairlead.admission.plugins.runtime_class import RuntimeClass
 from fairlead.admission.plugins.security_context_deny import SecurityContextDeny
@@ -129,6 +132,7 @@ class Needs:
     name; each takes its place in the order if it is switched on."""
 
     find: Find
+    namespace: FindNamespace
     collection: FindCollection
     allowed: Allowed
     decide: Decide
@@ -148,6 +152,15 @@ def _image_policy(dialect: Dialect, needs: Needs) -> Plugin:
     )
 
 
+def _pod_security_policy(dialect: Dialect, needs: Needs) -> Plugin:
+    try:
+        return PodSecurityPolicy(dialect, needs.collection, needs.allowed)
+    except KeyError:
+        raise PluginNameError(
+            f"--{ENABLE_FLAG}: PodSecurityPolicy needs {POLICIES}, which this server does not serve"
+        ) from None
+
+
 _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "AlwaysAdmit": lambda dialect, needs: AlwaysAdmit(),
     "NamespaceAutoProvision": lambda dialect, needs: NamespaceAutoProvision(
@@ -165,14 +178,21 @@ _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "TaintNodesByCondition": lambda dialect, needs: TaintNodesByCondition(dialect),
     "AlwaysPullImages": lambda dialect, needs: AlwaysPullImages(),
     "ImagePolicyWebhook": _image_policy,
+    "PodSecurity": lambda dialect, needs: PodSecurity(
+        dialect,
+        needs.namespace,
+        needs.collection,
+        settings_of(needs.configuration.of("PodSecurity")),
+    ),
+    "PodSecurityPolicy": _pod_security_policy,
     "PodNodeSelector": lambda dialect, needs: PodNodeSelector(
-        dialect, needs.find, needs.configuration.of("PodNodeSelector")
+        dialect, needs.namespace, needs.configuration.of("PodNodeSelector")
     ),
     "Priority": lambda dialect, needs: Priority(needs.find, needs.collection),
     "DefaultTolerationSeconds": lambda dialect, needs: DefaultTolerationSeconds(dialect),
     "PodTolerationRestriction": lambda dialect, needs: PodTolerationRestriction(
         dialect,
-        needs.find,
+        needs.namespace,
         needs.resources.types,
         needs.configuration.of("PodTolerationRestriction"),
     ),

@@ -51,6 +51,7 @@ class Api:
         self.allocators: ServiceAllocators | None = None
         self.known_applies = KnownApplies()
         self.reach = Reach()
+        self._namespaces = self.collection(resources.named("core/v1/namespaces"))
         self.consultations = 0  # how often a write looked beyond itself
 
     def collection(self, resource: Resource) -> Collection:
@@ -99,6 +100,11 @@ class Api:
         resource = self.resources.named(key)
         return self.store.latest(self.collection(resource), resource.storage_key(namespace, name))
 
+    def namespace(self, name: str) -> Version | None:
+        """The newest version of a namespace. Whoever judges a write by its own namespace need not
+        be counted: remembered applies are held against that one (see `known_applies`)."""
+        return self.store.latest(self._namespaces, name)
+
     def context(self, operation: Operation, dry_run: bool = False) -> Context:
         resource = operation.resource
         return Context(
@@ -112,6 +118,7 @@ class Api:
             operation.warnings,
             resource.group_version.table_name,
             self.allocators,
+            annotations=operation.annotations,
             user=operation.user,
         )
 

@@ -180,6 +180,7 @@ class Assembly:
         try:
             needs = Needs(
                 find=api.newest,
+                namespace=api.namespace,
                 collection=lambda key: api.collection(api.resources.named(key)),
                 allowed=api.allowed,
                 decide=api.decide,

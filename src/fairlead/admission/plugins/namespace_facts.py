@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from fairlead.admission.plugins.namespace_exists import NAMESPACES
-from fairlead.admission.plugins.namespace_lifecycle import Find
-from fairlead.admission.plugins.remembering import EntryFacts
+from fairlead.admission.plugins.remembering import EntryFacts, FindNamespace
 from fairlead.errors import ResourceRef, not_found
 from fairlead.schema.model import Object
 from fairlead.storage.version import Version
@@ -18,7 +16,7 @@ Fact = TypeVar("Fact")
 class NamespaceFacts(Generic[Fact]):
     """A fact of each namespace, worked out from its annotations once a version."""
 
-    def __init__(self, find: Find, work_out: Callable[[Object], Fact]) -> None:
+    def __init__(self, find: FindNamespace, work_out: Callable[[Object], Fact]) -> None:
         def of(entry: Version) -> Fact:
             return work_out(entry.object()["metadata"].get("annotations") or {})
 
@@ -27,7 +25,7 @@ class NamespaceFacts(Generic[Fact]):
 
     def of(self, namespace: str) -> Fact:
         """Raises not-found for a namespace that is missing."""
-        entry = self._find(NAMESPACES, "", namespace)
+        entry = self._find(namespace)
         if entry is None:
             raise not_found(ResourceRef("", "namespaces", namespace))
         return self._facts.of(entry)

@@ -12,7 +12,7 @@ from fairlead.admission.plugins.base import (
     written_pod_spec,
 )
 from fairlead.admission.plugins.namespace_facts import NamespaceFacts
-from fairlead.admission.plugins.namespace_lifecycle import Find
+from fairlead.admission.plugins.remembering import FindNamespace
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.schema.names import label_value, qualified_name
@@ -32,7 +32,9 @@ class PodNodeSelector(PluginBase):
 
     name = "PodNodeSelector"
 
-    def __init__(self, dialect: Dialect, find: Find, section: Section | None = None) -> None:
+    def __init__(
+        self, dialect: Dialect, find: FindNamespace, section: Section | None = None
+    ) -> None:
         self._allowed = _settings(section)
         self._default = self._allowed.pop(_DEFAULT, {})
         annotation = dialect.label(_ANNOTATION)

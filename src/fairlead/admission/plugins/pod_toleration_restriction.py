@@ -17,7 +17,7 @@ from fairlead.admission.plugins.base import (
 )
 from fairlead.admission.plugins.default_toleration_seconds import default_tolerations
 from fairlead.admission.plugins.namespace_facts import NamespaceFacts
-from fairlead.admission.plugins.namespace_lifecycle import Find
+from fairlead.admission.plugins.remembering import FindNamespace
 from fairlead.admission.plugins.tolerations import Covering, identity, merged, taint_of
 from fairlead.dialect import Dialect
 from fairlead.kinds.causes import Causes
@@ -52,7 +52,7 @@ class PodTolerationRestriction(PluginBase):
     def __init__(
         self,
         dialect: Dialect,
-        find: Find,
+        find: FindNamespace,
         types: TypeProvider,
         section: Section | None = None,
     ) -> None:
