@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,7 +34,7 @@ class Plugged:
     """A server with some of them, and the webhook that it asks about images."""
 
     def __init__(
-        self, directory: Any, dialect: Dialect, plugins: tuple[str, ...] = PLUGINS
+        self, directory: Path, dialect: Dialect, plugins: tuple[str, ...] = PLUGINS
     ) -> None:
         self.webhook = Answering()
         client = {
@@ -172,23 +174,38 @@ def test_refusals_are_statuses(plugged: Plugged, own: Space) -> None:
     )
 
 
-def test_an_apply_that_changes_nothing_is_still_reviewed(tmp_path: Any) -> None:
-    reviewing = Plugged(tmp_path, KUBERNETES, ("ImagePolicyWebhook",))
-    space = Space(reviewing.server, reviewing.server.client())
-    config = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p"},
-        "spec": _spec(),
-    }
+@contextmanager
+def _alone(directory: Path, plugin: str) -> Iterator[tuple[Plugged, Space]]:
+    """A server with just one of them: another one could keep applies from being remembered."""
+    made = Plugged(directory, KUBERNETES, (plugin,))
+    try:
+        yield made, Space(made.server, made.server.client())
+    finally:
+        made.close()
+
+
+def _apply_pod(space: Space) -> int:
+    config = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": _spec()}
     path = space.things("pods").item("p")
+    return space.client.patch(path, config, kind=APPLY, fieldManager="m").status
 
-    def applied(allowed: bool) -> int:
-        reviewing.answer(allowed=allowed)
-        return space.client.patch(path, config, kind=APPLY, fieldManager="m").status
 
-    codes = [applied(allowed) for allowed in (True, True, True, False)]
-    reviewing.close()
+def test_an_apply_that_changes_nothing_is_still_reviewed(tmp_path: Path) -> None:
+    with _alone(tmp_path, "ImagePolicyWebhook") as (reviewing, space):
+        codes = []
+        for allowed in (True, True, True, False):
+            reviewing.answer(allowed=allowed)
+            codes.append(_apply_pod(space))
+    assert codes == [201, 200, 200, 403]
+
+
+def test_an_apply_that_changes_nothing_is_held_against_a_changed_namespace(
+    tmp_path: Path,
+) -> None:
+    with _alone(tmp_path, "PodTolerationRestriction") as (_, space):
+        codes = [_apply_pod(space) for _ in range(3)]
+        _annotate(space, tolerationsWhitelist='[{"key": "x"}]')
+        codes.append(_apply_pod(space))
     assert codes == [201, 200, 200, 403]
 
 
@@ -387,7 +404,7 @@ def test_a_cluster_scoped_owner_is_finalized_cluster_wide(own: Space, alice: Ali
 
 
 @pytest.mark.parametrize("plugin", ["EventRateLimit", "ImagePolicyWebhook"])
-def test_a_plugin_without_what_it_needs_stops_the_start(tmp_path: Any, plugin: str) -> None:
+def test_a_plugin_without_what_it_needs_stops_the_start(tmp_path: Path, plugin: str) -> None:
     done = failed_start(tmp_path, "--enable-admission-plugins", plugin)
     assert done.returncode == 1
     assert done.stderr.startswith(
