@@ -43,6 +43,9 @@ class Dialect:
     deny_without_signer_right: bool
     oidc_groups_array_only: bool
     statefulset_service_name_required: bool
+    toleration_conflicts_refused: bool
+    owner_unblocking_guarded: bool
+    image_review_group_needed: bool
     limit_ranger_default_cpu: bool
 
     pvc_protection: str = "kubernetes.io/pvc-protection"
@@ -111,6 +114,9 @@ CLUSTER = Dialect(
     deny_without_signer_right=True,
     oidc_groups_array_only=True,
     statefulset_service_name_required=True,
+    toleration_conflicts_refused=True,
+    owner_unblocking_guarded=True,
+    image_review_group_needed=True,
     limit_ranger_default_cpu=True,
 )
 
@@ -144,6 +150,9 @@ KUBERNETES = Dialect(
     deny_without_signer_right=False,
     oidc_groups_array_only=False,
     statefulset_service_name_required=False,
+    toleration_conflicts_refused=False,
+    owner_unblocking_guarded=False,
+    image_review_group_needed=False,
     limit_ranger_default_cpu=False,
 )
 

@@ -35,6 +35,7 @@ class Context:
     hook set aside for the write goes into `undo`; whoever finds that the write will not happen
     calls `roll_back`. What a judgement rests on goes into `requires`: if that is so no more when
     the write is committed, it is judged again. What must be written with it goes into `alongside`.
+    What an audit log shall tell goes into `annotations`.
     """
 
     dialect: Dialect
@@ -49,6 +50,7 @@ class Context:
     allocators: Allocators | None = None
     undo: list[Callable[[], None]] = field(default_factory=list)
     requires: list[Precondition] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)
     alongside: list[Companion] = field(default_factory=list)
     user: Any = None  # fairlead.authentication.user.User, for kinds that write down who asked
 

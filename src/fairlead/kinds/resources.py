@@ -180,6 +180,9 @@ class Resources:
         self.groups: dict[str, dict[str, GroupVersion]] = {}
         self._by_key: dict[str, Resource] = {}
         self._api_versions: dict[str, str] = {}
+        # Group versions that are switched on and of which nothing is served: their kinds are
+        # only ever sent to others.
+        self.sent_only: set[str] = set()
         self._read(files(__package__).joinpath("resources.table").read_text())
 
     def _read(self, text: str) -> None:

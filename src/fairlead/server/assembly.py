@@ -180,9 +180,12 @@ class Assembly:
         try:
             needs = Needs(
                 find=api.newest,
+                namespace=api.namespace,
                 collection=lambda key: api.collection(api.resources.named(key)),
                 allowed=api.allowed,
+                decide=api.decide,
                 create_namespace=create_namespace,
+                resources=api.resources,
                 configuration=self._admission_configuration(),
             )
             return build_plugins(
@@ -243,6 +246,7 @@ class Assembly:
         return [self.api.authentication.run, self.aggregation.run, self.controllers.run]
 
     async def close(self) -> None:
+        await self.api.admission.close()
         await self.api.authentication.close()
         await self.authorization.close()
         await self.api.reach.close()

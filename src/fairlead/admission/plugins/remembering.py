@@ -12,6 +12,8 @@ Fact = TypeVar("Fact")
 
 # The watch cache of a resource, by our name for it.
 FindCollection = Callable[[str], Collection]
+# The newest version of a namespace, for plugins that judge writes by their own namespace only.
+FindNamespace = Callable[[str], Version | None]
 MOST_KEPT = 4096
 
 
