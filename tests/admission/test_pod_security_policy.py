@@ -341,6 +341,12 @@ def test_what_a_policy_gives(
     assert (_context(made), made["spec"].get("securityContext") or {}) == (container, whole)
 
 
+def test_no_groups_at_all_are_not_a_way_around_a_range(policies: Policies) -> None:
+    policies.add(supplementalGroups=_ids("MustRunAs", (5, 9)))
+    made = policies.create(pod(securityContext={"supplementalGroups": []}))
+    assert made["spec"]["securityContext"]["supplementalGroups"] == [5]
+
+
 def test_what_a_pod_says_stays(policies: Policies) -> None:
     policies.add(
         runAsUser=_ids("MustRunAs", (5, 9)),

@@ -39,7 +39,6 @@ from fairlead.admission.plugins.persistent_volume_label import PersistentVolumeL
 from fairlead.admission.plugins.pod_node_selector import PodNodeSelector
 from fairlead.admission.plugins.pod_security.plugin import PodSecurity
 from fairlead.admission.plugins.pod_security.settings import settings_of
-from fairlead.admission.plugins.pod_security_policy.plugin import POLICIES, PodSecurityPolicy
 from fairlead.admission.plugins.pod_toleration_restriction import PodTolerationRestriction
 from fairlead.admission.plugins.priority import Priority
 from fairlead.admission.plugins.remembering import FindCollection, FindNamespace
@@ -153,11 +152,14 @@ def _image_policy(dialect: Dialect, needs: Needs) -> Plugin:
 
 
 def _pod_security_policy(dialect: Dialect, needs: Needs) -> Plugin:
+    from fairlead.admission.plugins.pod_security_policy import plugin  # off by default, and large
+
     try:
-        return PodSecurityPolicy(dialect, needs.collection, needs.allowed)
+        return plugin.PodSecurityPolicy(dialect, needs.collection, needs.allowed)
     except KeyError:
         raise PluginNameError(
-            f"--{ENABLE_FLAG}: PodSecurityPolicy needs {POLICIES}, which this server does not serve"
+            f"--{ENABLE_FLAG}: PodSecurityPolicy needs {plugin.POLICIES}, which this server does"
+            " not serve"
         ) from None
 
 

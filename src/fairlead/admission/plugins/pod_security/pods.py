@@ -35,6 +35,7 @@ class Pod(NamedTuple):
     spec: Object
     context: Object  # the securityContext of the pod
     containers: list[Container]
+    settings: set[str]  # the fields that its security contexts have
     keys: Keys
 
     @property
@@ -54,7 +55,9 @@ def pod_of(value: Object, keys: Keys) -> Pod:
         for found in all_containers(spec)
     ]
     annotations = (value.get("metadata") or _NOTHING).get("annotations") or {}
-    return Pod(annotations, spec, spec.get("securityContext") or _NOTHING, containers, keys)
+    context = spec.get("securityContext") or _NOTHING
+    settings = set(context).union(*[container.context for container in containers])
+    return Pod(annotations, spec, context, containers, settings, keys)
 
 
 def plural(word: str, items: Collection[Any]) -> str:

@@ -55,7 +55,7 @@ def capabilities(pod: Pod) -> Violation | None:
     def keeps_some(context: Object) -> bool:
         return "ALL" not in ((context.get("capabilities") or {}).get("drop") or ())
 
-    keeping = pod.names(lambda container: keeps_some(container.context))
+    keeping = [found.name for found in pod.containers if keeps_some(found.context)]
     given = {name for container in pod.containers for name in added(container.context)}
     forbidden = given - {ADDABLE}
     details = []
@@ -71,10 +71,10 @@ def capabilities(pod: Pod) -> Violation | None:
 def volumes(pod: Pod) -> Violation | None:
     bad, kinds = [], set()
     for volume in pod.spec.get("volumes") or ():
-        sources = {name for name, source in volume.items() if source is not None} - {"name"}
+        sources = [name for name, source in volume.items() if source is not None]
         if _VOLUMES.isdisjoint(sources):
             bad.append(volume["name"])
-            kinds.add(min(sources, default="unknown"))
+            kinds.update([name for name in sources if name != "name"] or ["unknown"])
     if not bad:
         return None
     uses = "uses" if len(bad) == 1 else "use"

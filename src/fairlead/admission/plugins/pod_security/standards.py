@@ -19,13 +19,14 @@ Check = Callable[[Pod], Violation | None]
 
 
 class _Entry(NamedTuple):
-    """One check: from which minor versions on it is which, and which check of the lower level it
-    makes superfluous."""
+    """One check: from which minor versions on it is which, which check of the lower level it makes
+    superfluous, and the setting without which it finds no fault, if there is one."""
 
     name: str
     level: str
     history: tuple[tuple[int, Check], ...]
     instead_of: str = ""
+    about: str = ""
 
     def at(self, minor: int) -> Check | None:
         return next((check for since, check in reversed(self.history) if since <= minor), None)
@@ -35,20 +36,25 @@ _linux = restricted.except_for_windows
 # In the order in which messages list what is wrong.
 _CHECKS = (
     _Entry("appArmorProfile", BASELINE, ((0, baseline.app_armor_profile),)),
-    _Entry("capabilities_baseline", BASELINE, ((0, baseline.capabilities),)),
+    _Entry("capabilities_baseline", BASELINE, ((0, baseline.capabilities),), about="capabilities"),
     _Entry("hostNamespaces", BASELINE, ((0, baseline.host_namespaces),)),
     _Entry("hostPathVolumes", BASELINE, ((0, baseline.host_path_volumes),)),
     _Entry("hostPorts", BASELINE, ((0, baseline.host_ports),)),
-    _Entry("privileged", BASELINE, ((0, baseline.privileged),)),
-    _Entry("procMount", BASELINE, ((0, baseline.proc_mount),)),
-    _Entry("seLinuxOptions", BASELINE, ((0, baseline.selinux_options),)),
+    _Entry("privileged", BASELINE, ((0, baseline.privileged),), about="privileged"),
+    _Entry("procMount", BASELINE, ((0, baseline.proc_mount),), about="procMount"),
+    _Entry("seLinuxOptions", BASELINE, ((0, baseline.selinux_options),), about="seLinuxOptions"),
     _Entry(
         "seccompProfile_baseline",
         BASELINE,
         ((0, baseline.seccomp_annotations), (19, baseline.seccomp_profile)),
     ),
-    _Entry("sysctls", BASELINE, ((0, baseline.sysctls),)),
-    _Entry("windowsHostProcess", BASELINE, ((0, baseline.windows_host_process),)),
+    _Entry("sysctls", BASELINE, ((0, baseline.sysctls),), about="sysctls"),
+    _Entry(
+        "windowsHostProcess",
+        BASELINE,
+        ((0, baseline.windows_host_process),),
+        about="windowsOptions",
+    ),
     _Entry(
         "allowPrivilegeEscalation",
         RESTRICTED,
@@ -62,7 +68,7 @@ _CHECKS = (
     ),
     _Entry("restrictedVolumes", RESTRICTED, ((0, restricted.volumes),), "hostPathVolumes"),
     _Entry("runAsNonRoot", RESTRICTED, ((0, restricted.run_as_non_root),)),
-    _Entry("runAsUser", RESTRICTED, ((23, restricted.run_as_user),)),
+    _Entry("runAsUser", RESTRICTED, ((23, restricted.run_as_user),), about="runAsUser"),
     _Entry(
         "seccompProfile_restricted",
         RESTRICTED,
@@ -74,18 +80,21 @@ _CHECKS = (
 LAST_CHANGE = max(since for entry in _CHECKS for since, _ in entry.history)
 
 
-def checks_of(standard: Standard) -> tuple[Check, ...]:
+def checks_of(standard: Standard) -> tuple[tuple[str, Check], ...]:
+    """Each check, with the setting that it is about."""
     return _checks(standard.level, min(standard.minor, LAST_CHANGE))
 
 
 @cache
-def _checks(level: str, minor: int) -> tuple[Check, ...]:
+def _checks(level: str, minor: int) -> tuple[tuple[str, Check], ...]:
     if level == PRIVILEGED:
         return ()
     levels = (BASELINE,) if level == BASELINE else (BASELINE, RESTRICTED)
     found = {entry: check for entry, check in _at(minor) if entry.level in levels}
     superfluous = {entry.instead_of for entry in found}
-    return tuple(check for entry, check in found.items() if entry.name not in superfluous)
+    return tuple(
+        (entry.about, check) for entry, check in found.items() if entry.name not in superfluous
+    )
 
 
 def _at(minor: int) -> Iterator[tuple[_Entry, Check]]:
@@ -97,7 +106,12 @@ def _at(minor: int) -> Iterator[tuple[_Entry, Check]]:
 
 def violations(standard: Standard, pod: Pod) -> list[Violation]:
     """All that is wrong with a pod by a standard."""
-    return [found for check in checks_of(standard) if (found := check(pod)) is not None]
+    settings = pod.settings
+    return [
+        found
+        for about, check in checks_of(standard)
+        if (not about or about in settings) and (found := check(pod)) is not None
+    ]
 
 
 def listed(found: list[Violation]) -> str:

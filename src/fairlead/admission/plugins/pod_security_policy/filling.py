@@ -24,7 +24,7 @@ def effective(spec: Object, container: Object, name: str) -> Any:
 def fill(policy: SecurityPolicy, pod: Object, keys: Keys) -> None:
     spec = pod["spec"]
     context = context_of(spec)
-    if context.get("supplementalGroups") is None:
+    if not context.get("supplementalGroups"):
         group = policy.supplemental_groups.default
         _set(spec, "supplementalGroups", [group] if group is not None else None)
     if context.get("fsGroup") is None:
