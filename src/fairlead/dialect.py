@@ -43,6 +43,7 @@ class Dialect:
     deny_without_signer_right: bool
     oidc_groups_array_only: bool
     statefulset_service_name_required: bool
+    created_at_column: bool
 
     pvc_protection: str = "kubernetes.io/pvc-protection"
     pv_protection: str = "kubernetes.io/pv-protection"
@@ -110,6 +111,7 @@ CLUSTER = Dialect(
     deny_without_signer_right=True,
     oidc_groups_array_only=True,
     statefulset_service_name_required=True,
+    created_at_column=True,
 )
 
 KUBERNETES = Dialect(
@@ -142,6 +144,7 @@ KUBERNETES = Dialect(
     deny_without_signer_right=False,
     oidc_groups_array_only=False,
     statefulset_service_name_required=False,
+    created_at_column=False,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (CLUSTER, KUBERNETES)}

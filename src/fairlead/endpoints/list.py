@@ -23,14 +23,14 @@ async def answer_list(api: Api, request: Request, operation: Operation) -> Answe
     options = list_options(api.dialect, request, api.gates["APIListChunking"])
     found = await find(api, operation, options, selection_of(request, resource))
     if request.representation.is_plain and resource.sends_stored_bytes:
-        return Answer(200, joined(list_head(resource, found.metadata()), found.versions))
+        return Answer(200, joined(resource, found.metadata(), found.versions))
     values = (read(resource, version) for version in found.versions)
     return await objects_answer(api, request, resource, values, found.metadata())
 
 
 def list_head(resource: Resource, metadata: Object) -> bytes:
     return (
-        f'{{"kind":"{resource.kind}List","apiVersion":"{resource.api_version}","metadata":'.encode()
+        f'{{"kind":"{resource.list_kind}","apiVersion":"{resource.api_version}","metadata":'.encode()
         + orjson.dumps(metadata)
         + b',"items":['
     )
@@ -49,16 +49,24 @@ async def objects_answer(
 _ENTRIES_A_PIECE = 500
 
 
-def joined(head: bytes, entries: list[Version]) -> bytes | list[bytes]:
-    """The bytes of a list from the bytes of its items; a long one in pieces."""
+def joined(
+    resource: Resource, metadata: Object, entries: list[Version]
+) -> bytes | list[bytes]:
+    """The bytes of a list from the bytes of its items; a long one in pieces. Items of custom kinds
+    say what they are, and their lists always say whether there is more."""
+    item = b"{"
+    if resource.custom is not None:
+        metadata = {"continue": "", **metadata}
+        item = resource.head
+    head, between = list_head(resource, metadata), b"," + item
     if not entries:
         return head + b"]}\n"
     if len(entries) <= _ENTRIES_A_PIECE:
-        return head + b"{" + b",{".join([entry.body for entry in entries]) + b"]}\n"  # type: ignore[misc]
+        return head + item + between.join([entry.body for entry in entries]) + b"]}\n"  # type: ignore[misc]
     pieces = [head]
     for start in range(0, len(entries), _ENTRIES_A_PIECE):
-        opening = b",{" if start else b"{"
+        opening = between if start else item
         bodies = [entry.body for entry in entries[start : start + _ENTRIES_A_PIECE]]
-        pieces.append(opening + b",{".join(bodies))  # type: ignore[arg-type]
+        pieces.append(opening + between.join(bodies))  # type: ignore[arg-type]
     pieces.append(b"]}\n")
     return pieces

@@ -197,6 +197,7 @@ class WatchStream(Answer):
         for start in range(0, len(events), _FRAMES_A_SEND):
             part = events[start : start + _FRAMES_A_SEND]
             try:
+                part = await self.opened.shown(part)
                 frames = [frame(kind, change) for kind, change in part]
             except Exception as error:
                 raise _BadEvent(f"{type(error).__name__}: {error}") from error

@@ -10,7 +10,8 @@ from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.tracking import set_entries, tracked
+from fairlead.operations.stored import kept, shown_one
+from fairlead.operations.tracking import converting, set_entries, tracked
 from fairlead.storage.backend import ConditionFailed, Conflict
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
@@ -36,12 +37,13 @@ async def create(
     if generated:
         metadata["name"] = preparing.generate_name(metadata["generateName"])
     if entries is None:
-        entries = tracked(api, resource, None, value, options)
+        entries = await converting(lambda: tracked(api, resource, None, value, options))
     set_entries(metadata, entries)
     preparing.set_system_fields(metadata)
     with rolled_back_on_failure(context):
         attributes = await _admitted(api, operation, value, context)
         version = await _stored(api, attributes, generated)
+        version = await shown_one(resource, version)
         if options.dry_run:
             context.roll_back()
         operation.result = version
@@ -78,7 +80,7 @@ async def _stored(api: Api, attributes: Attributes, generated: bool) -> Version:
         if existing is not None:
             continue
         if context.dry_run:
-            return preparing.unstored(collection, key, value, 0)
+            return preparing.unstored(collection, key, value, 0, resource)
         try:
             return await _put(api, attributes, collection, key)
         except Conflict:
@@ -95,7 +97,8 @@ async def _put(api: Api, attributes: Attributes, collection: Collection, key: st
     assert value is not None
     while True:
         try:
-            return await preparing.put(api, collection, key, value, None, requires)
+            stored = await kept(attributes.resource, value)
+            return await preparing.put(api, collection, key, stored, None, requires)
         except ConditionFailed:
             requires.clear()
             await api.admission.admit(attributes)

@@ -81,6 +81,11 @@ class Store:
     def on_fatal(self, call: Callable[[str], None]) -> None:
         self._health.on_fatal = call
 
+    @property
+    def next_revision(self) -> int:
+        """What the next write is foreseen to get: all that are under way have lower ones."""
+        return self._next_revision
+
     def collection(self, resource: str) -> Collection:
         found = self._collections.get(resource)
         if found is None:
