@@ -137,6 +137,7 @@ class NamespaceDeletion:
             if resource.namespaced
             and "delete" in resource.verbs
             and resource.stored_version == found.table_name
+            and not _is_repeated(resource)
         ]
 
     async def _tell(self, namespace: Object, remains: Remains) -> None:
@@ -157,6 +158,14 @@ class NamespaceDeletion:
 
         name = namespace["metadata"]["name"]
         await self._client.change(NAMESPACES, "", name, say, "status")
+
+
+def _is_repeated(resource: Resource) -> bool:
+    """Whether the objects of a custom resource are seen in another version too."""
+    if resource.custom is None:
+        return False
+    served = resource.custom.definition.served
+    return bool(served) and resource.custom is not served[0]
 
 
 def _is_going(value: Object) -> bool:

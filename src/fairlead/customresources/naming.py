@@ -59,7 +59,9 @@ def _copy(given: Object, asked: Object, name: str) -> None:
         given.pop(name, None)
 
 
-def _conflicts(asked: str | list[str] | None, has: str | list[str] | None, others: set[str]) -> list[str]:
+def _conflicts(
+    asked: str | list[str] | None, has: str | list[str] | None, others: set[str]
+) -> list[str]:
     own = has if isinstance(has, list) else [has]
     wanted = asked if isinstance(asked, list) else [asked or ""]
     return [f'"{name}" is already in use' for name in wanted if name not in own and name in others]

@@ -132,7 +132,9 @@ class Registry:
         resources = self._api.resources
         if resources.is_custom(group):
             versions = resources.groups[group]
-            resources.groups[group] = {name: versions[name] for name in sorted(versions, key=priority)}
+            resources.groups[group] = {
+                name: versions[name] for name in sorted(versions, key=priority)
+            }
 
     def _withdraw(self, resource: CustomResource, *, last: bool) -> None:
         """Serve a version no more. The others go on, and so do those who watch them."""

@@ -49,9 +49,7 @@ async def objects_answer(
 _ENTRIES_A_PIECE = 500
 
 
-def joined(
-    resource: Resource, metadata: Object, entries: list[Version]
-) -> bytes | list[bytes]:
+def joined(resource: Resource, metadata: Object, entries: list[Version]) -> bytes | list[bytes]:
     """The bytes of a list from the bytes of its items; a long one in pieces. Items of custom kinds
     say what they are, and their lists always say whether there is more."""
     item = b"{"

@@ -83,7 +83,9 @@ def _written(dialect: Dialect, streams: bool) -> tuple[str, ...]:
 
 
 _LONGEST_ACCEPT = 512
-_known: Bounded[tuple[str, str, str, bool, bool, bool], Representation] = Bounded(longest=_LONGEST_ACCEPT)
+_known: Bounded[tuple[str, str, str, bool, bool, bool], Representation] = Bounded(
+    longest=_LONGEST_ACCEPT
+)
 
 
 def _negotiate(

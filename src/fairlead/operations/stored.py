@@ -63,9 +63,7 @@ def _content(type_: str, change: Change) -> Version:
 
 def _with_content(type_: str, change: Change, content: Version) -> Change:
     before, after = (content, None) if type_ == DELETED else (change.before, content)
-    return Change(
-        change.resource, change.key, change.revision, content.api_version, before, after
-    )
+    return Change(change.resource, change.key, change.revision, content.api_version, before, after)
 
 
 async def kept(resource: Resource, value: Object) -> Object:

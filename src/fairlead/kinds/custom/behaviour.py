@@ -24,9 +24,6 @@ class CustomBehaviour(Behaviour):
     def _kind(self) -> CustomKind:
         return self.resource.custom
 
-    def fill_defaults(self, value: Object, context: Context) -> None:
-        self._kind.compiled.fill_defaults(value)
-
     def prepare_create(self, value: Object, context: Context) -> None:
         if self._kind.has_status:
             value.pop("status", None)
@@ -60,7 +57,7 @@ class CustomBehaviour(Behaviour):
         kind.compiled.validate(value, old, causes)
         if kind.scale is not None:
             kind.scale.check(value, causes, spec=True)
-        kind.compiled.check_rules(value, old, causes)
+        # RULES
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
@@ -72,8 +69,7 @@ class CustomBehaviour(Behaviour):
         causes += [cause for cause in found if _is_below(cause.field, "status")]
         if kind.scale is not None:
             kind.scale.check(value, causes, spec=False)
-        if not causes:
-            kind.compiled.check_rules(value, old, causes)
+        # RULES
 
 
 def _is_below(field: str, name: str) -> bool:

@@ -41,7 +41,7 @@ def _header(column: CustomColumn) -> Column:
 
 
 def _cell(column: CustomColumn) -> Cell:
-    make = _MAKERS.get(column.type, _nothing)
+    make = _MAKERS[column.type]
     try:
         find = compile_path(column.path)
     except PathError:
@@ -91,10 +91,6 @@ def _date(value: Any, now: datetime) -> str | None:
     except TimeError:
         return "<invalid>"
     return since(value, now)
-
-
-def _nothing(value: Any, now: datetime) -> None:
-    return None
 
 
 _MAKERS: dict[str, Callable[[Any, datetime], Any]] = {

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlead.bounded import Bounded
 from fairlead.dialect import Dialect
 from fairlead.kinds.apiextensions.conditions import ESTABLISHED, TERMINATING, is_true
 from fairlead.kinds.custom.scale import ScalePaths
+from fairlead.kinds.metadata import check_metadata
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.custom import CustomSchema, compile_schema
 from fairlead.schema.decode import decoder
 from fairlead.schema.model import Object, Struct
+from fairlead.schema.names import path_segment
 from fairlead.storage.version import Version
 
 if TYPE_CHECKING:
@@ -25,6 +27,13 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN_BYTES = 2 * 1024 * 1024
 _LONGEST_SHOWN = 64 * 1024
+
+
+def check_embedded_metadata(metadata: Object, path: str, causes: Any) -> None:
+    """The metadata of an object inside another, which need not have a name."""
+    namespaced = bool(metadata.get("namespace"))
+    named = {**metadata, "name": metadata.get("name") or "unnamed"}
+    check_metadata(named, namespaced, path_segment, causes, path, qualified=False)
 
 
 class Converter(Protocol):
@@ -99,6 +108,7 @@ class CustomKind:
                 markers=definition.dialect.marker,
                 metadata=definition.types.struct("meta/v1.ObjectMeta"),
                 preserve=definition.preserves,
+                metadata_rules=check_embedded_metadata,
             )
         return self._schema
 

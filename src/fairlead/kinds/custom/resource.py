@@ -80,20 +80,18 @@ class CustomResource(Resource):
 
     def _scale(self) -> Resource:
         name = f"{self.name}/scale"
-        return Resource(
-            self.dialect, self._types, self.group_version, name, _SCALE, {}, self
-        )
+        return Resource(self.dialect, self._types, self.group_version, name, _SCALE, {}, self)
 
     @property
-    def struct(self) -> Struct:  # type: ignore[override]
+    def struct(self) -> Struct:
         return self.custom.struct
 
     @property
-    def stored_struct(self) -> Struct:  # type: ignore[override]
+    def stored_struct(self) -> Struct:
         return self.custom.struct
 
     @property
-    def sends_stored_bytes(self) -> bool:  # type: ignore[override]
+    def sends_stored_bytes(self) -> bool:
         """What the store gives was brought into this version before."""
         return True
 
@@ -113,5 +111,5 @@ class _Status(Resource):
         )
 
     @property
-    def struct(self) -> Struct:  # type: ignore[override]
+    def struct(self) -> Struct:
         return self.main.struct
