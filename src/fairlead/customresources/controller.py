@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 
 from fairlead.controllers.framework import Keys
@@ -46,11 +46,10 @@ class DefinitionController:
         return {DEFINITIONS: self._concerned}
 
     def _concerned(self, change: Change) -> Iterable[str]:
-        """The definition, and when it goes those that waited for its names."""
-        if change.after is not None:
-            return [change.name]
+        """The definition, and those of its group that may be waiting for its names."""
         group = change.name.partition(".")[2]
-        return [other.name for other in self._registry.of_group(group)]
+        others = (one for one in self._registry.of_group(group) if not one.names_accepted)
+        return {change.name, *(one.name for one in others)}
 
     async def sync(self, key: str) -> float | None:
         value = self._client.find(DEFINITIONS, "", key)
@@ -77,8 +76,8 @@ class DefinitionController:
             set_condition(value, condition(APPROVED, *approved))
         return value
 
-    async def _write(self, name: str, change: Mapping[str, object] | object) -> None:
-        await self._client.change(DEFINITIONS, "", name, change, "status")  # type: ignore[arg-type]
+    async def _write(self, name: str, change: Callable[[Object], Object]) -> None:
+        await self._client.change(DEFINITIONS, "", name, change, "status")
 
     async def _end(self, value: Object) -> float | None:
         """Delete the objects; when none is left the definition goes too."""

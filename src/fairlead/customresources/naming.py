@@ -27,6 +27,8 @@ class Taken:
         for other in others:
             self.resources |= {other.plural, other.singular, *other.short_names}
             self.kinds |= {other.kind, other.list_kind}
+        self.resources.discard("")  # of those that were given none yet
+        self.kinds.discard("")
 
 
 def accept_names(value: Object, taken: Taken) -> None:
@@ -63,7 +65,7 @@ def _conflicts(
     asked: str | list[str] | None, has: str | list[str] | None, others: set[str]
 ) -> list[str]:
     own = has if isinstance(has, list) else [has]
-    wanted = asked if isinstance(asked, list) else [asked or ""]
+    wanted = asked if isinstance(asked, list) else [asked]
     return [f'"{name}" is already in use' for name in wanted if name not in own and name in others]
 
 

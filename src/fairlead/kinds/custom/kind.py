@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlead.bounded import Bounded
 from fairlead.dialect import Dialect
-from fairlead.kinds.apiextensions.conditions import ESTABLISHED, TERMINATING, is_true
+from fairlead.kinds.apiextensions.conditions import (
+    ESTABLISHED,
+    NAMES_ACCEPTED,
+    TERMINATING,
+    is_true,
+)
 from fairlead.kinds.custom.scale import ScalePaths
 from fairlead.kinds.metadata import check_metadata
 from fairlead.schema.builtin import BuiltinTypes
@@ -184,6 +189,7 @@ class Definition:
     def _know(self, source: Version, value: Object) -> None:
         self.source = source
         self.established = is_true(value, ESTABLISHED)
+        self.names_accepted = is_true(value, NAMES_ACCEPTED)
         self.terminating = is_true(value, TERMINATING)
 
     def refresh(self, source: Version, value: Object) -> bool:
