@@ -121,14 +121,16 @@ class DefinitionController:
         return ""
 
     async def _say(self, name: str, reason: str, message: str) -> None:
-        def change(value: Object) -> Object:
+        def change(current: Object) -> Object:
+            value = {**current}
             set_condition(value, condition(TERMINATING, True, reason, message))
             return value
 
         await self._write(name, change)
 
     async def _finish(self, name: str, reason: str, message: str) -> None:
-        def change(value: Object) -> Object:
+        def change(current: Object) -> Object:
+            value = {**current}
             set_condition(value, condition(TERMINATING, False, reason, message))
             held = value["metadata"].get("finalizers") or ()
             left = [one for one in held if one != self._cleanup]

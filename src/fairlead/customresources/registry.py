@@ -113,7 +113,7 @@ class Registry:
                 resource = served[api_version] = self._resource(kind)
                 api.resources.add(resource)
                 self._sort(definition.group)
-            elif resource.custom is not kind or resource.is_outdated:
+            elif resource.custom is not kind:
                 resource.define(kind)
             api.forget(resource)
             api.collection(resource).api_version = definition.storage.api_version

@@ -39,7 +39,7 @@ def _entry(resources: Resources, resource: Resource) -> dict[str, Any]:
         group, _, version = resources.api_version_of(resource.body_version).rpartition("/")
         entry["group"], entry["version"] = group, version
     entry["kind"] = resource.kind
-    entry["verbs"] = list(resource.verbs)
+    entry["verbs"] = list(resource.listed_verbs)
     if resource.short_names:
         entry["shortNames"] = list(resource.short_names)
     if resource.categories:

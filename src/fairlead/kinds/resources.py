@@ -125,6 +125,11 @@ class Resource:
         return self.custom.list_kind if self.custom is not None else f"{self.kind}List"
 
     @property
+    def listed_verbs(self) -> tuple[str, ...]:
+        """What clients are told that they can do."""
+        return self.verbs
+
+    @property
     def is_scale(self) -> bool:
         return self.subresource == "scale"
 

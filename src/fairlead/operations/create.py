@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.admission.chain import CREATE, Attributes
-from fairlead.errors import StatusError, already_exists, bad_request
+from fairlead.errors import StatusError, already_exists, bad_request, verb_not_supported
 from fairlead.kinds.context import Context, rolled_back_on_failure
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
@@ -27,6 +27,8 @@ async def create(
     """Take a new object, in the stored version, through defaulting, admission and its rules into
     the store. `entries` are its owners where those are known already."""
     resource, metadata = operation.resource, value["metadata"]
+    if resource.custom is not None and resource.custom.definition.terminating:
+        raise _ending(resource)
     preparing.set_namespace(operation, metadata)
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
@@ -103,6 +105,12 @@ async def _put(api: Api, attributes: Attributes, collection: Collection, key: st
             requires.clear()
             await api.admission.admit(attributes)
             await api.admission.validate(attributes)
+
+
+def _ending(resource: Resource) -> StatusError:
+    error = verb_not_supported(resource.ref(), "create")
+    error.message = "create not allowed while custom resource definition is terminating"
+    return error
 
 
 def _exists(resource: Resource, name: str, existing: Version | None) -> StatusError:

@@ -14,7 +14,8 @@ from fairlead.storage.watcher import Watcher
 
 # In the order of the reference.
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-_LAST_VERBS = ("delete", "deletecollection", "get", "list", "watch")
+# What clients are told to do while the definition goes.
+LAST_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 _SCALE = "autoscaling/v1.Scale"
 
 
@@ -58,7 +59,7 @@ class CustomResource(Resource):
         definition = kind.definition
         self.custom = kind
         self.kind = definition.kind
-        self.verbs = self._verbs()
+        self.verbs = VERBS
         self.short_names = definition.short_names
         self.categories = definition.categories
         self.deprecation = kind.deprecation
@@ -70,13 +71,9 @@ class CustomResource(Resource):
         if kind.scale is not None:
             self.subresources["scale"] = self._scale()
 
-    def _verbs(self) -> tuple[str, ...]:
-        return _LAST_VERBS if self.custom.definition.terminating else VERBS
-
     @property
-    def is_outdated(self) -> bool:
-        """Whether its definition came into another state since."""
-        return self.verbs != self._verbs()
+    def listed_verbs(self) -> tuple[str, ...]:
+        return LAST_VERBS if self.custom.definition.terminating else VERBS
 
     def _scale(self) -> Resource:
         name = f"{self.name}/scale"
