@@ -6,7 +6,9 @@ its kind comes along.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import orjson
 
@@ -96,6 +98,21 @@ class CustomSchema:
             self._embedded(value, "", causes)
         if self._repeats is not None and (old is None or not self._repeats(old)):
             report(self._repeats(value), causes)
+
+    def check_rules(self, value: Object, old: Object | None, causes: Causes) -> None:
+        """The validation rules, once `validate` has told what it found; `old` is the object that
+        is replaced."""
+        if self._rules is not None:
+            before = {**self._type_meta, **old} if old is not None else None
+            self._rules({**self._type_meta, **value}, before, causes)
+
+    @cached_property
+    def _rules(self) -> Callable[[Any, Any, Causes], None] | None:
+        if self._markers.validations.encode() not in self._encoded:
+            return None  # and no need for the expression language
+        from fairlead.schema.custom.rules import rule_checker
+
+        return rule_checker(self._schema(), self._markers)
 
     @cached_property
     def _filler(self) -> Fill | None:
