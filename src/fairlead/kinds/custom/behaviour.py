@@ -57,7 +57,7 @@ class CustomBehaviour(Behaviour):
         kind.compiled.validate(value, old, causes)
         if kind.scale is not None:
             kind.scale.check(value, causes, spec=True)
-        # RULES
+        kind.compiled.check_rules(value, old, causes)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
@@ -69,7 +69,7 @@ class CustomBehaviour(Behaviour):
         causes += [cause for cause in found if _is_below(cause.field, "status")]
         if kind.scale is not None:
             kind.scale.check(value, causes, spec=False)
-        # RULES
+        kind.compiled.check_rules(value, old, causes)
 
 
 def _is_below(field: str, name: str) -> bool:
