@@ -163,16 +163,18 @@ def test_a_scale_can_lie_anywhere_in_the_spec(space: Space) -> None:
     made["subresources"] = {"scale": paths}
     kind = Kind(space, made).install()
     kind.create("a", spec={"pool": {"count": 1}})
-    config = {
-        "apiVersion": "autoscaling/v1",
-        "kind": "Scale",
-        "metadata": {"name": "a"},
-        "spec": {"replicas": 4},
-    }
     path = kind.things().item("a", "scale")
-    answer = kind.client.patch(path, config, kind=APPLY, fieldManager="m", force="true")
+    answer = kind.client.patch(path, {"spec": {"replicas": 4}})
     assert answer.status == 200, answer.text
     assert kind.things().read("a")["spec"]["pool"]["count"] == 4
+
+
+def test_a_scale_cannot_be_applied(kind: Kind) -> None:
+    kind.create("a", spec={"replicas": 3})
+    config = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}}
+    path = kind.things().item("a", "scale")
+    answer = kind.client.patch(path, config, kind=APPLY, fieldManager="m")
+    assert answer.status == 415
 
 
 def test_a_scale_of_an_object_without_replicas_is_no_scale(kind: Kind) -> None:

@@ -102,8 +102,6 @@ class ScaleView(View):
                 whole[part] = {name: config[part][name] for name in fields if name in config[part]}
             elif part in config:
                 whole[part] = config[part]
-        if self._paths is not None and "replicas" in (whole.pop("spec", None) or {}):
-            whole |= self._paths.configuration(config["spec"]["replicas"])
         return whole
 
 

@@ -55,13 +55,6 @@ class ScalePaths:
         here[self.spec[-1]] = replicas
         return made
 
-    def configuration(self, replicas: Any) -> Object:
-        """What an object says that says nothing but its number of replicas."""
-        for step in reversed(self.spec):
-            replicas = {step: replicas}
-        made: Object = replicas
-        return made
-
     def check(self, value: Object, causes: Causes, *, spec: bool) -> None:
         """Numbers of replicas have the range of a Scale."""
         for steps in (self.spec, self.status) if spec else (self.status,):
