@@ -72,9 +72,13 @@ class OpenApi:
         return await answer(request)
 
     def _index(self, request: Request) -> Answer:
-        paths = {name: {"serverRelativeURL": _url(name, tag)} for name, tag in self._tags().items()}
-        body = orjson.dumps({"paths": paths})
-        return document_answer(request, pack(identity.of_all([body.decode()]), body, TEXT))
+        tags = self._tags()
+        tag = identity.of_all([*tags, *tags.values()])
+        found = self._documents.get("")
+        if found is None or found.identity != tag:
+            paths = {name: {"serverRelativeURL": _url(name, one)} for name, one in tags.items()}
+            found = self._documents[""] = pack(tag, orjson.dumps({"paths": paths}), TEXT)
+        return document_answer(request, found)
 
     async def _v3(self, request: Request) -> Answer:
         name = "/".join(request.target.path.strip("/").split("/")[2:])
