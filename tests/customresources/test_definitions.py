@@ -9,6 +9,8 @@ from definitions_support import Kind, version
 from support.things import Space
 from support.waiting import eventually
 
+APPLY = "application/apply-patch+yaml"
+
 
 def test_a_definition_is_established_and_served_at_once(space: Space) -> None:
     kind = Kind(space)
@@ -170,3 +172,48 @@ def test_definitions_are_served_when_the_server_is_ready_again(fresh_server: Fre
     for name in ("v1", "v2"):
         kind.space.client = kind.client = server.client()
         assert kind.things(name).read("a")["spec"] == {"size": 3}
+
+
+def test_a_remembered_apply_is_worked_out_again_under_another_schema(space: Space) -> None:
+    kind = Kind(space).install()
+    path = kind.things().item("a")
+    config = kind.value("a", spec={"size": 1})
+    for _ in range(2):
+        kind.client.patch(path, config, kind=APPLY, fieldManager="m")
+    changed = version()
+    changed["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["color"]["default"] = (
+        "red"
+    )
+    kind.set_versions(changed)
+    answer = kind.client.patch(path, config, kind=APPLY, fieldManager="m")
+    assert answer.body["spec"] == {"size": 1, "color": "red"}
+
+
+def test_who_writes_the_status_cannot_take_the_place_of_another_resource(space: Space) -> None:
+    group = space.dialect.group_name("networking.@")
+    kind = Kind(space, plural="ingresses", kind="Other", group=group)
+    annotation = space.dialect.label("api-approved.@")
+    kind.body["metadata"]["annotations"] = {annotation: "unapproved, a test"}
+    assert kind.post().status == 201
+    names = {"plural": "ingresses", "kind": "Other", "listKind": "OtherList", "singular": "other"}
+    condition = {"type": "Established", "status": "True", "reason": "R", "message": "m"}
+    status = {"acceptedNames": names, "conditions": [condition]}
+    path = f"{kind.definitions.path}/{kind.name}/status"
+    assert kind.client.patch(path, {"status": status}).status == 200
+    listed = space.client.get(f"/apis/{group}/v1/namespaces/{space.name}/ingresses")
+    assert listed.body["kind"] == "IngressList"
+    kind.remove()
+
+
+def test_many_definitions_that_come_at_once_are_all_served(space: Space) -> None:
+    kinds = [Kind(space, plural=f"things{n}", kind=f"Thing{n}") for n in range(20)]
+    for kind in kinds:
+        assert kind.post().status == 201
+    for kind in kinds:
+        kind.wait()
+    listed = space.client.get(f"/apis/{kinds[0].group}/v1").body["resources"]
+    assert len(listed) == 20
+    for kind in kinds:
+        kind.remove()
+    gone = f"/apis/{kinds[0].group}"
+    eventually(lambda: space.client.get(gone).status == 404, "the group is gone")

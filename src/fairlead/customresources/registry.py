@@ -103,7 +103,7 @@ class Registry:
 
     def _serve(self, definition: Definition) -> None:
         api, name = self._api, definition.name
-        wanted = {kind.api_version: kind for kind in definition.served}
+        wanted = {kind.api_version: kind for kind in definition.served if not self._is_taken(kind)}
         served = self._resources.setdefault(name, {})
         for api_version in [one for one in served if one not in wanted]:
             self._withdraw(served.pop(api_version), last=not wanted and not served)
@@ -118,6 +118,12 @@ class Registry:
             api.forget(resource)
             api.collection(resource).api_version = definition.storage.api_version
         api.resources.touch()
+
+    def _is_taken(self, kind: CustomKind) -> bool:
+        """Whether a built-in resource has the place of a custom one."""
+        definition = kind.definition
+        found = self._api.resources.find(definition.group, kind.version, definition.plural)
+        return found is not None and found.custom is None
 
     def _resource(self, kind: CustomKind) -> CustomResource:
         definition, resources = kind.definition, self._api.resources

@@ -43,6 +43,9 @@ class KnownApplies:
         current = api.store.latest(api.collection(operation.resource), operation.key)
         if current is None:
             return None
+        custom = operation.resource.main.custom
+        if custom is not None and not custom.keeps(current):  # another schema, another answer
+            return None
         if self._revisions.get(_digest(operation, raw, options)) != current.revision:
             return None
         await api.store.settled(current)

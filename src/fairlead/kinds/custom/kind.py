@@ -171,7 +171,8 @@ class Definition:
         spec, names = value["spec"], value["status"]["acceptedNames"]
         self.name: str = value["metadata"]["name"]
         self.group: str = spec["group"]
-        self.plural: str = names["plural"]
+        # Whoever may write the status cannot make it serve under the name of another.
+        self.plural: str = names["plural"] if names["plural"] == spec["names"]["plural"] else ""
         self.kind: str = names["kind"]
         self.singular: str = names.get("singular") or ""
         self.list_kind: str = names.get("listKind") or ""
@@ -207,7 +208,7 @@ class Definition:
 
     @property
     def served(self) -> list[CustomKind]:
-        if not self.established:
+        if not (self.established and self.plural and self.kind):
             return []
         return [kind for kind in self.kinds.values() if kind.served]
 
