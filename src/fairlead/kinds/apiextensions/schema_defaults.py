@@ -8,6 +8,7 @@ from fairlead.kinds.causes import Causes, GoValue
 from fairlead.schema.custom.decoding import DecoderBuilder
 from fairlead.schema.custom.list_types import repeats_check
 from fairlead.schema.custom.markers import Markers, Schema, items_schema
+from fairlead.schema.custom.numbers import plain
 from fairlead.schema.custom.problems import report
 from fairlead.schema.custom.values import ValueChecks
 from fairlead.schema.model import Struct
@@ -37,7 +38,7 @@ class _Defaults:
         embedded = bool(schema.get(self._markers.embedded))
         inside_meta = inside_meta and not embedded
         if schema.get("default") is not None:
-            self._check_default(schema, schema["default"], f"{path}.default", inside_meta)
+            self._check_default(schema, plain(schema["default"]), f"{path}.default", inside_meta)
         items = items_schema(schema)
         if items is not None:
             self.check(items, f"{path}.items", inside_meta)
