@@ -1,0 +1,72 @@
+"""Expressions to programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fairlead.cel.builder import Builder
+from fairlead.cel.checker import check
+from fairlead.cel.code import BUDGET, FIRST_SLOT, MOST_WORK, charged, failure
+from fairlead.cel.errors import CostExceeded, EvaluationError
+from fairlead.cel.estimate import Estimate, estimate
+from fairlead.cel.parser import parse
+from fairlead.cel.reading import reader
+from fairlead.cel.syntax import Node
+from fairlead.cel.types import Type
+
+
+def compile_expression(text: str, variables: Mapping[str, Type]) -> Program:
+    """The program of an expression; raises SyntaxProblem, TypeProblem or ConstantProblem."""
+    root = parse(text)
+    check(text, root, variables)
+    return Program(root, variables)
+
+
+class Program:
+    """An expression that can be evaluated any number of times."""
+
+    def __init__(self, root: Node, variables: Mapping[str, Type]) -> None:
+        builder = Builder(list(variables))
+        code = builder.build(root)
+        self._root = root
+        self._variables = variables
+        self._used = frozenset(builder.used)
+        self._run, self._cost = charged(code, less=code.cost), code.cost
+        self._inputs = [
+            (FIRST_SLOT + place, name, *reader(type_))
+            for place, (name, type_) in enumerate(variables.items())
+            if name in self._used
+        ]
+        self._blank: list[Any] = [0, MOST_WORK, None] + [None] * builder.slots
+        self.result_type = root.type
+
+    def uses(self, name: str) -> bool:
+        """Whether the expression refers to this variable."""
+        return name in self._used
+
+    def estimate(self) -> Estimate:
+        """The least and the most that an evaluation can cost, from the sizes of the types."""
+        return estimate(self._root, self._variables)
+
+    def evaluate(self, values: Mapping[str, Any], budget: int) -> tuple[Any, int]:
+        """The result and its cost; raises EvaluationError, or CostExceeded over the budget."""
+        frame = self._blank.copy()
+        left = frame[0] = budget - self._cost
+        if left < 0:
+            raise CostExceeded
+        frame[2] = {}
+        try:
+            for slot, name, kind, read in self._inputs:
+                value = values[name]
+                if type(value) is not kind and kind is not None and value is not None:
+                    value = read(value)
+                frame[slot] = value
+            result = self._run(frame)
+        except TypeError as error:
+            raise failure(error) from None
+        except KeyError as error:
+            raise EvaluationError(f"no such attribute: {error.args[0]}") from None
+        except RecursionError:
+            raise CostExceeded from None
+        return result, budget - frame[BUDGET]
