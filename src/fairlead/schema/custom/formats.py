@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable
 from datetime import date
+from unicodedata import category
 from urllib.parse import urlsplit
 
 from fairlead.schema.custom.patterns import matcher
@@ -13,13 +14,8 @@ from fairlead.schema.durations import DurationError, parse_duration
 IsOf = Callable[[str], bool]
 
 _HEX = "[0-9a-f]"
-_LETTER = r"[a-zA-Z0-9\p{S}\p{L}]"
 _COLOR = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
-_HOSTNAME = (
-    rf"^({_LETTER}((-?{_LETTER}{{0,62}})?)"
-    rf"|({_LETTER}(([a-zA-Z0-9-\p{{S}}\p{{L}}]{{0,61}}{_LETTER})?)(\.)){{1,}}"
-    rf"({_LETTER})(-?{_LETTER}){{1,62}})$"
-)
+_HOSTNAME = r"^(a(-?a{0,62})?|(a([a-]{0,61}a)?\.)+a(-?a){1,62})$"  # `a` is any letter
 _ATOM = r"[^\s@<>()\[\],;:\\\x22\x00-\x1f]+"
 _ADDRESS = rf"{_ATOM}@{_ATOM}"
 _PAIR, _QUAD = "[0-9a-fA-F]{2}", r"[0-9a-fA-F]{4}"
@@ -54,9 +50,16 @@ _is_scala_duration = matcher(rf"^\s*(\d+\s*({'|'.join(_UNITS)})[A-Za-zµ]*\s*)+$
 
 
 def _hostname(text: str) -> bool:
-    if len(text.encode()) > 255 or not _is_hostname(text):
+    """Letters of any script and symbols count as letters."""
+    if len(text.encode()) > 255:
+        return False
+    if not _is_hostname("".join("a" if _is_letter(one) else one for one in text)):
         return False
     return all(len(part.encode()) <= 63 for part in text.split("."))
+
+
+def _is_letter(one: str) -> bool:
+    return category(one)[0] in "LS" or "0" <= one <= "9"
 
 
 def _uri(text: str) -> bool:
