@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.errors import TooManyCauses
 from fairlead.kinds.apiextensions.schemas import check_schema
 from fairlead.kinds.causes import Causes
+from fairlead.schema.custom.patience import LONGEST, TOO_LONG_TO_CHECK
 
 ROOT = "spec.validation.openAPIV3Schema"
 FIELD = f"{ROOT}.properties[f]"
@@ -345,3 +347,12 @@ def test_thousands_of_wrong_schemas_are_told_in_part() -> None:
     fields = {f"f{i}": {"type": "bogus"} for i in range(5000)}
     with pytest.raises(TooManyCauses):
         told({"type": "object", "properties": fields})
+
+
+def test_patterns_that_take_too_long_to_read_are_given_up() -> None:
+    patterns = [rf"^\p{{L}}{{1,{number % 400 + 500}}}a{number}$" for number in range(5000)]
+    fields = {f"f{at}": {**STRING, "pattern": pattern} for at, pattern in enumerate(patterns)}
+    started = process_time()
+    found = told({"type": "object", "properties": fields})
+    assert any(TOO_LONG_TO_CHECK in text for _, text in found)
+    assert process_time() - started < 3 * LONGEST

@@ -10,6 +10,7 @@ from schema_support import compiled, decoded, found, of_field, of_spec, widget
 
 from fairlead.errors import TooManyCauses
 from fairlead.kinds.causes import Causes
+from fairlead.schema.custom.patience import LONGEST, TOO_LONG_TO_CHECK
 from fairlead.schema.decode import decoder
 
 KEEP = {"x-kubernetes-preserve-unknown-fields": True}
@@ -96,6 +97,24 @@ def test_thousands_of_properties_are_looked_at_in_proportion() -> None:
     started = process_time()
     assert found(schema, spec) == []
     assert process_time() - started < 0.5
+
+
+def test_conditions_that_multiply_are_given_up() -> None:
+    conditions = [{"minimum": number} for number in range(-3000, 0)]
+    items = {"type": "integer", "allOf": conditions}
+    schema = of_field({"type": "array", "items": items})
+    started = process_time()
+    ((field, _, text),) = found(schema, {"f": list(range(100_000))})
+    assert (field, text) == ("<nil>", f'Invalid value: "": {TOO_LONG_TO_CHECK}')
+    assert process_time() - started < 2 * LONGEST
+
+
+def test_names_that_are_all_missing_are_told_in_part() -> None:
+    needs = {"type": "object", "required": [f"n{i}" for i in range(100_000)]}
+    schema = of_field({"type": "array", "items": {"type": "object", "not": needs}})
+    started = process_time()
+    assert found(schema, {"f": [{}] * 100}) == []
+    assert process_time() - started < 2
 
 
 def _compiling(schema: dict[str, Any]) -> float:

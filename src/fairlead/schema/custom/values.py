@@ -8,6 +8,7 @@ list, enum, object.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from math import inf
 from typing import Any
 
@@ -17,6 +18,7 @@ from fairlead.schema.custom import junctors
 from fairlead.schema.custom.formats import check_of
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
 from fairlead.schema.custom.numbers import is_integer, plain
+from fairlead.schema.custom.patience import Patience
 from fairlead.schema.custom.patterns import matcher
 from fairlead.schema.custom.problems import (
     INVALID,
@@ -58,8 +60,9 @@ _SILENT = {"type", "nullable", "description", "title", "default", "example", "ex
 class ValueChecks:
     """Makes the tables of one schema."""
 
-    def __init__(self, markers: Markers) -> None:
+    def __init__(self, markers: Markers, patience: Patience) -> None:
         self._markers = markers
+        self._patience = patience
         self._by_type: dict[tuple[tuple[str, ...], bool], Table] = {}
 
     def table(self, schema: Schema) -> Table:
@@ -68,7 +71,7 @@ class ValueChecks:
         if schema.keys() <= _SILENT:
             return plain
         made = dict(plain)
-        conditions = junctors.checks(schema, self.table)
+        conditions = junctors.checks(schema, self.table, self._patience)
         for found in CLASS_NAMES if conditions or schema.get("enum") else _checked(types):
             wrong = plain[found]
             checks = [wrong] if wrong is not None else []
@@ -350,7 +353,7 @@ def _sized(least: int, most: int | None, rest: Check | None) -> Check:
 
 def _closed(known: Any) -> Check:
     def check(value: dict[str, Any]) -> list[Problem] | None:
-        return [_forbidden(key) for key in value if key not in known][:MOST]
+        return [_forbidden(key) for key in islice((k for k in value if k not in known), MOST)]
 
     return check
 
@@ -399,7 +402,7 @@ def _required(names: tuple[str, ...]) -> Check:
     def check(value: dict[str, Any]) -> list[Problem] | None:
         if wanted <= value.keys():
             return None
-        missing = [name for name in names if name not in value]
+        missing = islice((name for name in names if name not in value), MOST)
         return [at([Problem(REQUIRED, _required_text)], f".{name}")[0] for name in missing]
 
     return check
