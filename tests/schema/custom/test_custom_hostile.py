@@ -134,6 +134,6 @@ def test_ten_thousand_lines_compile_in_a_tenth_of_a_second() -> None:
     assert min(_compiling(schema) for _ in range(5)) < 0.3
 
 
-def test_a_schema_that_nobody_used_is_kept_as_bytes() -> None:
+def test_a_schema_that_nobody_used_is_kept_packed() -> None:
     made = compiled(large(1000))
     assert set(vars(made)).isdisjoint(("struct", "_check", "_filler", "_rules"))

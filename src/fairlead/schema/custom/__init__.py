@@ -1,7 +1,7 @@
 """The schemas of custom resources, compiled once to the one type model.
 
-`compile_schema` is cheap and what it gives is small: a schema is kept as bytes until an object of
-its kind comes along.
+`compile_schema` is cheap and what it gives is small: a schema is kept packed until an object of its
+kind comes along.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
+from zlib import compress, decompress
 
 import orjson
 
@@ -62,17 +63,18 @@ class CustomSchema:
         preserve: bool,
         metadata_rules: MetadataRules | None,
     ) -> None:
-        self._encoded = encoded
+        self._packed = compress(encoded, level=1)  # most of a schema is description
         self._type_meta = {"apiVersion": api_version, "kind": kind}
         self._markers = markers_of(markers)
         self._metadata = metadata
         self._preserve = preserve
         self._metadata_rules = metadata_rules
         self._patience = Patience()
+        self._has_rules = self._markers.validations.encode() in encoded
 
     def _schema(self) -> Schema:
         """Parsed anew for each part: each is made once, and nothing holds on to it."""
-        parsed: Schema = orjson.loads(self._encoded)
+        parsed: Schema = orjson.loads(decompress(self._packed))
         return parsed
 
     @cached_property
@@ -114,7 +116,7 @@ class CustomSchema:
 
     @cached_property
     def _rules(self) -> Callable[[Any, Any, Causes], None] | None:
-        if self._markers.validations.encode() not in self._encoded:
+        if not self._has_rules:
             return None  # and no need for the expression language
         from fairlead.schema.custom.rules import rule_checker
 
