@@ -66,7 +66,7 @@ def _host(authority: str) -> str:
         if not bracket:
             raise UrlError("missing ']' in host")
     else:
-        inside, colon, port = host.rpartition(":")
+        inside, colon, port = host.rpartition(":") if ":" in host else (host, "", "")
         port = colon + port
     if port and not _PORT.fullmatch(port):
         raise UrlError(f'invalid port "{port}" after host')

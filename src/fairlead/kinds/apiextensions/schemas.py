@@ -12,6 +12,7 @@ from fairlead.kinds.apiextensions.structural import check_structural, without_st
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.context import Context
 from fairlead.schema.custom.markers import Markers, Schema, markers_of
+from fairlead.schema.custom.patience import TOO_LONG_TO_CHECK, OutOfPatience, Patience
 
 # What the root may say besides `type` when the status is written on its own: all that is not lost
 # when the status is checked by itself.
@@ -59,17 +60,20 @@ def check_schema(
         causes.forbidden(f"{here}.nullable", "nullable cannot be true at the root")
     markers = markers_of(context.dialect.marker)
     if check_keywords(schema, here, markers, causes):
-        _check_inside(schema, here, markers, causes)
+        try:
+            _check_inside(schema, here, markers, causes)
+        except OutOfPatience:
+            causes.invalid(here, "", TOO_LONG_TO_CHECK)
 
 
 def _check_inside(schema: Schema, path: str, markers: Markers, causes: Causes) -> None:
     """Defaults are looked at if the structure is good, and rules if defaults are good too."""
-    before = len(causes)
+    before, patience = len(causes), Patience()
     unstructured = without_structure(schema)
     is_good = (
         not unstructured
-        and check_structural(schema, path, markers, causes)
-        and check_defaults(schema, path, markers, causes)
+        and check_structural(schema, path, markers, causes, patience)
+        and check_defaults(schema, path, markers, causes, patience)
     )
     OpenAPIRules(markers, causes).check(schema, path, is_good)
     if unstructured and len(causes) == before:

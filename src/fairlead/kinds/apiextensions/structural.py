@@ -7,6 +7,7 @@ from typing import Any
 
 from fairlead.kinds.causes import Causes
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
+from fairlead.schema.custom.patience import Patience
 from fairlead.schema.custom.patterns import PatternError, compiled
 
 ROOT, ITEM, FIELD = "root", "item", "field"
@@ -55,9 +56,11 @@ def _inner(schema: Schema) -> list[Schema]:
     ]
 
 
-def check_structural(schema: Schema, path: str, markers: Markers, causes: Causes) -> bool:
+def check_structural(
+    schema: Schema, path: str, markers: Markers, causes: Causes, patience: Patience
+) -> bool:
     """Whether a schema is structural; if not, causes in the order of their texts."""
-    found = _Structural(markers)
+    found = _Structural(markers, patience)
     found.check(schema, ROOT, path)
     found.check_complete(schema, path)
     for cause in sorted(found.causes, key=lambda one: f"{one.field}: {one.message}"):
@@ -66,8 +69,9 @@ def check_structural(schema: Schema, path: str, markers: Markers, causes: Causes
 
 
 class _Structural:
-    def __init__(self, markers: Markers) -> None:
+    def __init__(self, markers: Markers, patience: Patience) -> None:
         self.markers = markers
+        self._patience = patience
         self.causes = Causes()
 
     def check(self, schema: Schema, level: str, path: str) -> None:
@@ -155,6 +159,7 @@ class _Structural:
         if schema.get("not") is not None:
             self._check_nested(schema["not"], f"{path}.not")
         if schema.get("pattern"):
+            self._patience.check()
             try:
                 compiled(schema["pattern"])
             except PatternError as error:

@@ -1,7 +1,7 @@
 """The schemas of custom resources, compiled once to the one type model.
 
-`compile_schema` is cheap and what it gives is small: a schema is kept as bytes until an object of
-its kind comes along.
+`compile_schema` is cheap and what it gives is small: a schema is kept packed until an object of its
+kind comes along.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
+from zlib import compress, decompress
 
 import orjson
 
@@ -17,7 +18,8 @@ from fairlead.schema.custom.defaulting import Fill, filler_of
 from fairlead.schema.custom.embedded import EmbeddedChecks, MetadataRules, Visit
 from fairlead.schema.custom.list_types import repeats_check
 from fairlead.schema.custom.markers import Schema, markers_of
-from fairlead.schema.custom.problems import Causes, Check, report
+from fairlead.schema.custom.patience import TOO_LONG_TO_CHECK, OutOfPatience, Patience
+from fairlead.schema.custom.problems import INVALID, Causes, Check, report
 from fairlead.schema.custom.types import TypeBuilder
 from fairlead.schema.custom.values import ValueChecks
 from fairlead.schema.model import Object, Struct
@@ -61,16 +63,18 @@ class CustomSchema:
         preserve: bool,
         metadata_rules: MetadataRules | None,
     ) -> None:
-        self._encoded = encoded
+        self._packed = compress(encoded, level=1)  # most of a schema is description
         self._type_meta = {"apiVersion": api_version, "kind": kind}
         self._markers = markers_of(markers)
         self._metadata = metadata
         self._preserve = preserve
         self._metadata_rules = metadata_rules
+        self._patience = Patience()
+        self._has_rules = self._markers.validations.encode() in encoded
 
     def _schema(self) -> Schema:
         """Parsed anew for each part: each is made once, and nothing holds on to it."""
-        parsed: Schema = orjson.loads(self._encoded)
+        parsed: Schema = orjson.loads(decompress(self._packed))
         return parsed
 
     @cached_property
@@ -93,7 +97,11 @@ class CustomSchema:
         """All that the schema says of values. Repeated items may stay where there were some."""
         if self._check is not None:
             whole = {**self._type_meta, **value} if self._sees_type_meta else value
-            report(self._check(whole), causes)
+            self._patience.start()
+            try:
+                report(self._check(whole), causes)
+            except OutOfPatience:
+                causes.add(INVALID, "<nil>", f'Invalid value: "": {TOO_LONG_TO_CHECK}')
         if self._embedded is not None:
             self._embedded(value, "", causes)
         if self._repeats is not None and (old is None or not self._repeats(old)):
@@ -108,7 +116,7 @@ class CustomSchema:
 
     @cached_property
     def _rules(self) -> Callable[[Any, Any, Causes], None] | None:
-        if self._markers.validations.encode() not in self._encoded:
+        if not self._has_rules:
             return None  # and no need for the expression language
         from fairlead.schema.custom.rules import rule_checker
 
@@ -120,7 +128,7 @@ class CustomSchema:
 
     @cached_property
     def _check(self) -> Check | None:
-        return ValueChecks(self._markers).table(self._schema())[dict]
+        return ValueChecks(self._markers, self._patience).table(self._schema())[dict]
 
     @cached_property
     def _sees_type_meta(self) -> bool:

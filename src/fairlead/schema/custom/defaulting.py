@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from fairlead.schema.custom.markers import Schema, items_schema, values_schema
+from fairlead.schema.custom.numbers import plain
 
 Fill = Callable[[Any], None]
 Fresh = Callable[[], Any]
@@ -26,6 +27,7 @@ def filler_of(schema: Schema) -> Fill | None:
 
 def fresh(default: Any) -> Fresh:
     """What makes a default anew each time, so that no two objects share one."""
+    default = plain(default)
     if not isinstance(default, (dict, list)):
         return lambda: default
     encoded = orjson.dumps(default)

@@ -13,7 +13,7 @@ from fairlead.schema.names import dns_1035_label
 from fairlead.schema.wording import shown
 
 # Tells what is wrong with the metadata at a path.
-MetadataRules = Callable[[dict[str, Any], str, Causes], None]
+MetadataRules = Callable[[dict[str, Any], str, Any], None]
 Visit = Callable[[Any, str, Causes], None]
 
 EMPTY = "must not be empty"

@@ -5,21 +5,17 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable
 from datetime import date
+from unicodedata import category
 from urllib.parse import urlsplit
 
-from fairlead.schema.custom.patterns import compiled
+from fairlead.schema.custom.patterns import matcher
 from fairlead.schema.durations import DurationError, parse_duration
 
 IsOf = Callable[[str], bool]
 
 _HEX = "[0-9a-f]"
-_LETTER = r"[a-zA-Z0-9\p{S}\p{L}]"
 _COLOR = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
-_HOSTNAME = (
-    rf"^({_LETTER}((-?{_LETTER}{{0,62}})?)"
-    rf"|({_LETTER}(([a-zA-Z0-9-\p{{S}}\p{{L}}]{{0,61}}{_LETTER})?)(\.)){{1,}}"
-    rf"({_LETTER})(-?{_LETTER}){{1,62}})$"
-)
+_HOSTNAME = r"^(a(-?a{0,62})?|(a([a-]{0,61}a)?\.)+a(-?a){1,62})$"  # `a` is any letter
 _ATOM = r"[^\s@<>()\[\],;:\\\x22\x00-\x1f]+"
 _ADDRESS = rf"{_ATOM}@{_ATOM}"
 _PAIR, _QUAD = "[0-9a-fA-F]{2}", r"[0-9a-fA-F]{4}"
@@ -34,36 +30,36 @@ _MAC = "|".join(
 _UNITS = ("ns", "nano", "us", "µs", "micro", "ms", "milli", "s", "m", "h", "d", "w")
 
 
-def _matching(pattern: str) -> IsOf:
-    found = compiled(pattern)
-    return lambda text: found.search(text) is not None
-
-
 def _uuid(third: str, fourth: str) -> IsOf:
-    return _matching(f"(?i)^{_HEX}{{8}}-?{_HEX}{{4}}-?{third}-?{fourth}-?{_HEX}{{12}}$")
+    return matcher(f"(?i)^{_HEX}{{8}}-?{_HEX}{{4}}-?{third}-?{fourth}-?{_HEX}{{12}}$")
 
 
-_is_hostname = _matching(_HOSTNAME)
-_is_credit_card = _matching(
+_is_hostname = matcher(_HOSTNAME)
+_is_credit_card = matcher(
     r"^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})$"
 )
-_is_time = _matching(
-    r"^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})$"
-)
-_is_social = _matching(r"^\d{3}[- ]?\d{2}[- ]?\d{4}$")
-_is_mac = _matching(f"^({_MAC})$")
-_has_bad_escape = _matching(r"%([^0-9a-fA-F]|[0-9a-fA-F][^0-9a-fA-F]|[0-9a-fA-F]?$)")
-_has_control = _matching(r"[\x00-\x1f\x7f]")
-_has_scheme = _matching(r"^[a-zA-Z][a-zA-Z0-9+.-]*:")
-_has_bad_host = _matching(r"[\s<>\x22\\^`{|}]")
-_is_scala_duration = _matching(rf"^\s*(\d+\s*({'|'.join(_UNITS)})[A-Za-zµ]*\s*)+$")
+_is_time = matcher(r"^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})$")
+_is_social = matcher(r"^\d{3}[- ]?\d{2}[- ]?\d{4}$")
+_is_mac = matcher(f"^({_MAC})$")
+_has_bad_escape = matcher(r"%([^0-9a-fA-F]|[0-9a-fA-F][^0-9a-fA-F]|[0-9a-fA-F]?$)")
+_has_control = matcher(r"[\x00-\x1f\x7f]")
+_has_scheme = matcher(r"^[a-zA-Z][a-zA-Z0-9+.-]*:")
+_has_bad_host = matcher(r"[\s<>\x22\\^`{|}]")
+_is_scala_duration = matcher(rf"^\s*(\d+\s*({'|'.join(_UNITS)})[A-Za-zµ]*\s*)+$")
 
 
 def _hostname(text: str) -> bool:
-    if len(text.encode()) > 255 or not _is_hostname(text):
+    """Letters of any script and symbols count as letters."""
+    if len(text.encode()) > 255:
+        return False
+    if not _is_hostname("".join("a" if _is_letter(one) else one for one in text)):
         return False
     return all(len(part.encode()) <= 63 for part in text.split("."))
+
+
+def _is_letter(one: str) -> bool:
+    return category(one)[0] in "LS" or "0" <= one <= "9"
 
 
 def _uri(text: str) -> bool:
@@ -152,9 +148,9 @@ def _duration(text: str) -> bool:
 
 
 _CHECKS: dict[str, IsOf] = {
-    "bsonobjectid": _matching("^[0-9a-fA-F]{24}$"),
+    "bsonobjectid": matcher("^[0-9a-fA-F]{24}$"),
     "uri": _uri,
-    "email": _matching(rf"^\s*({_ADDRESS}|[^<>@]*<{_ADDRESS}>)\s*$"),
+    "email": matcher(rf"^\s*({_ADDRESS}|[^<>@]*<{_ADDRESS}>)\s*$"),
     "hostname": _hostname,
     "ipv4": lambda text: "." in text and _ip(text),
     "ipv6": lambda text: ":" in text and _ip(text),
@@ -169,11 +165,9 @@ _CHECKS: dict[str, IsOf] = {
     "isbn13": _isbn_13,
     "creditcard": _credit_card,
     "ssn": lambda text: len(text) == 11 and _is_social(text),
-    "hexcolor": _matching("^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
-    "rgbcolor": _matching(rf"^rgb\({_COLOR},{_COLOR},{_COLOR}\)$"),
-    "byte": _matching(
-        "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$"
-    ),
+    "hexcolor": matcher("^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
+    "rgbcolor": matcher(rf"^rgb\({_COLOR},{_COLOR},{_COLOR}\)$"),
+    "byte": matcher("^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$"),
     "password": lambda _: True,
     "date": _date,
     "duration": _duration,

@@ -6,30 +6,38 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlead.schema.custom.markers import Schema, items_schema
+from fairlead.schema.custom.patience import Patience
 from fairlead.schema.custom.problems import INVALID, Check, Problem
 
 Run = Callable[[Any], "list[Problem] | None"]
 Tabled = Callable[[Schema], dict[type, "Check | None"]]
 
+_JUNCTORS = ("anyOf", "oneOf", "allOf", "not")
 
-def checks(schema: Schema, table_of: Tabled) -> list[Check]:
+
+def checks(schema: Schema, table_of: Tabled, patience: Patience) -> list[Check]:
     """The checks that the junctors of a schema make, in the order of the reference."""
+    if schema.keys().isdisjoint(_JUNCTORS):
+        return []
+
+    def runs(schemas: list[Schema]) -> list[Run]:
+        return [_runner(table_of(one), patience) for one in schemas]
+
     made: list[Check] = []
     if schema.get("anyOf"):
-        made.append(_any_of(schema["anyOf"], table_of))
+        made.append(_any_of(schema["anyOf"], runs(schema["anyOf"])))
     if schema.get("oneOf"):
-        made.append(_one_of(schema["oneOf"], table_of))
+        made.append(_one_of(schema["oneOf"], runs(schema["oneOf"])))
     if schema.get("allOf"):
-        made.append(_all_of(schema["allOf"], table_of))
+        made.append(_all_of(runs(schema["allOf"])))
     if schema.get("not") is not None:
-        made.append(_none_of(schema["not"], table_of))
+        made.append(_none_of(runs([schema["not"]])[0]))
     return made
 
 
-def _runner(schema: Schema, table_of: Tabled) -> Run:
-    table = table_of(schema)
-
+def _runner(table: dict[type, Check | None], patience: Patience) -> Run:
     def run(value: Any) -> list[Problem] | None:
+        patience.check()
         check = table.get(value.__class__)
         return check(value) if check is not None else None
 
@@ -40,9 +48,7 @@ def _said(what: str) -> Problem:
     return Problem(INVALID, lambda path: f'Invalid value: "": "{path}" {what}', placed=False)
 
 
-def _any_of(schemas: list[Schema], table_of: Tabled) -> Check:
-    runs = [_runner(schema, table_of) for schema in schemas]
-
+def _any_of(schemas: list[Schema], runs: list[Run]) -> Check:
     def check(value: Any) -> list[Problem] | None:
         failures: list[list[Problem]] = []
         for run in runs:
@@ -56,9 +62,7 @@ def _any_of(schemas: list[Schema], table_of: Tabled) -> Check:
     return check
 
 
-def _one_of(schemas: list[Schema], table_of: Tabled) -> Check:
-    runs = [_runner(schema, table_of) for schema in schemas]
-
+def _one_of(schemas: list[Schema], runs: list[Run]) -> Check:
     def check(value: Any) -> list[Problem] | None:
         results = [run(value) for run in runs]
         valid = sum(1 for problems in results if not problems)
@@ -73,9 +77,7 @@ def _one_of(schemas: list[Schema], table_of: Tabled) -> Check:
     return check
 
 
-def _all_of(schemas: list[Schema], table_of: Tabled) -> Check:
-    runs = [_runner(schema, table_of) for schema in schemas]
-
+def _all_of(runs: list[Run]) -> Check:
     def check(value: Any) -> list[Problem] | None:
         results = [problems for run in runs if (problems := run(value))]
         if not results:
@@ -87,8 +89,7 @@ def _all_of(schemas: list[Schema], table_of: Tabled) -> Check:
     return check
 
 
-def _none_of(schema: Schema, table_of: Tabled) -> Check:
-    run = _runner(schema, table_of)
+def _none_of(run: Run) -> Check:
     return lambda value: None if run(value) else [_said("must not validate the schema (not)")]
 
 

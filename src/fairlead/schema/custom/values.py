@@ -7,6 +7,9 @@ list, enum, object.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import islice
+from math import inf
 from typing import Any
 
 import orjson
@@ -15,7 +18,8 @@ from fairlead.schema.custom import junctors
 from fairlead.schema.custom.formats import check_of
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
 from fairlead.schema.custom.numbers import is_integer, plain
-from fairlead.schema.custom.patterns import PatternError, compiled
+from fairlead.schema.custom.patience import Patience
+from fairlead.schema.custom.patterns import matcher
 from fairlead.schema.custom.problems import (
     INVALID,
     MOST,
@@ -56,48 +60,51 @@ _SILENT = {"type", "nullable", "description", "title", "default", "example", "ex
 class ValueChecks:
     """Makes the tables of one schema."""
 
-    def __init__(self, markers: Markers) -> None:
+    def __init__(self, markers: Markers, patience: Patience) -> None:
         self._markers = markers
-        self._plain: dict[tuple[Any, bool], Table] = {}
+        self._patience = patience
+        self._by_type: dict[tuple[tuple[str, ...], bool], Table] = {}
 
     def table(self, schema: Schema) -> Table:
-        if schema.keys() <= _SILENT:
-            key = schema.get("type"), bool(schema.get("nullable"))
-            known = self._plain.get(key)
-            if known is None:
-                known = self._plain[key] = self._made(schema)
-            return known
-        return self._made(schema)
-
-    def _made(self, schema: Schema) -> Table:
         types = self._types(schema)
-        by_class: dict[type, list[Check]] = {}
-        for found in CLASS_NAMES:
-            wrong = _type_check(types, found, bool(schema.get("nullable")))
-            by_class[found] = [wrong] if wrong else []
-        junctors_of = junctors.checks(schema, self.table)
-        for found, checks in by_class.items():
+        plain = self._of_type(types, bool(schema.get("nullable")))
+        if schema.keys() <= _SILENT:
+            return plain
+        made = dict(plain)
+        conditions = junctors.checks(schema, self.table, self._patience)
+        for found in CLASS_NAMES if conditions or schema.get("enum") else _checked(types):
+            wrong = plain[found]
+            checks = [wrong] if wrong is not None else []
             if found is not type(None):
-                checks.extend(junctors_of)
-        self._add_own(schema, by_class)
-        return {found: _all(checks) for found, checks in by_class.items()}
+                checks += conditions
+            made[found] = _all(checks + self._own(schema, found))
+        return made
+
+    def _of_type(self, types: tuple[str, ...], nullable: bool) -> Table:
+        """What there is to say of values of another type; the same for all schemas of one."""
+        known = self._by_type.get((types, nullable))
+        if known is None:
+            known = {found: _type_check(types, found, nullable) for found in CLASS_NAMES}
+            self._by_type[types, nullable] = known
+        return known
 
     def _types(self, schema: Schema) -> tuple[str, ...]:
         if schema.get(self._markers.int_or_string):
             return ("integer", "string")
         return (schema["type"],) if schema.get("type") else ()
 
-    def _add_own(self, schema: Schema, by_class: dict[type, list[Check]]) -> None:
-        by_class[str] += _string_checks(schema)
-        numbers = _number_checks(schema)
-        by_class[int] += numbers
-        by_class[float] += numbers
-        by_class[list] += self._list_checks(schema)
+    def _own(self, schema: Schema, found: type) -> list[Check]:
+        """The checks of values of a class that no other schema has a part in."""
+        made: list[Check] = []
+        if found is str:
+            made = _string_checks(schema)
+        elif found in (int, float):
+            made = _number_checks(schema)
+        elif found is list:
+            made = self._list_checks(schema)
         if schema.get("enum"):
-            listed = _enum(schema["enum"])
-            for checks in by_class.values():
-                checks.append(listed)
-        by_class[dict] += self._object_checks(schema)
+            made.append(_enum(schema["enum"], is_text=found is str))
+        return made + self._object_checks(schema) if found is dict else made
 
     def _list_checks(self, schema: Schema) -> list[Check]:
         made: list[Check] = []
@@ -138,16 +145,23 @@ class ValueChecks:
         return made
 
 
+def _checked(types: tuple[str, ...]) -> tuple[type, ...]:
+    """The classes of values that there may be more to say of than that the type is wrong."""
+    if types in (("integer",), ("number",)):
+        return (int, float)
+    return _CLASSES.get(types[0], ()) if len(types) == 1 else tuple(CLASS_NAMES)
+
+
 def _all(checks: list[Check]) -> Check | None:
     if len(checks) <= 1:
         return checks[0] if checks else None
 
     def check(value: Any) -> list[Problem] | None:
-        found: list[Problem] = []
+        found: list[Problem] | None = None
         for one in checks:
             problems = one(value)
             if problems:
-                found += problems
+                found = [*found, *problems] if found else problems
         return found
 
     return check
@@ -188,7 +202,7 @@ def _not_of_format(value: str, form: str) -> list[Problem]:
 
 
 def _text(least: int, most: int | None, pattern: str) -> Check:
-    matches = _matcher(pattern)
+    matches = matcher(pattern) if pattern else None
 
     def check(value: str) -> list[Problem] | None:
         length = len(value)
@@ -203,51 +217,35 @@ def _text(least: int, most: int | None, pattern: str) -> Check:
     return check
 
 
-def _matcher(pattern: str) -> Any:
-    """What finds a pattern in a text; one that is none is found nowhere."""
-    if not pattern:
-        return None
-    try:
-        return compiled(pattern).search
-    except PatternError:
-        return lambda _: None
-
-
 def _bad(value: Any, detail: str) -> Problem:
     return Problem(INVALID, lambda path: f"Invalid value: {shown(value)}: {path} in body {detail}")
 
 
 def _number_checks(schema: Schema) -> list[Check]:
-    made: list[Check] = []
-    factor = schema.get("multipleOf")
-    least, most = schema.get("minimum"), schema.get("maximum")
-    if factor is not None:
-        made.append(_multiple(factor))
-    if least is not None:
-        made.append(_at_least(least, bool(schema.get("exclusiveMinimum"))))
-    if most is not None:
-        made.append(_at_most(most, bool(schema.get("exclusiveMaximum"))))
+    factor, least, most = (schema.get(name) for name in ("multipleOf", "minimum", "maximum"))
+    made: list[Check] = [] if factor is None else [_multiple(factor)]
+    if least is not None or most is not None:
+        made.append(_range(schema))
     return made
 
 
-def _at_least(least: float, exclusive: bool) -> Check:
-    word = "greater than" if exclusive else "greater than or equal to"
+def _range(schema: Schema) -> Check:
+    given_least, given_most = schema.get("minimum"), schema.get("maximum")
+    least: float = -inf if given_least is None else given_least
+    most: float = inf if given_most is None else given_most
+    above, below = bool(schema.get("exclusiveMinimum")), bool(schema.get("exclusiveMaximum"))
+    more = "greater than" if above else "greater than or equal to"
+    less = "less than" if below else "less than or equal to"
 
     def check(value: float) -> list[Problem] | None:
-        if value > least or (value == least and not exclusive):
+        if least < value < most:
             return None
-        return [_bad(value, f"should be {word} {number_text(least)}")]
-
-    return check
-
-
-def _at_most(most: float, exclusive: bool) -> Check:
-    word = "less than" if exclusive else "less than or equal to"
-
-    def check(value: float) -> list[Problem] | None:
-        if value < most or (value == most and not exclusive):
-            return None
-        return [_bad(value, f"should be {word} {number_text(most)}")]
+        found: list[Problem] = []
+        if value < least or (above and value == least):
+            found.append(_bad(value, f"should be {more} {number_text(least)}"))
+        if value > most or (below and value == most):
+            found.append(_bad(value, f"should be {less} {number_text(most)}"))
+        return found
 
     return check
 
@@ -272,23 +270,25 @@ def _is_multiple(value: float, factor: float) -> bool:
         return False
 
 
-def _enum(allowed: list[Any]) -> Check:
-    texts = frozenset(one for one in allowed if isinstance(one, str))
-    others = frozenset(identity(one) for one in allowed if not isinstance(one, str))
+def _enum(allowed: list[Any], is_text: bool) -> Check:
+    """What looks for a value, a text or anything else, among those that are allowed."""
+    same: Callable[[Any], Any] = _itself if is_text else identity
+    known = frozenset(same(one) for one in allowed if isinstance(one, str) is is_text)
     listed = ", ".join(
         quoted(one if isinstance(one, str) else orjson.dumps(one).decode()) for one in allowed
     )
 
-    def check(value: Any) -> list[Problem] | None:
-        if value.__class__ is str:
-            if value in texts:
-                return None
-        elif others and identity(value) in others:
-            return None
+    def refused(value: Any) -> list[Problem]:
         text = f"Unsupported value: {shown(value)}: supported values: {listed}"
         return [Problem(UNSUPPORTED, lambda _: text)]
 
-    return check
+    if is_text:
+        return lambda value: None if value in known else refused(value)
+    return lambda value: None if known and identity(value) in known else refused(value)
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def identity(value: Any) -> bytes:
@@ -353,7 +353,7 @@ def _sized(least: int, most: int | None, rest: Check | None) -> Check:
 
 def _closed(known: Any) -> Check:
     def check(value: dict[str, Any]) -> list[Problem] | None:
-        return [_forbidden(key) for key in value if key not in known][:MOST]
+        return [_forbidden(key) for key in islice((k for k in value if k not in known), MOST)]
 
     return check
 
@@ -402,7 +402,7 @@ def _required(names: tuple[str, ...]) -> Check:
     def check(value: dict[str, Any]) -> list[Problem] | None:
         if wanted <= value.keys():
             return None
-        missing = [name for name in names if name not in value]
+        missing = islice((name for name in names if name not in value), MOST)
         return [at([Problem(REQUIRED, _required_text)], f".{name}")[0] for name in missing]
 
     return check
