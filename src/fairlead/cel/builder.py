@@ -7,9 +7,7 @@ from typing import Any
 from fairlead.cel import loops
 from fairlead.cel.calls import call, fold, list_sum
 from fairlead.cel.code import (
-    FIRST_SLOT,
     Code,
-    Frame,
     Run,
     charged,
     conditional,
@@ -34,7 +32,7 @@ from fairlead.cel.syntax import (
     Select,
 )
 from fairlead.cel.types import ListType, MapType, ObjectType
-from fairlead.cel.values import TypeName, UInt, has_key
+from fairlead.cel.values import FIRST_SLOT, Frame, TypeName, UInt, has_key
 
 
 class Builder:
@@ -87,7 +85,7 @@ class Builder:
 
     def _call(self, node: Call) -> Code:
         function = node.function.removeprefix(".")
-        arguments = [self.build(argument) for argument in node.arguments]
+        arguments = list(map(self.build, node.arguments))
         if function == "_?_:_":
             condition, chosen, other = arguments
             runs = [
@@ -108,12 +106,12 @@ class Builder:
         return code
 
     def _logic(self, node: Logic) -> Code:
-        parts = [self.build(argument) for argument in node.arguments]
+        parts = list(map(self.build, node.arguments))
         runs = [parts[0].run, *(charged(part) for part in parts[1:])]
         return Code(logic(runs, node.function == "_||_"), parts[0].cost)
 
     def _list(self, node: ListOf) -> Code:
-        items = [self.build(item) for item in node.items]
+        items = list(map(self.build, node.items))
         if all(item.constant for item in items):
             return constant([item.value for item in items])
         runs = [item.run for item in items]
@@ -222,6 +220,8 @@ def _mapping(runs: list[tuple[Run, Run]]) -> Run:
                 raise EvaluationError("unsupported key type")
             if has_key(found, key):
                 raise EvaluationError(f"Failed with repeated key {key}")
+            if key in found:  # true and 1, which Python does not tell apart
+                raise EvaluationError("unsupported key type")
             found[key] = value_of(frame)
         return found
 

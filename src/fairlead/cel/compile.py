@@ -7,20 +7,24 @@ from typing import Any
 
 from fairlead.cel.builder import Builder
 from fairlead.cel.checker import check
-from fairlead.cel.code import BUDGET, FIRST_SLOT, MOST_WORK, charged, failure
-from fairlead.cel.errors import CostExceeded, EvaluationError
+from fairlead.cel.code import MOST_WORK, charged, failure
+from fairlead.cel.errors import CostExceeded, EvaluationError, Problem, SyntaxProblem
 from fairlead.cel.estimate import Estimate, estimate
-from fairlead.cel.parser import parse
+from fairlead.cel.parser import TOO_DEEP, parse
 from fairlead.cel.reading import reader
 from fairlead.cel.syntax import Node
 from fairlead.cel.types import Type
+from fairlead.cel.values import BUDGET, FIRST_SLOT, READ
 
 
 def compile_expression(text: str, variables: Mapping[str, Type]) -> Program:
     """The program of an expression; raises SyntaxProblem, TypeProblem or ConstantProblem."""
-    root = parse(text)
-    check(text, root, variables)
-    return Program(root, variables)
+    try:
+        root = parse(text)
+        check(text, root, variables)
+        return Program(root, variables)
+    except RecursionError:  # within the limit, but the stack was deep already
+        raise SyntaxProblem(text, [Problem(-1, TOO_DEEP)]) from None
 
 
 class Program:
@@ -52,10 +56,10 @@ class Program:
     def evaluate(self, values: Mapping[str, Any], budget: int) -> tuple[Any, int]:
         """The result and its cost; raises EvaluationError, or CostExceeded over the budget."""
         frame = self._blank.copy()
-        left = frame[0] = budget - self._cost
-        if left < 0:
+        frame[BUDGET] = budget - self._cost
+        if frame[BUDGET] < 0:
             raise CostExceeded
-        frame[2] = {}
+        frame[READ] = {}
         try:
             for slot, name, kind, read in self._inputs:
                 value = values[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.cel.arithmetic import Implementations
 from fairlead.cel.errors import CostExceeded, EvaluationError
 
-LONGEST_RESULT = 10_000_000  # characters that one call may make
+LONGEST_RESULT = 4_000_000  # characters that one call may make
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
