@@ -6,9 +6,11 @@ import math
 from typing import Any
 
 import pytest
-from support.expressions import result
+from support.expressions import evaluate, result
 
+from fairlead.cel.compile import compile_expression
 from fairlead.cel.errors import ConstantProblem, EvaluationError
+from fairlead.cel.types import DOUBLE, DURATION, INT, STRING, TIMESTAMP, ListType, ObjectType
 from fairlead.cel.values import Duration, Timestamp, UInt
 
 LARGEST, SMALLEST = 2**63 - 1, -(2**63)
@@ -555,8 +557,8 @@ ERRORS = {
     "invalid substring range. start: 3, end: 1": ("'hello'.substring(3, 1)",),
     "min called on empty list": ("self.numbers.filter(n, false).min()",),
     "max called on empty list": ("self.numbers.filter(n, false).max()",),
-    "Illegal regex: error parsing regexp: missing ): `(`": ("'a'.find('(' + '')",),
-    "error parsing regexp: missing ): `(`": ("'a'.matches('(' + '')",),
+    "Illegal regex: error parsing regexp: missing closing ): `(`": ("'a'.find('(' + '')",),
+    "error parsing regexp: missing closing ): `(`": ("'a'.matches('(' + '')",),
     "duration overflow": (
         "duration('2562047h') + duration('1h')",
         "timestamp('9999-01-01T00:00:00Z') - timestamp('0001-01-01T00:00:00Z')",
@@ -586,7 +588,7 @@ def test_an_expression_fails_with_its_error(text: str, message: str) -> None:
 
 CONSTANTS = {
     "self.name.matches(')')": "error parsing regexp: unexpected ): `)`",
-    "self.name.find('(')": "error parsing regexp: missing ): `(`",
+    "self.name.find('(')": "error parsing regexp: missing closing ): `(`",
     "int('x') == 1": 'strconv.ParseInt: parsing "x": invalid syntax',
     "duration('1y') == self.wait": 'invalid duration "1y"',
     "timestamp('yesterday') == self.time": 'cannot parse "yesterday" as a timestamp',
@@ -599,3 +601,24 @@ def test_a_constant_that_fails_is_refused_before_any_evaluation(text: str, messa
     with pytest.raises(ConstantProblem) as failed:
         result(text)
     assert str(failed.value) == f"program instantiation failed: {message}"
+
+
+def test_objects_are_compared_by_the_types_of_their_fields() -> None:
+    inner = ObjectType("Inner", {"at": TIMESTAMP, "names": ListType(STRING, keys=())})
+    thing = ObjectType("Thing", {"wait": DURATION, "ratio": DOUBLE, "inner": inner})
+    left = {"wait": "1h", "ratio": 1, "inner": {"at": "2020-01-01", "names": ["a", "b"]}}
+    right = {
+        "wait": "60m",
+        "ratio": 1.0,
+        "inner": {"at": "2020-01-01T00:00:00Z", "names": ["b", "a"]},
+    }
+    variables = {"a": (thing, left), "b": (thing, right), "c": (thing, {**right, "wait": "61m"})}
+    assert evaluate("a == b && [a] == [b] && a in [b] && {'x': a} == {'x': b}", variables)[0]
+    assert evaluate("a != c && !(a in [c])", variables)[0]
+    assert not evaluate("a == b", {"a": (thing, left), "b": (thing, {"wait": "1h"})})[0]
+
+
+def test_a_program_can_be_evaluated_again_and_again() -> None:
+    program = compile_expression("self.map(x, x + 1) + [9]", {"self": ListType(INT)})
+    results = [program.evaluate({"self": [number]}, 1000)[0] for number in range(3)]
+    assert results == [[1, 9], [2, 9], [3, 9]]

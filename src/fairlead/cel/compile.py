@@ -33,8 +33,7 @@ class Program:
     def __init__(self, root: Node, variables: Mapping[str, Type]) -> None:
         builder = Builder(list(variables))
         code = builder.build(root)
-        self._root = root
-        self._variables = variables
+        self._estimate = estimate(root, variables)
         self._used = frozenset(builder.used)
         self._run, self._cost = charged(code, less=code.cost), code.cost
         self._inputs = [
@@ -51,7 +50,7 @@ class Program:
 
     def estimate(self) -> Estimate:
         """The least and the most that an evaluation can cost, from the sizes of the types."""
-        return estimate(self._root, self._variables)
+        return self._estimate
 
     def evaluate(self, values: Mapping[str, Any], budget: int) -> tuple[Any, int]:
         """The result and its cost; raises EvaluationError, or CostExceeded over the budget."""
@@ -60,17 +59,19 @@ class Program:
         if frame[BUDGET] < 0:
             raise CostExceeded
         frame[READ] = {}
+        for slot, name, kind, read in self._inputs:
+            if name not in values:
+                raise EvaluationError(f"no such attribute: {name}")
+            value = values[name]
+            if type(value) is not kind and kind is not None and value is not None:
+                value = read(value)
+            frame[slot] = value
         try:
-            for slot, name, kind, read in self._inputs:
-                value = values[name]
-                if type(value) is not kind and kind is not None and value is not None:
-                    value = read(value)
-                frame[slot] = value
             result = self._run(frame)
         except TypeError as error:
             raise failure(error) from None
-        except KeyError as error:
-            raise EvaluationError(f"no such attribute: {error.args[0]}") from None
         except RecursionError:
             raise CostExceeded from None
+        except UnicodeError:
+            raise EvaluationError("invalid UTF-8 in string") from None
         return result, budget - frame[BUDGET]
