@@ -127,3 +127,15 @@ def test_data_that_is_not_of_its_type_is_an_error() -> None:
 def test_a_variable_without_a_value_is_an_error() -> None:
     with pytest.raises(EvaluationError, match="no such attribute: self"):
         compile_expression("self == 1", {"self": INT}).evaluate({}, 100)
+
+
+def test_text_that_cannot_be_encoded_is_an_error() -> None:
+    for text in ("s.matches('a')", "s.find('a') == ''", "bytes(s) == b''", "s.matches(s)"):
+        with pytest.raises(EvaluationError):
+            evaluate(text, {"s": (STRING, "\ud800")})
+
+
+def test_a_time_zone_is_only_looked_for_where_they_are() -> None:
+    for name in ("../../etc/passwd", "/etc/passwd", "x" * 100_000, "a\0b", "25:00", "Europe"):
+        with pytest.raises(EvaluationError, match="unknown time zone"):
+            evaluate("timestamp(0).getHours(z) == 0", {"z": (STRING, name)})

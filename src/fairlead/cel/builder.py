@@ -63,12 +63,12 @@ class Builder:
     def _name(self, node: Name) -> Code:
         slot = self._slot(node.name)
         if slot is None:
-            return constant(_type_value(node.name))
+            return constant(TypeName(node.name.removeprefix(".")))
         return Code(lambda frame: frame[slot], 1)
 
     def _select(self, node: Select) -> Code:
         if node.name:
-            return constant(_type_value(node.name))
+            return constant(TypeName(node.name.removeprefix(".")))
         operand = self.build(node.operand)
         if node.test:
             return Code(_test(operand.run, node), operand.cost)
@@ -169,11 +169,6 @@ def own_cost(node: Node) -> int:
     choice = isinstance(node, Call) and node.function == "_?_:_"
     named = isinstance(node, Name) and node.name.removeprefix(".") in TYPE_IDENTIFIERS
     return 1 if attribute(node) and not choice and not named else 0
-
-
-def _type_value(name: str) -> TypeName:
-    plain = name.removeprefix(".")
-    return TypeName(plain)
 
 
 def _test(operand: Run, node: Select) -> Run:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.cel.builder import Builder
 from fairlead.cel.checker import check
-from fairlead.cel.code import MOST_WORK, charged, failure
+from fairlead.cel.code import MOST_WORK, failure
 from fairlead.cel.errors import CostExceeded, EvaluationError, Problem, SyntaxProblem
 from fairlead.cel.estimate import Estimate, estimate
 from fairlead.cel.parser import TOO_DEEP, parse
@@ -35,7 +35,7 @@ class Program:
         code = builder.build(root)
         self._estimate = estimate(root, variables)
         self._used = frozenset(builder.used)
-        self._run, self._cost = charged(code, less=code.cost), code.cost
+        self._run, self._cost = code.run, code.cost
         self._inputs = [
             (FIRST_SLOT + place, name, *reader(type_))
             for place, (name, type_) in enumerate(variables.items())
