@@ -8,7 +8,9 @@ from typing import Any
 
 from fairlead.cel.arithmetic import OPERATORS, Implementations
 from fairlead.cel.errors import EvaluationError, no_such_overload
-from fairlead.cel.values import Frame, equal, has_key, item, lookup
+from fairlead.cel.values import Duration, Frame, UInt, equal, has_key, item, lookup
+
+_SUMMED = (int, UInt, float, Duration)
 
 
 def _less(left: Any, right: Any) -> bool:
@@ -40,7 +42,11 @@ def _extreme(name: str, better: Callable[[Any, Any], bool]) -> Callable[[list[An
 
 def total(items: list[Any], nothing: Any) -> Any:
     """The sum of a list; `nothing` is that of an empty one."""
-    return reduce(_add, items) if items else nothing
+    if not items:
+        return nothing
+    if type(items[0]) not in _SUMMED:
+        raise no_such_overload()
+    return reduce(_add, items)
 
 
 def _index_of(frame: Frame, items: list[Any], value: Any) -> int:
