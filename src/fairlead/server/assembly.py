@@ -41,7 +41,6 @@ from fairlead.controllers.storage_protection import ClaimProtection, VolumeProte
 from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
 from fairlead.customresources.controller import DefinitionController
-from fairlead.customresources.conversion import WebhookConverter
 from fairlead.customresources.registry import DEFINITIONS, Registry
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
@@ -150,6 +149,8 @@ class Assembly:
         conversion = definition["spec"].get("conversion") or {}
         if conversion.get("strategy") != "Webhook":
             return None
+        from fairlead.customresources.conversion import WebhookConverter  # few servers need it
+
         kind = definition["spec"]["names"]["kind"]
         return WebhookConverter(self.webhooks, self.dialect, kind, conversion["webhook"])
 

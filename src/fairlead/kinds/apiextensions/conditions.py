@@ -7,6 +7,7 @@ from fairlead.schema.times import now
 
 ESTABLISHED, NAMES_ACCEPTED = "Established", "NamesAccepted"
 NON_STRUCTURAL, TERMINATING = "NonStructuralSchema", "Terminating"
+CLEANUP = "customresourcecleanup.apiextensions.@"  # a finalizer
 APPROVED = "KubernetesAPIApprovalPolicyConformant"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from fairlead.kinds.apiextensions.approval import check_approval
 from fairlead.kinds.apiextensions.conditions import (
+    CLEANUP,
     ESTABLISHED,
     TERMINATING,
     condition,
@@ -33,7 +34,6 @@ from fairlead.kinds.storage.shared import OrderedBehaviour, Step
 from fairlead.schema.names import dns_1035_label, dns_subdomain
 
 SCOPES = ("Cluster", "Namespaced")
-CLEANUP = "customresourcecleanup.apiextensions.@"  # a finalizer
 
 
 class CustomResourceDefinitionBehaviour(OrderedBehaviour):

@@ -21,7 +21,6 @@ from fairlead.kinds.apiextensions.conditions import (
 from fairlead.kinds.custom.scale import ScalePaths
 from fairlead.kinds.metadata import check_metadata
 from fairlead.schema.builtin import BuiltinTypes
-from fairlead.schema.custom import CustomSchema, compile_schema
 from fairlead.schema.decode import decoder
 from fairlead.schema.model import Object, Struct
 from fairlead.schema.names import path_segment
@@ -29,6 +28,7 @@ from fairlead.storage.version import Version
 
 if TYPE_CHECKING:
     from fairlead.kinds.printing.model import Printer
+    from fairlead.schema.custom import CustomSchema
 
 _MOST_SHOWN_BYTES = 2 * 1024 * 1024
 _LONGEST_SHOWN = 64 * 1024
@@ -105,6 +105,8 @@ class CustomKind:
     @property
     def compiled(self) -> CustomSchema:
         if self._schema is None:
+            from fairlead.schema.custom import compile_schema  # a server starts without
+
             definition = self.definition
             self._schema = compile_schema(
                 self.schema,
