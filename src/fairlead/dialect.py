@@ -47,6 +47,7 @@ class Dialect:
     owner_unblocking_guarded: bool
     image_review_group_needed: bool
     limit_ranger_default_cpu: bool
+    created_at_column: bool
 
     pvc_protection: str = "kubernetes.io/pvc-protection"
     pv_protection: str = "kubernetes.io/pv-protection"
@@ -118,6 +119,7 @@ CLUSTER = Dialect(
     owner_unblocking_guarded=True,
     image_review_group_needed=True,
     limit_ranger_default_cpu=True,
+    created_at_column=True,
 )
 
 KUBERNETES = Dialect(
@@ -154,6 +156,7 @@ KUBERNETES = Dialect(
     owner_unblocking_guarded=False,
     image_review_group_needed=False,
     limit_ranger_default_cpu=False,
+    created_at_column=False,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (CLUSTER, KUBERNETES)}

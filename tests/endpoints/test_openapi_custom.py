@@ -115,6 +115,7 @@ def test_another_schema_gets_another_document() -> None:
     widgets = Widgets(SCHEMA)
     assert "spec" in widgets.new["components"]["schemas"][NAME]["properties"]
     widgets.schema = CustomSchema("2", {"type": "object"}, "WidgetList")
+    widgets.resources.touch()
     assert "spec" not in widgets.new["components"]["schemas"][NAME]["properties"]
     assert "spec" not in widgets.old["definitions"][NAME]["properties"]
 

@@ -154,6 +154,7 @@ def test_what_changes_gets_another_hash_and_nothing_else_does(served: Served) ->
     before = {name: served.address(name) for name in ("apis/apps/v1", "api/v1")}
     swagger = served.get("/openapi/v2").headers["etag"]
     del served.resources.groups["apps"]["v1"].resources["deployments"]
+    served.resources.touch()
     assert served.address("apis/apps/v1") != before["apis/apps/v1"]
     assert served.address("api/v1") == before["api/v1"]
     changed = served.get("/openapi/v2")
@@ -164,5 +165,6 @@ def test_what_changes_gets_another_hash_and_nothing_else_does(served: Served) ->
 def test_a_group_that_is_gone_has_no_document(served: Served) -> None:
     assert served.get("/openapi/v3/apis/batch/v1").status == 200
     del served.resources.groups["batch"]["v1"]
+    served.resources.touch()
     assert served.get("/openapi/v3/apis/batch/v1").status == 404
     assert "apis/batch" not in served.get("/openapi/v3").json()["paths"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from fairlead import errors
@@ -22,6 +23,7 @@ from fairlead.endpoints.negotiation import (
     JSON,
     LIST,
     NOTHING,
+    Representation,
     accepts_any,
     media_types,
     negotiate,
@@ -31,7 +33,7 @@ from fairlead.endpoints.other_dialect import unknown_group
 from fairlead.endpoints.parameters import check_timeout, flag
 from fairlead.endpoints.patch import answer_patch
 from fairlead.endpoints.request import Request
-from fairlead.endpoints.routing import Target, route
+from fairlead.endpoints.routing import Target, route, scope_fits
 from fairlead.endpoints.subresources import HANDLERS
 from fairlead.endpoints.update import answer_update
 from fairlead.endpoints.watch import answer_watch
@@ -63,6 +65,8 @@ class Handler:
         self.prefixes: dict[str, Page] = {}
         self._address = address
         self._messages = DiscoveryMessages(api.resources)
+        self._made: dict[tuple[tuple[str, ...], Representation], Answer] = {}
+        self._made_at = -1
 
     def route(self, request: Request) -> None:
         """Find out what a request is about."""
@@ -85,7 +89,7 @@ class Handler:
         if not target.is_resource:
             return await self._page(request)
         resource = target.resource
-        if resource is None:
+        if resource is None or _is_misplaced(resource, target):
             return self._unknown(target)
         if resource.deprecation and request.method == "GET":
             request.warn(resource.deprecation)
@@ -165,12 +169,19 @@ class Handler:
             partial,
             streams=verb in ("list", "watch"),
             tables=resource.verbs != ("create",),
+            binary=not resource.speaks_text_only,
         )
 
     def _unknown(self, target: Target) -> Answer:
-        if target.group not in self.api.resources.groups:
+        resources = self.api.resources
+        if target.group not in resources.groups:
             return self._no_group(target.group)
-        raise errors.no_such_path()
+        if not resources.is_custom(target.group):
+            raise errors.no_such_path()
+        found = resources.find(target.group, target.version, target.resource_name)
+        if found is not None and target.name and scope_fits(found, target):
+            raise errors.not_found(found.ref(target.name))
+        return text_answer(404, "404 page not found\n")
 
     def _no_group(self, group: str) -> Answer:
         if refused := unknown_group(self.api.dialect, group):
@@ -191,43 +202,57 @@ class Handler:
 
     def _discovery(self, request: Request, parts: list[str]) -> Answer:
         resources = self.api.resources
+        strict = True
         match parts:
             case ["api"]:
-                value = discovery.api_versions(resources, self._address)
-            case ["api", name]:
-                found = resources.groups[""].get(name)
-                if found is None:
-                    raise errors.no_such_path()
-                value = discovery.resource_list(self.api.dialect, resources, found)
+                make = lambda: discovery.api_versions(resources, self._address)  # noqa: E731
+            case ["api", name] if name in resources.groups[""]:
+                make = partial(discovery.resource_list, resources, resources.groups[""][name])
             case ["apis"]:
-                return self._overview(request, discovery.group_list(resources))
+                make, strict = partial(discovery.group_list, resources), False
             case ["apis", group] if resources.groups.get(group):
-                return self._overview(request, discovery.one_group(resources.groups[group]))
-            case ["apis", group, name] if group in resources.groups:
-                found = resources.groups[group].get(name)
-                if found is None:
+                make, strict = partial(discovery.one_group, resources.groups[group]), False
+            case ["apis", group, name] if name in resources.groups.get(group, {}):
+                make = partial(discovery.resource_list, resources, resources.groups[group][name])
+            case ["api", _]:
+                raise errors.no_such_path()
+            case ["apis", group, _] if group in resources.groups:
+                if not resources.is_custom(group):
                     raise errors.no_such_path()
-                value = discovery.resource_list(self.api.dialect, resources, found)
+                return text_answer(404, "404 page not found\n")
             case ["apis", group, *_]:
                 return self._no_group(group)
             case _:
                 return text_answer(404, "404 page not found\n")
-        check_reading(request)
-        offered = media_types(self.api.dialect)
-        if not accepts_any(request.header(b"accept"), offered):
-            raise no_representation(offered)
-        return self._overview(request, value)
+        if strict:
+            check_reading(request)
+            offered = media_types(self.api.dialect)
+            if not accepts_any(request.header(b"accept"), offered):
+                raise no_representation(offered)
+        return self._overview(request, tuple(parts), make)
 
-    def _overview(self, request: Request, value: dict[str, Any]) -> Answer:
-        """A document of discovery, in text or binary. The method does not matter."""
+    def _overview(
+        self, request: Request, name: tuple[str, ...], make: Callable[[], dict[str, Any]]
+    ) -> Answer:
+        """A document of discovery, in text or binary, kept until something else is served. The
+        method does not matter."""
         values = request.query.get("pretty")
-        request.representation = negotiate(
+        shown = request.representation = negotiate(
             self.api.dialect,
             request.header(b"accept"),
             values[0] if values else None,
             request.user_agent,
             NOTHING,
         )
+        if self._made_at != self.api.resources.generation:
+            self._made_at = self.api.resources.generation
+            self._made.clear()
+        found = self._made.get((name, shown))
+        if found is None:
+            found = self._made[name, shown] = self._described(request, make())
+        return found
+
+    def _described(self, request: Request, value: dict[str, Any]) -> Answer:
         if request.representation.media_type == self.api.dialect.protobuf_media_type:
             return Answer(200, self._messages.encode(value), request.representation.media_type)
         return value_answer(request, 200, value, self.api.resources)
@@ -245,6 +270,13 @@ class Handler:
         agent = request.user_agent
         shown = negotiate(self.api.dialect, "", values[0] if values else None, agent)
         return Answer(200, encode(value, shown, self.api.resources), media_type)
+
+
+def _is_misplaced(resource: Resource, target: Target) -> bool:
+    """Whether nothing of a custom kind is served where the path leads."""
+    if resource.main.custom is None or not resource.namespaced or target.namespace:
+        return False
+    return target.verb not in ("list", "watch")
 
 
 _LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
@@ -265,6 +297,18 @@ _NEEDS_NAME = ("get", "update", "patch", "delete")
 
 def check_method(request: Request, resource: Resource) -> None:
     """405 for what the resource, the path shape or the method do not allow."""
+    if resource.main.custom is None:
+        _check_method(request, resource)
+        return
+    try:
+        _check_method(request, resource)
+    except StatusError as error:
+        if error.code != 405 or not request.target.verb:
+            raise
+        raise errors.verb_not_supported(resource.main.ref(), request.target.verb) from None
+
+
+def _check_method(request: Request, resource: Resource) -> None:
     target = request.target
     verb = target.verb
     if target.rest and not resource.takes_path:

@@ -13,7 +13,12 @@ from fairlead.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Api, Object
 from fairlead.operations.aside import LONG_BODY, aside
-from fairlead.operations.field_validation import check_required, strict_errors, warn_of
+from fairlead.operations.field_validation import (
+    check_custom_type,
+    check_required,
+    strict_errors,
+    warn_of,
+)
 from fairlead.operations.operation import Operation
 from fairlead.operations.preparing import check_decoded
 from fairlead.schema.decode import decoder, unknown_paths
@@ -145,6 +150,20 @@ def check_kind(resources: Resources, resource: Resource, value: Object) -> None:
     raise bad_request(f"{where} cannot be handled as a {resource.kind}: {why}")
 
 
+def _check_custom_kind(resource: Resource, value: Object, raw: bytes) -> None:
+    """A custom object has to say what it is."""
+    if not value.get("kind"):
+        what = f"Object 'Kind' is missing in '{raw.decode('utf-8', 'replace')}'"
+        raise _unrecognized(resource, what, raw)
+    api_version = value.get("apiVersion") or ""
+    if api_version != resource.api_version:
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version"
+            f" ({resource.api_version})"
+        )
+    check_custom_type(resource, value)
+
+
 def _body_api_version(resources: Resources, resource: Resource) -> str:
     if resource.body_version == resource.group_version.table_name:
         return resource.api_version
@@ -171,10 +190,16 @@ def decode_body(
     """An object of the type that the operation takes, without kind and apiVersion; one of the
     apiVersion `former` is the same type. Unknown and repeated fields are dropped, warned of or
     refused as `validation` says."""
-    parsed, repeated = parse_body(raw, media_type, operation.resource)
+    resource = operation.resource
+    if resource.speaks_text_only and media_type not in (JSON, YAML):
+        raise unsupported_media_type((JSON, YAML))
+    parsed, repeated = parse_body(raw, media_type, resource)
     if former and parsed.get("apiVersion") == former:
         del parsed["apiVersion"]
-    check_kind(api.resources, operation.resource, parsed)
+    if resource.speaks_text_only:
+        _check_custom_kind(resource, parsed, raw)
+    else:
+        check_kind(api.resources, resource, parsed)
     value = _decode_object(operation, parsed, raw, validation, repeated)
     if len(raw) > LONG_BODY:
         check_decoded(value)

@@ -6,19 +6,23 @@ import re
 from typing import Any
 
 from fairlead import __version__
-from fairlead.dialect import Dialect
 from fairlead.kinds.resources import GroupVersion, Resource, Resources
 
 ADVERTISED = f"v1.25.9+fairlead.{__version__}"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 
 
-def resource_list(dialect: Dialect, resources: Resources, found: GroupVersion) -> dict[str, Any]:
+def resource_list(resources: Resources, found: GroupVersion) -> dict[str, Any]:
     entries = []
-    for resource in found.resources.values():
+    builtin = [one for one in found.resources.values() if one.custom is None]
+    for resource in builtin:
         entries.append(_entry(resources, resource))
         entries += [_entry(resources, sub) for sub in resource.subresources.values()]
     entries.sort(key=lambda entry: str(entry["name"]))
+    for name in sorted(set(found.resources) - {one.name for one in builtin}):
+        custom = found.resources[name]
+        entries.append(_entry(resources, custom))
+        entries += [_entry(resources, sub) for sub in custom.subresources.values()]
     value: dict[str, Any] = {"kind": "APIResourceList"}
     if found.group:
         value["apiVersion"] = "v1"
@@ -28,14 +32,14 @@ def resource_list(dialect: Dialect, resources: Resources, found: GroupVersion) -
 def _entry(resources: Resources, resource: Resource) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "name": resource.name,
-        "singularName": "",
+        "singularName": resource.custom.definition.singular if resource.custom else "",
         "namespaced": resource.namespaced,
     }
     if resource.body_version != resource.group_version.table_name:
         group, _, version = resources.api_version_of(resource.body_version).rpartition("/")
         entry["group"], entry["version"] = group, version
     entry["kind"] = resource.kind
-    entry["verbs"] = list(resource.verbs)
+    entry["verbs"] = list(resource.listed_verbs)
     if resource.short_names:
         entry["shortNames"] = list(resource.short_names)
     if resource.categories:
@@ -50,7 +54,10 @@ def _storage_hash(resource: Resource) -> str:
     from base64 import b64encode
     from hashlib import sha256
 
-    identity = f"{resource.group}/{resource.stored_version}/{resource.kind}"
+    stored, custom = resource.stored_version, resource.custom
+    if custom is not None:
+        stored = custom.definition.storage.api_version
+    identity = f"{resource.group}/{stored}/{resource.kind}"
     return b64encode(sha256(identity.encode()).digest()[:8]).decode()
 
 
@@ -65,7 +72,10 @@ def _version(found: GroupVersion) -> dict[str, str]:
 
 
 def group_list(resources: Resources) -> dict[str, Any]:
-    groups = [group(versions) for name, versions in resources.groups.items() if name and versions]
+    served = [name for name, versions in resources.groups.items() if name and versions]
+    custom = sorted(filter(resources.is_custom, served))
+    ordered = [*(name for name in served if not resources.is_custom(name)), *custom]
+    groups = [group(resources.groups[name]) for name in ordered]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 

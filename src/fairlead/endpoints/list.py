@@ -26,14 +26,14 @@ async def answer_list(api: Api, request: Request, operation: Operation) -> Answe
     options = list_options(api.dialect, request, api.gates["APIListChunking"])
     found = await find(api, operation, options, selection_of(request, resource))
     if request.representation.is_plain and resource.sends_stored_bytes:
-        return plain_answer(list_head(resource, found.metadata()), found.versions)
+        return plain_answer(resource, found.metadata(), found.versions)
     values = (read(resource, version) for version in found.versions)
     return await objects_answer(api, request, resource, values, found.metadata())
 
 
 def list_head(resource: Resource, metadata: Object) -> bytes:
     return (
-        f'{{"kind":"{resource.kind}List","apiVersion":"{resource.api_version}","metadata":'.encode()
+        f'{{"kind":"{resource.list_kind}","apiVersion":"{resource.api_version}","metadata":'.encode()
         + orjson.dumps(metadata)
         + b',"items":['
     )
@@ -64,22 +64,29 @@ async def _followed_by(made: list[bytes], pieces: AsyncGenerator[bytes]) -> Asyn
             yield piece
 
 
-def plain_answer(head: bytes, entries: list[Version]) -> Answer:
-    """A list from the bytes of its items."""
+def plain_answer(resource: Resource, metadata: Object, entries: list[Version]) -> Answer:
+    """A list from the bytes of its items. Those of custom kinds say what they are, and their lists
+    always say whether there is more."""
+    item = b"{"
+    if resource.custom is not None:
+        metadata = {"continue": "", **metadata}
+        item = resource.head
+    head = list_head(resource, metadata)
     bodies: list[bytes] = [entry.body for entry in entries if entry.body is not None]
     size = sum(map(len, bodies))
     if size <= _MOST_AT_ONCE:
-        start = b"{" if bodies else b""
-        return Answer(200, head + start + b",{".join(bodies) + b"]}\n")
-    whole = len(head) + size + 2 * len(bodies) - 1 + 3
-    return LongAnswer(_joined(head, bodies), whole)
+        start = item if bodies else b""
+        return Answer(200, head + start + (b"," + item).join(bodies) + b"]}\n")
+    whole = len(head) + size + (len(item) + 1) * len(bodies) - 1 + 3
+    return LongAnswer(_joined(head, item, bodies), whole)
 
 
-async def _joined(head: bytes, bodies: list[bytes]) -> AsyncGenerator[bytes]:
-    piece, size = [head, b"{"], 0
+async def _joined(head: bytes, item: bytes, bodies: list[bytes]) -> AsyncGenerator[bytes]:
+    between = b"," + item
+    piece, size = [head, item], 0
     for index, body in enumerate(bodies):
         if index:
-            piece.append(b",{")
+            piece.append(between)
         piece.append(body)
         size += len(body)
         if size >= PIECE_BYTES:

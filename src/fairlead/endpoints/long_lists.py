@@ -96,17 +96,23 @@ def _listed(
             "items",
             lambda value: metadata_only(dialect, value, version),
         )
-    head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
+    head = {"kind": resource.list_kind, "apiVersion": resource.api_version}
+    if resource.custom is not None:
+        return _List({**head, "metadata": {"continue": "", **metadata}}, "items", _as_it_is)
     return _List({**head, "metadata": metadata}, "items", untyped)
+
+
+def _as_it_is(value: Object) -> Object:
+    return value
 
 
 async def _in_order(
     resource: Resource, resources: Resources, values: Iterable[Object]
 ) -> Iterable[Object]:
     """The objects in the order of their Table, if it has one of its own."""
-    from fairlead.kinds.printing import printer_for
+    from fairlead.kinds.printing import printer_of
 
-    order = printer_for(resource.key, resources.dialect).order
+    order = printer_of(resource).order
     if order is None:
         return values
     found = [value async for group in _in_steps(values) for value in group]

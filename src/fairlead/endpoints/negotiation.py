@@ -83,22 +83,24 @@ def _written(dialect: Dialect, streams: bool) -> tuple[str, ...]:
 
 
 _LONGEST_ACCEPT = 512
-_known: Bounded[tuple[str, str, str, bool, bool], Representation] = Bounded(longest=_LONGEST_ACCEPT)
+_known: Bounded[tuple[str, str, str, bool, bool, bool], Representation] = Bounded(
+    longest=_LONGEST_ACCEPT
+)
 
 
 def _negotiate(
-    dialect: Dialect, accept: str, partial: str, streams: bool, tables: bool
+    dialect: Dialect, accept: str, partial: str, streams: bool, tables: bool, binary: bool
 ) -> Representation:
-    key = (dialect.name, accept, partial, streams, tables)
+    key = (dialect.name, accept, partial, streams, tables, binary)
     known = _known.get(key)
     if known is None:
-        known = _choose(dialect, accept, partial, streams, tables)
+        known = _choose(dialect, accept, partial, streams, tables, binary)
         _known.keep(key, known, len(accept))
     return known
 
 
 def _choose(
-    dialect: Dialect, accept: str, partial: str, streams: bool, tables: bool
+    dialect: Dialect, accept: str, partial: str, streams: bool, tables: bool, binary: bool
 ) -> Representation:
     found = clauses(accept)
     transforms = bool(partial)
@@ -112,6 +114,8 @@ def _choose(
         pretty = clause.parameters.get("pretty", "0") not in ("0", "false", "")
         plain = Representation(media_type, pretty)
         wanted = clause.parameters.get("as", "")
+        if not wanted and not binary and media_type == dialect.protobuf_media_type:
+            continue
         if not wanted:
             return PLAIN_JSON if plain == PLAIN_JSON else plain
         version = clause.parameters.get("v", "")
@@ -122,7 +126,8 @@ def _choose(
             return replace(plain, transform=wanted, version=version)
         if wanted == partial and partial and version in _TABLE_VERSIONS:
             return replace(plain, transform=wanted, version=version)
-    raise with_hint(dialect, accept, not_acceptable(media_types(dialect)))
+    offered = media_types(dialect) if binary else (JSON, YAML)
+    raise with_hint(dialect, accept, not_acceptable(offered))
 
 
 def negotiate(
@@ -134,13 +139,14 @@ def negotiate(
     *,
     streams: bool = False,
     tables: bool = True,
+    binary: bool = True,
 ) -> Representation:
     """The representation to answer in; 406 if none is possible. `partial` is the name of the
     metadata-only form that this answer can take; with one it can be a Table too if `tables` says
-    so. `streams` tells that the path can be watched."""
+    so. `streams` tells that the path can be watched, `binary` that objects have a binary form."""
     found = PLAIN_JSON
     if accept and accept not in (JSON, "*/*"):
-        found = _negotiate(dialect, accept, partial, streams, tables)
+        found = _negotiate(dialect, accept, partial, streams, tables, binary)
     if pretty is None and user_agent[:4] not in ("curl", "Wget", "Mozi"):
         return found
     if pretty is None or pretty not in ("0", "false"):

@@ -9,7 +9,7 @@ from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.parameters import write_options
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
-from fairlead.errors import StatusError, bad_request
+from fairlead.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.apply import apply
@@ -32,11 +32,17 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY)
+CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY)  # a schema says nothing of strategies
+CUSTOM_SCALE_TYPES = (JSON_PATCH, MERGE_PATCH)  # owners of a custom kind know nothing of its Scale
 
 
 async def answer_patch(api: Api, request: Request, operation: Operation) -> Answer:
     media_type = request.header(b"content-type").partition(";")[0].strip()
-    if media_type not in TYPES:
+    if operation.resource.main.custom is not None:
+        accepted = CUSTOM_SCALE_TYPES if operation.resource.is_scale else CUSTOM_TYPES
+        if media_type not in accepted:
+            raise unsupported_media_type(accepted)
+    elif media_type not in TYPES:
         raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     raw = operation.sent = await request.body()
     is_apply = media_type == APPLY

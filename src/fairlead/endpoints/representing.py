@@ -59,9 +59,9 @@ def table(
     with_columns: bool = True,
 ) -> Object:
     """A Table of objects that carry kind and apiVersion."""
-    from fairlead.kinds.printing import printer_for  # many modules that few servers need at once
+    from fairlead.kinds.printing import printer_of  # many modules that few servers need at once
 
-    printer = printer_for(resource.key, dialect)
+    printer = printer_of(resource)
     now = datetime.now(UTC)
     rows = []
     if printer.order is not None:

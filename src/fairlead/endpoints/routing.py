@@ -79,7 +79,7 @@ def _read_rest(resources: Resources, target: Target, parts: list[str]) -> None:
     found = resources.find(target.group, target.version, target.resource_name)
     if found is not None and target.subresource:
         found = found.subresources.get(target.subresource)
-    if found is not None and _scope_fits(found, target):
+    if found is not None and scope_fits(found, target):
         target.resource = found
 
 
@@ -93,7 +93,7 @@ def _refine_verb(target: Target) -> None:
             target.verb = "deletecollection"
 
 
-def _scope_fits(resource: Resource, target: Target) -> bool:
+def scope_fits(resource: Resource, target: Target) -> bool:
     """Items of namespaced types need a namespace, cluster-scoped types have none."""
     if resource.namespaced:
         return bool(target.namespace) or not target.name

@@ -199,6 +199,10 @@ class WatchStream(Answer):
         frame = self.framing.chooser()
         frames: list[bytes] = []
         size = 0
+        try:
+            events = await self.opened.shown(events)
+        except Exception as error:
+            raise _BadEvent(f"{type(error).__name__}: {error}") from error
         for kind, change in events:
             try:
                 made = frame(kind, change)

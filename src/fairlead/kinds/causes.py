@@ -57,14 +57,15 @@ class Causes(list[Cause]):
         if len(self) >= MOST_CAUSES or self._left <= 0:
             raise TooManyCauses(self)
 
-    def _add(self, reason: str, field: str, text: str, detail: str = "") -> None:
+    def add(self, reason: str, field: str, text: str, detail: str = "") -> None:
+        """A cause of any kind; `text` says what is wrong, `detail` more about it."""
         self.append(Cause(reason, f"{text}: {detail}" if detail else text, field))
 
     def required(self, field: str, detail: str = "") -> None:
-        self._add("FieldValueRequired", field, "Required value", detail)
+        self.add("FieldValueRequired", field, "Required value", detail)
 
     def invalid(self, field: str, value: Any, detail: str) -> None:
-        self._add("FieldValueInvalid", field, f"Invalid value: {show(value)}", detail)
+        self.add("FieldValueInvalid", field, f"Invalid value: {show(value)}", detail)
 
     def invalid_each(self, field: str, value: Any, details: Iterable[str]) -> None:
         """One cause for each thing that a syntax check found."""
@@ -74,23 +75,23 @@ class Causes(list[Cause]):
     def unsupported(self, field: str, value: Any, supported: Sequence[str]) -> None:
         listed = ", ".join(quote(text) for text in supported)
         detail = f"supported values: {listed}" if supported else ""
-        self._add("FieldValueNotSupported", field, f"Unsupported value: {show(value)}", detail)
+        self.add("FieldValueNotSupported", field, f"Unsupported value: {show(value)}", detail)
 
     def duplicate(self, field: str, value: Any) -> None:
-        self._add("FieldValueDuplicate", field, f"Duplicate value: {show(value)}")
+        self.add("FieldValueDuplicate", field, f"Duplicate value: {show(value)}")
 
     def forbidden(self, field: str, detail: str) -> None:
-        self._add("FieldValueForbidden", field, "Forbidden", detail)
+        self.add("FieldValueForbidden", field, "Forbidden", detail)
 
     def too_long(self, field: str, limit: int) -> None:
-        self._add("FieldValueTooLong", field, "Too long", f"must have at most {limit} bytes")
+        self.add("FieldValueTooLong", field, "Too long", f"must have at most {limit} bytes")
 
     def too_many(self, field: str, count: int, limit: int) -> None:
         detail = f"must have at most {limit} items"
-        self._add("FieldValueTooMany", field, f"Too many: {count}", detail)
+        self.add("FieldValueTooMany", field, f"Too many: {count}", detail)
 
     def not_found(self, field: str, value: Any) -> None:
-        self._add("FieldValueNotFound", field, f"Not found: {show(value)}")
+        self.add("FieldValueNotFound", field, f"Not found: {show(value)}")
 
     def internal(self, field: str, detail: str) -> None:
-        self._add("InternalError", field, "Internal error", detail)
+        self.add("InternalError", field, "Internal error", detail)

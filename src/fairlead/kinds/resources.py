@@ -30,6 +30,7 @@ from fairlead.schema.remembering import ContentMemory
 
 if TYPE_CHECKING:
     from fairlead.kinds.behaviour import Behaviour
+    from fairlead.kinds.custom.kind import CustomKind
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 SUBRESOURCE_VERBS = ("get", "patch", "update")
@@ -96,6 +97,7 @@ class Resource:
         self.storage_prefix = marks.get("path", name)
         self.stored_version = marks.get("stored", group_version.table_name)
         self.subresources: dict[str, Resource] = {}
+        self.custom: CustomKind | None = None  # what its definition says, if it has one
 
     def __repr__(self) -> str:
         return f"Resource({self.group_version.table_name}/{self.name})"
@@ -119,8 +121,30 @@ class Resource:
         return self.group_version.api_version
 
     @property
+    def list_kind(self) -> str:
+        return self.custom.list_kind if self.custom is not None else f"{self.kind}List"
+
+    @property
+    def listed_verbs(self) -> tuple[str, ...]:
+        """What clients are told that they can do."""
+        return self.verbs
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the objects of a custom resource are seen in an earlier version too."""
+        if self.custom is None:
+            return False
+        served = self.custom.definition.served
+        return bool(served) and self.custom is not served[0]
+
+    @property
     def is_scale(self) -> bool:
         return self.subresource == "scale"
+
+    @property
+    def speaks_text_only(self) -> bool:
+        """Whether it has no binary form: that would need more than a schema."""
+        return self.main.custom is not None and not self.is_scale
 
     @property
     def takes_path(self) -> bool:
@@ -183,6 +207,7 @@ class Resources:
         # Group versions that are switched on and of which nothing is served: their kinds are
         # only ever sent to others.
         self.sent_only: set[str] = set()
+        self.generation = 0  # counts changes of what is served
         self._read(files(__package__).joinpath("resources.table").read_text())
 
     def _read(self, text: str) -> None:
@@ -220,6 +245,7 @@ class Resources:
         """Serve a resource from now on, also in a group or version that is new. A subresource
         follows its parent."""
         found = resource.group_version
+        self.generation += 1
         self._by_key[resource.key] = resource
         if resource.parent is not None:
             resource.parent.subresources[resource.subresource] = resource
@@ -232,12 +258,22 @@ class Resources:
         """Serve a resource no longer, nor its version and group if they have no other. Our own
         parts may still find it by its key as long as it is stored."""
         found = resource.group_version
+        self.generation += 1
         del found.resources[resource.name]
         if not found.resources:
             versions = self.groups[found.group]
             del versions[found.version]
             if not versions:
                 del self.groups[found.group]
+
+    def know(self, resource: Resource) -> None:
+        """Let our own parts find a resource by its key, whether or not it is served."""
+        self._by_key[resource.key] = resource
+        found = resource.group_version
+        self._api_versions[found.table_name] = found.api_version
+
+    def forget(self, resource: Resource) -> None:
+        self._by_key.pop(resource.key, None)
 
     def group_versions(self) -> Iterator[GroupVersion]:
         for versions in self.groups.values():
@@ -252,6 +288,7 @@ class Resources:
             if resource.namespaced
             and "delete" in resource.verbs
             and resource.stored_version == found.table_name
+            and not resource.is_repeated
         ]
 
     def find(self, group: str, version: str, name: str) -> Resource | None:
@@ -265,6 +302,18 @@ class Resources:
             return resource
         return resource.subresources.get(subresource)
 
+    def touch(self) -> None:
+        """A resource that is served is another from now on."""
+        self.generation += 1
+
+    def is_custom(self, group: str) -> bool:
+        """Whether nothing but definitions makes a group be served."""
+        return all(
+            resource.custom is not None
+            for found in self.groups.get(group, {}).values()
+            for resource in found.resources.values()
+        )
+
     def serves(self, key: str) -> bool:
         """Whether a resource is served: `--runtime-config` may have switched it off."""
         resource = self._by_key.get(key)
@@ -276,7 +325,9 @@ class Resources:
         if group == self.dialect.meta_group or (kind == "Status" and api_version == "v1"):
             return self.types.group_version("meta/v1").get(kind)
         found = self.groups.get(group, {}).get(version)
-        return self.types.group_version(found.table_name).get(kind) if found else None
+        if found is None or "." in found.short:  # the tables name no group of a definition
+            return None
+        return self.types.group_version(found.table_name).get(kind)
 
     def api_version_of(self, table_name: str) -> str:
         """The full apiVersion of a group-version that our tables name, e.g. `policy/v1`, whether

@@ -17,13 +17,13 @@ def read_scale(resource_key: str, stored: Object) -> Object:
     """The autoscaling/v1 Scale of a stored workload, without kind and apiVersion."""
     from fairlead.kinds.printing.words import selector_text  # brings all printers along
 
-    metadata, spec, status = stored["metadata"], stored["spec"], stored.get("status") or {}
+    spec, status = stored["spec"], stored.get("status") or {}
     replicas, selector = spec.get("replicas") or 0, spec.get("selector")
     if resource_key == _LABELS_ONLY:
         selector = {"matchLabels": selector}
     text = selector_text(selector)
     return {
-        "metadata": {name: metadata[name] for name in _METADATA if name in metadata},
+        "metadata": scale_metadata(stored),
         "spec": {"replicas": replicas} if replicas else {},
         "status": {"replicas": status.get("replicas") or 0, **({"selector": text} if text else {})},
     }
@@ -32,12 +32,22 @@ def read_scale(resource_key: str, stored: Object) -> Object:
 def write_scale(resource_key: str, stored: Object, scale: Object) -> Object:
     """The workload with the replicas of a Scale. The Scale's resourceVersion, if it has one, is
     the version that the change is meant for."""
-    metadata = {**stored["metadata"]}
+    spec = {**stored["spec"], "replicas": scale["spec"].get("replicas") or 0}
+    return with_version({**stored, "spec": spec}, scale)
+
+
+def scale_metadata(stored: Object) -> Object:
+    metadata = stored["metadata"]
+    return {name: metadata[name] for name in _METADATA if name in metadata}
+
+
+def with_version(value: Object, scale: Object) -> Object:
+    """A workload that is meant to replace the version that a Scale names, if it names one."""
+    metadata = {**value["metadata"]}
     metadata.pop("resourceVersion", None)
     if scale["metadata"].get("resourceVersion"):
         metadata["resourceVersion"] = scale["metadata"]["resourceVersion"]
-    spec = {**stored["spec"], "replicas": scale["spec"].get("replicas") or 0}
-    return {**stored, "metadata": metadata, "spec": spec}
+    return {**value, "metadata": metadata}
 
 
 def check_scale(scale: Object, causes: Causes) -> None:

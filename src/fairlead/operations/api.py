@@ -62,15 +62,24 @@ class Api:
             found = self.store.collection(self.resources.stored_as(main))
             if found.select_fields is None:
                 found.select_fields = field_selector(main)
-                found.api_version = self.resources.api_version_of(main.stored_version)
+                found.api_version = self._recorded_version(main)
             self._collections[resource.key] = found
         return found
+
+    def _recorded_version(self, resource: Resource) -> str:
+        if resource.custom is not None:
+            return resource.custom.definition.storage.api_version
+        return self.resources.api_version_of(resource.stored_version)
 
     def withdraw(self, resource: Resource) -> None:
         """Stop serving a resource: its watches end, and what was worked out for it is forgotten.
         Its objects stay where they are kept."""
         self.store.forget(self.resources.stored_as(resource))
         self.resources.remove(resource)
+        self.forget(resource)
+
+    def forget(self, resource: Resource) -> None:
+        """Work out again what follows from a resource."""
         for one in (resource, *resource.subresources.values()):
             for known in (self._collections, self._behaviours, self.versions):
                 known.pop(one.key, None)

@@ -12,7 +12,7 @@ from fairlead.operations.create import create
 from fairlead.operations.field_validation import check_required
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.tracking import ignored_fields, set_entries, versions_of
+from fairlead.operations.tracking import converting, ignored_fields, set_entries, versions_of
 from fairlead.operations.update import Changed, Outcome, store_changed
 from fairlead.operations.views import View, typed, view_of
 from fairlead.patching.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
@@ -117,7 +117,9 @@ async def _create(api: Api, operation: Operation, config: Object, options: Write
     await api.authorize_create(operation)
     view = View(api, resource)
     versions = versions_of(api, resource)
-    merged, entries = _merged(api, versions, operation, None, config, options)
+    merged, entries = await converting(
+        operation.size, _merged, api, versions, operation, None, config, options
+    )
     value = _decoded(operation, view, typed(resource, merged), config)
     value["metadata"].pop("resourceVersion", None)
     stored = view.write({}, value)

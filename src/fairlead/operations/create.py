@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.admission.chain import CREATE, Attributes
-from fairlead.errors import StatusError, already_exists, bad_request
+from fairlead.errors import StatusError, already_exists, bad_request, verb_not_supported
 from fairlead.kinds.context import Context, rolled_back_on_failure
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
@@ -11,7 +11,8 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.aside import aside
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.tracking import set_entries, tracked
+from fairlead.operations.stored import kept, shown_one
+from fairlead.operations.tracking import converting, set_entries, tracked
 from fairlead.storage.backend import ConditionFailed, Conflict
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
@@ -27,6 +28,8 @@ async def create(
     """Take a new object, in the stored version, through defaulting, admission and its rules into
     the store. `entries` are its owners where those are known already."""
     resource, metadata = operation.resource, value["metadata"]
+    if resource.custom is not None and resource.custom.definition.terminating:
+        raise _ending(resource)
     preparing.set_namespace(operation, metadata)
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
@@ -38,12 +41,13 @@ async def create(
     if generated:
         metadata["name"] = preparing.generate_name(metadata["generateName"])
     if entries is None:
-        entries = await aside(size, tracked, api, resource, None, value, options)
+        entries = await converting(size, tracked, api, resource, None, value, options)
     set_entries(metadata, entries)
     preparing.set_system_fields(metadata)
     with rolled_back_on_failure(context):
         attributes = await _admitted(api, operation, value, context)
         version = await _stored(api, attributes, generated)
+        version = await shown_one(resource, version)
         if options.dry_run:
             context.roll_back()
         operation.result = version
@@ -80,7 +84,7 @@ async def _stored(api: Api, attributes: Attributes, generated: bool) -> Version:
         if existing is not None:
             continue
         if context.dry_run:
-            return preparing.unstored(collection, key, value, 0)
+            return preparing.unstored(collection, key, value, 0, resource)
         try:
             return await _put(api, attributes, collection, key)
         except Conflict:
@@ -97,11 +101,18 @@ async def _put(api: Api, attributes: Attributes, collection: Collection, key: st
     assert value is not None
     while True:
         try:
-            return await preparing.put(api, collection, key, value, None, context)
+            stored = await kept(attributes.resource, value)
+            return await preparing.put(api, collection, key, stored, None, context)
         except ConditionFailed:
             context.forget_judgement()
             await api.admission.admit(attributes)
             await api.admission.validate(attributes)
+
+
+def _ending(resource: Resource) -> StatusError:
+    error = verb_not_supported(resource.ref(), "create")
+    error.message = "create not allowed while custom resource definition is terminating"
+    return error
 
 
 def _exists(resource: Resource, name: str, existing: Version | None) -> StatusError:

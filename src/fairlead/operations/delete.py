@@ -14,6 +14,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.list import Listing, find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
+from fairlead.operations.stored import kept, read
 from fairlead.schema.times import format_time
 from fairlead.storage.backend import Conflict
 from fairlead.storage.selection import Selection
@@ -45,7 +46,7 @@ async def delete(
         current = api.store.latest(collection, key)
         if current is None:
             raise not_found(operation.ref)
-        old = current.object()
+        old = await read(resource, current)
         refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])
         if refusal is not None:
             raise refusal
@@ -61,7 +62,7 @@ async def delete(
         if gone and grace is None:
             new = old
         try:
-            value = await _store(api, operation, current, new, gone, options)
+            value = await _store(api, operation, current, old, new, gone, options)
         except Conflict:
             continue
         operation.result = value
@@ -72,6 +73,7 @@ async def _store(
     api: Api,
     operation: Operation,
     current: Version,
+    old: Object,
     new: Object,
     gone: bool,
     options: DeleteOptions,
@@ -81,13 +83,12 @@ async def _store(
         if not options.dry_run:
             await api.store.delete(collection, current.key, current)
         return new
-    if new == current.object() or options.dry_run:
+    if new == old or options.dry_run:
         await api.store.settled(current)
         return new
-    version = await preparing.put(
-        api, collection, current.key, preparing.ordered(deepcopy(new)), current
-    )
-    return version.object()
+    stored = await kept(operation.resource, preparing.ordered(deepcopy(new)))
+    version = await preparing.put(api, collection, current.key, stored, current)
+    return await read(operation.resource, version)
 
 
 def _mark(value: Object, grace: int | None, propagation: str) -> None:

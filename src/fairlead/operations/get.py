@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairlead.errors import ResourceRef, not_found, too_large_resource_version
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
+from fairlead.operations.stored import shown_one
 from fairlead.storage.version import Version
 
 WAIT_FOR_REVISION = 3.0
@@ -24,7 +25,7 @@ async def get(api: Api, operation: Operation, revision: int = 0) -> Version:
     version = api.collection(resource).get(operation.key)
     if version is None:
         main = resource.main
-        names_scale = resource.is_scale and main.name != "statefulsets"
+        names_scale = resource.is_scale and main.name != "statefulsets" and not main.custom
         shown = resource.name if names_scale else main.name
         raise not_found(ResourceRef(main.group, shown, operation.name))
-    return version
+    return await shown_one(resource, version)

@@ -52,6 +52,9 @@ class KnownApplies:
         current = api.store.latest(api.collection(operation.resource), operation.key)
         if current is None:
             return None
+        custom = operation.resource.main.custom
+        if custom is not None and not custom.keeps(current):  # another schema, another answer
+            return None
         known = self._known.get(_digest(operation, raw, options))
         if known is None or known[:2] != (current.revision, _namespace(api, operation)):
             return None

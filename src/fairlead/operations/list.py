@@ -10,6 +10,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.get import wait_until
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
+from fairlead.operations.stored import shown
 from fairlead.serialization.continuation import Continuation, ContinuationError
 from fairlead.storage.backend import Compacted
 from fairlead.storage.collection import Page
@@ -58,6 +59,15 @@ async def find(
     api: Api, operation: Operation, options: ListOptions, selection: Selection
 ) -> Listing:
     """What the options ask for."""
+    found = await _find(api, operation, options, selection)
+    if operation.resource.custom is not None:
+        found.page.entries = await shown(operation.resource, found.page.entries)
+    return found
+
+
+async def _find(
+    api: Api, operation: Operation, options: ListOptions, selection: Selection
+) -> Listing:
     resource = operation.resource
     collection = api.collection(resource)
     namespace = operation.namespace if resource.namespaced else ""

@@ -9,7 +9,12 @@ from fairlead.errors import ResourceRef, StatusError, bad_request, invalid, not_
 from fairlead.kinds.causes import Causes
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
-from fairlead.operations.field_validation import check_required, strict_errors, warn_of
+from fairlead.operations.field_validation import (
+    check_custom_type,
+    check_required,
+    strict_errors,
+    warn_of,
+)
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.update import Changed, store_changed
@@ -79,6 +84,8 @@ def _decoded(
     document = dict(document)
     if not document.get("apiVersion"):
         _refuse_nameless(api, operation, read, document, options)
+    if view.resource.speaks_text_only:
+        _check_custom(operation, view, document, options)
     wanted = {"kind": view.kind, "apiVersion": view.api_version}
     for name, expected in wanted.items():
         if (document.pop(name, None) or expected) != expected:
@@ -99,6 +106,16 @@ def _decoded(
     if api.dialect.required_fields_refused:
         check_required(view.resource, document)
     return value
+
+
+def _check_custom(
+    operation: Operation, view: View, document: Object, options: WriteOptions
+) -> None:
+    """Of a version that the resource does not speak no field is known."""
+    if document.get("apiVersion") != view.api_version:
+        fields = sorted(set(document) - {"kind", "apiVersion", "metadata"})
+        warn_of(operation, strict_errors(fields, []), options.validation)
+    check_custom_type(view.main, document)
 
 
 def _refuse_nameless(

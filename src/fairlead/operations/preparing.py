@@ -225,14 +225,19 @@ def _giant(error: TooLarge | TooDeep, most: int = MOST_STORED_BYTES) -> StatusEr
     return bad_request(str(error))
 
 
-def unstored(collection: Collection, key: str, value: Object, revision: int) -> Version:
-    """A version that was not written: what a dry run would have stored."""
+def unstored(
+    collection: Collection, key: str, value: Object, revision: int, resource: Resource
+) -> Version:
+    """A version that was not written: what a dry run would have stored, in the version of a
+    resource."""
     try:
         encoded = encode(value)
     except (TooLarge, TooDeep) as error:
         raise _giant(error) from None
     body = body_of(encoded, revision) if revision else encoded[1:]
-    return Version(key, revision, collection.api_version, body, collection.fields_of)
+    custom = resource.main.custom
+    api_version = custom.api_version if custom is not None else collection.api_version
+    return Version(key, revision, api_version, body, collection.fields_of)
 
 
 def uid_conflict_text(

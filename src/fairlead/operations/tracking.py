@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
 from fairlead.kinds.conversion import from_stored, to_stored
+from fairlead.kinds.custom.ownership import CustomVersions, Unconverted
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
+from fairlead.operations.aside import aside
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.views import typed
 from fairlead.patching.entries import ManagedEntry, entries_of
@@ -14,6 +19,9 @@ from fairlead.patching.prune import Versions
 from fairlead.patching.values import copied
 from fairlead.schema.model import Struct
 from fairlead.schema.times import now
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _STATUS: FieldSet = of(("f:status",))
 _BUT_STATUS: FieldSet = of(("f:spec",))
@@ -41,6 +49,16 @@ class ServedVersions:
         return typed(self._others[api_version], made) if "apiVersion" in value else made
 
 
+async def converting(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do work that may need an object in another version, which only a webhook can tell: then it
+    is asked, and the work begins again. See `aside` for the rest."""
+    while True:
+        try:
+            return await aside(size, work, *args, **kwargs)
+        except Unconverted as needed:
+            await needed.convert()
+
+
 def versions_of(api: Api, resource: Resource) -> Versions:
     """How owners that speak other versions of a resource are understood; made once."""
     found: Versions | None = api.versions.get(resource.key)
@@ -50,6 +68,8 @@ def versions_of(api: Api, resource: Resource) -> Versions:
 
 
 def _versions(api: Api, resource: Resource) -> Versions:
+    if resource.custom is not None and len(resource.custom.definition.kinds) > 1:
+        return CustomVersions(resource.custom)
     served = {
         found.resources[resource.name].api_version: found.resources[resource.name]
         for found in api.resources.groups.get(resource.group, {}).values()

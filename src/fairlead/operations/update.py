@@ -14,7 +14,8 @@ from fairlead.operations.aside import aside
 from fairlead.operations.create import create
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
-from fairlead.operations.tracking import set_entries, tracked
+from fairlead.operations.stored import is_unchanged, kept, read, shown_one
+from fairlead.operations.tracking import converting, set_entries, tracked
 from fairlead.operations.views import view_of
 from fairlead.storage.backend import ConditionFailed, Conflict
 from fairlead.storage.version import Version
@@ -94,35 +95,37 @@ async def store_changed(
     """Take a change through defaulting, admission and the kind's rules into the store. Works on
     the newest version, one that is still being committed included, and starts again if the object
     moves meanwhile."""
-    collection = api.collection(operation.resource)
+    resource = operation.resource
+    collection = api.collection(resource)
     key = operation.key
     while True:
         current = api.store.latest(collection, key)
         if current is None:
             raise not_found(operation.ref)
-        old = current.object()
-        changed = change(old)
+        old = await read(resource, current)
+        changed = await converting(operation.size, change, old)
         context = api.context(operation, options.dry_run)
         with rolled_back_on_failure(context):
             new = await _prepared(api, operation, changed, old, options, context)
             old["metadata"].pop("resourceVersion", None)
-            if options.dry_run or new == old:
+            stored = await kept(resource, new)
+            if options.dry_run or (new == old and is_unchanged(resource, current, stored)):
                 context.roll_back()
                 await api.store.settled(current)
                 if new != old:
-                    current = preparing.unstored(collection, key, new, current.revision)
-                operation.result = current
+                    current = preparing.unstored(collection, key, new, current.revision, resource)
+                operation.result = current = await shown_one(resource, current)
                 return current
             try:
                 if preparing.is_finished(new):
                     await api.store.delete(collection, key, current)
-                    version = preparing.unstored(collection, key, new, current.revision)
+                    version = preparing.unstored(collection, key, new, current.revision, resource)
                 else:
-                    version = await preparing.put(api, collection, key, new, current, context)
+                    version = await preparing.put(api, collection, key, stored, current, context)
             except (Conflict, ConditionFailed):
                 context.roll_back()
                 continue
-            operation.result = version
+            operation.result = version = await shown_one(resource, version)
             return version
 
 
@@ -143,7 +146,7 @@ async def _prepared(
     await aside(size, preparing.default, api, resource.main, value, context)
     entries = changed.entries
     if entries is None:
-        entries = await aside(size, tracked, api, resource, old, value, options)
+        entries = await converting(size, tracked, api, resource, old, value, options)
     if resource.subresource and not resource.is_scale:
         behaviour.prepare_subresource_update(resource.subresource, value, old, context)
     else:

@@ -5,8 +5,15 @@ from __future__ import annotations
 from fairlead.errors import bad_request, invalid
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.conversion import from_stored, to_stored
+from fairlead.kinds.custom.scale import ScalePaths
 from fairlead.kinds.resources import Resource
-from fairlead.kinds.scale import check_scale, read_scale, write_scale
+from fairlead.kinds.scale import (
+    check_scale,
+    read_scale,
+    scale_metadata,
+    with_version,
+    write_scale,
+)
 from fairlead.operations.api import Api, Object
 from fairlead.schema.model import Struct
 
@@ -49,15 +56,19 @@ class View:
 
 
 class ScaleView(View):
-    """The Scale of a workload. Its one field that can be written has the same path in the
-    workload, so that owners need no translation."""
+    """The Scale of a workload. Owners know its one field that can be written by where it stands in
+    the workload."""
 
     @property
     def api_version(self) -> str:
         return self.api.resources.api_version_of(self.resource.body_version)
 
     def read(self, stored: Object) -> Object:
-        scale = read_scale(self.main.key, stored)
+        paths = self._paths
+        if paths is not None:
+            scale = {"metadata": scale_metadata(stored), **paths.read(stored)}
+        else:
+            scale = read_scale(self.main.key, stored)
         return {"kind": self.kind, "apiVersion": self.api_version, **scale}
 
     def write(self, stored: Object, value: Object) -> Object:
@@ -67,7 +78,15 @@ class ScaleView(View):
             group = self.api_version.rpartition("/")[0]
             name = value["metadata"].get("name", "")
             raise invalid(self.resource.named_ref(group, name), causes)
+        if self._paths is not None:
+            replicas = value["spec"].get("replicas") or 0
+            return with_version(self._paths.write(stored, replicas), value)
         return write_scale(self.main.key, stored, value)
+
+    @property
+    def _paths(self) -> ScalePaths | None:
+        """Where a custom kind has its numbers."""
+        return self.main.custom.scale if self.main.custom is not None else None
 
     def configuration(self, config: Object) -> Object:
         """The number of replicas and which object is meant, whatever else it holds: the rights to

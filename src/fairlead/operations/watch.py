@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
 from fairlead.errors import StatusError, bad_request, expired
+from fairlead.kinds.custom.resource import CustomResource
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
 from fairlead.operations.selecting import by_name
+from fairlead.operations.stored import shown_events
 from fairlead.storage.backend import Compacted
 from fairlead.storage.change import ADDED, Change, existing
 from fairlead.storage.collection import Collection
@@ -31,9 +33,16 @@ class Watch:
     collection: Collection
     watcher: Watcher
     past: AsyncIterator[Sequence[Event]]
+    resource: Resource
+
+    async def shown(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Events in the version that is watched."""
+        return await shown_events(self.resource, events)
 
     def close(self) -> None:
         self.collection.unwatch(self.watcher)
+        if isinstance(self.resource, CustomResource):
+            self.resource.watchers.discard(self.watcher)
 
 
 def open_watch(api: Api, operation: Operation, options: ListOptions, selection: Selection) -> Watch:
@@ -51,12 +60,23 @@ def open_watch(api: Api, operation: Operation, options: ListOptions, selection: 
     if not after:
         past = _synthetic(collection.resource, collection.current(namespace, selection))
         api.store.watch(collection, watcher)
-        return Watch(collection, watcher, past)
+        return _opened(collection, watcher, past, resource)
     try:
         changes = api.store.watch(collection, watcher)
     except Compacted as error:
         raise too_old(error, api.store.floor) from None
-    return Watch(collection, watcher, _replayed(changes, scope, selection))
+    return _opened(collection, watcher, _replayed(changes, scope, selection), resource)
+
+
+def _opened(
+    collection: Collection,
+    watcher: Watcher,
+    past: AsyncIterator[Sequence[Event]],
+    resource: Resource,
+) -> Watch:
+    if isinstance(resource, CustomResource):  # it may be served no more while others are
+        resource.watchers.add(watcher)
+    return Watch(collection, watcher, past, resource)
 
 
 def too_old(error: Compacted, floor: int) -> StatusError:

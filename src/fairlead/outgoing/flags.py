@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fairlead.outgoing.addresses import AddressPolicy, parse_allowed
 from fairlead.outgoing.reaching import Reach
+from fairlead.outgoing.webhooks import AddressMapError, Find, Webhooks, parse_address_map
 
 
 class ReachError(ValueError):
@@ -36,6 +37,13 @@ def add_reaching_flags(parser: argparse.ArgumentParser) -> None:
         help="certificate that is shown to the nodes' agents",
     )
     flag("--kubelet-client-key", type=Path, metavar="FILE", help="its key")
+    flag(
+        "--service-address-map",
+        default="",
+        metavar="MAP",
+        help="where webhooks that are services listen, as namespace/name[:port]=host:port,...;"
+        " others are reached by their endpoints or cluster address",
+    )
 
 
 def build_reach(options: argparse.Namespace) -> Reach:
@@ -45,6 +53,18 @@ def build_reach(options: argparse.Namespace) -> Reach:
     except ValueError as error:
         raise ReachError(f"--proxy-allowed-networks: {error}") from None
     return Reach(AddressPolicy(allowed), _agent_tls(options))
+
+
+def build_webhooks(options: argparse.Namespace, find: Find) -> Webhooks:
+    """Raises ReachError."""
+    try:
+        addresses = parse_address_map(options.service_address_map)
+        allowed = parse_allowed(options.proxy_allowed_networks)
+    except AddressMapError as error:
+        raise ReachError(f"--service-address-map: {error}") from None
+    except ValueError as error:
+        raise ReachError(f"--proxy-allowed-networks: {error}") from None
+    return Webhooks(find, addresses, AddressPolicy(allowed))
 
 
 def _agent_tls(options: argparse.Namespace) -> ssl.SSLContext | None:

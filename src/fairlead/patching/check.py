@@ -12,8 +12,8 @@ from typing import Any
 
 from fairlead.patching.field_sets import element_text, value_element
 from fairlead.patching.shapes import Untrackable, item_element, key_default
-from fairlead.patching.wording import plain_text, source_text, type_text
 from fairlead.schema.model import ListOf, MapOf, Scalar, Struct, Type
+from fairlead.schema.wording import plain_text, source_text, type_text
 
 _Path = tuple[Any, str] | None
 """A path as its last step and the path before it; put into words only when there is a problem."""

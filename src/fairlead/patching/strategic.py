@@ -17,10 +17,10 @@ from typing import Any
 from fairlead.patching.errors import MalformedPatch, UnsupportedPatch
 from fairlead.patching.strategic_order import in_order, name_of
 from fairlead.patching.values import copied
-from fairlead.patching.wording import plain_text
 from fairlead.schema.mismatch import json_kind
 from fairlead.schema.model import Field, ListOf, MapOf, Struct, Type
 from fairlead.schema.model import Object as Object
+from fairlead.schema.wording import plain_text
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"

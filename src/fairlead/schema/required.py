@@ -39,16 +39,14 @@ def missing_paths(struct: Struct, value: Any) -> list[str]:
     return found
 
 
-_finders: dict[int, tuple[Struct, Find | None]] = {}
-
-
 def _finder(struct: Struct) -> Find | None:
     """What looks through objects of a type; None if there is nothing to look for."""
-    known = _finders.get(id(struct))
-    if known is None:
+    walkers = struct.walkers
+    if "required" not in walkers:
         is_strict = any(_needed(one) for one in structs(struct))
-        known = _finders[id(struct)] = (struct, _of_struct(struct) if is_strict else None)
-    return known[1]
+        walkers["required"] = _of_struct(struct) if is_strict else None
+    found: Find | None = walkers["required"]
+    return found
 
 
 def _needed(struct: Struct) -> tuple[str, ...]:

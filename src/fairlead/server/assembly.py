@@ -46,16 +46,20 @@ from fairlead.controllers.service_accounts import DefaultServiceAccounts
 from fairlead.controllers.storage_protection import ClaimProtection, VolumeProtection
 from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
+from fairlead.customresources.controller import DefinitionController
+from fairlead.customresources.registry import DEFINITIONS, Registry
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.kinds.core.services.allocation import ServiceAllocators, parse_networks, parse_ports
+from fairlead.kinds.custom.kind import Converter
 from fairlead.kinds.gates import GateError, parse_gates
 from fairlead.kinds.resources import Resources
 from fairlead.kinds.runtime_config import RuntimeConfigError, apply_runtime_config
-from fairlead.operations.api import Api
+from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client, system_user
-from fairlead.outgoing.flags import ReachError, build_reach
+from fairlead.outgoing.flags import ReachError, build_reach, build_webhooks
 from fairlead.outgoing.reaching import Reach
+from fairlead.outgoing.webhooks import Webhooks
 from fairlead.server.bootstrap import create_first_objects
 from fairlead.server.certificates import Pki
 from fairlead.server.files import FileError
@@ -92,6 +96,9 @@ class Assembly:
         self._objects = Client(self.api, system_user("apiserver"))
         self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
         self.aggregation = ClusterRoleAggregation(self._write_rules)
+        self.webhooks = self._webhooks()
+        self.definitions = Registry(self.api, self._converter)
+        self.follow(DEFINITIONS, self.definitions.changed)
         self.controllers = self._controllers(pki.ca.certificate)
 
     def _api(self, store: Store, resources: Resources) -> Api:
@@ -136,6 +143,22 @@ class Assembly:
             return build_reach(self.options)
         except ReachError as error:
             raise StartError(str(error)) from None
+
+    def _webhooks(self) -> Webhooks:
+        try:
+            return build_webhooks(self.options, self.api.lookup)
+        except ReachError as error:
+            raise StartError(str(error)) from None
+
+    def _converter(self, definition: Object) -> Converter | None:
+        """What converts objects of a definition, if more than their version has to change."""
+        conversion = definition["spec"].get("conversion") or {}
+        if conversion.get("strategy") != "Webhook":
+            return None
+        from fairlead.customresources.conversion import WebhookConverter  # few servers need it
+
+        kind = definition["spec"]["names"]["kind"]
+        return WebhookConverter(self.webhooks, self.dialect, kind, conversion["webhook"])
 
     def _authorization(self) -> Authorization:
         options = self.options
@@ -224,7 +247,10 @@ class Assembly:
             ResourceQuotas(api, client(ResourceQuotas.name)),
         ]
         chosen = chosen_controllers(",".join(self.options.controllers))
-        return Controllers(api, [one for one in built if one.name in chosen.running])
+        running = [one for one in built if one.name in chosen.running]
+        # Part of serving rather than of what can be left to others.
+        running.append(DefinitionController(api, self.definitions, self._objects))
+        return Controllers(api, running)
 
     async def _write_rules(self, name: str, rules: list[Rule]) -> None:
         with suppress(StatusError):
@@ -250,3 +276,4 @@ class Assembly:
         await self.api.authentication.close()
         await self.authorization.close()
         await self.api.reach.close()
+        await self.webhooks.close()

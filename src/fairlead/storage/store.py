@@ -99,6 +99,11 @@ class Store:
         """The revision up to which watchers have heard of everything."""
         return self._undelivered[0][1].revision - 1 if self._undelivered else self.revision
 
+    @property
+    def next_revision(self) -> int:
+        """What the next write is foreseen to get: all that are under way have lower ones."""
+        return self._next_revision
+
     def collection(self, resource: str) -> Collection:
         found = self._collections.get(resource)
         if found is None:

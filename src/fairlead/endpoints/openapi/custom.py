@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairlead.endpoints.openapi.knowledge import CustomSchema
+from fairlead.endpoints.openapi.knowledge import Published
 from fairlead.endpoints.openapi.names import Names
 from fairlead.endpoints.openapi.schemas import META, Schema, Schemas
 from fairlead.kinds.resources import Resource
@@ -14,7 +14,7 @@ _CHOICES = ("allOf", "anyOf", "oneOf", "not")
 _NESTED = ("properties", "patternProperties", "definitions")
 
 
-def publish(schemas: Schemas, resource: Resource, custom: CustomSchema) -> Schema:
+def publish(schemas: Schemas, resource: Resource, custom: Published) -> Schema:
     """Put the kind into the document; the answer is a reference to it."""
     full = _name(schemas, resource, resource.kind)
     if full not in schemas.made:
@@ -24,7 +24,7 @@ def publish(schemas: Schemas, resource: Resource, custom: CustomSchema) -> Schem
     return schemas.link(full)
 
 
-def publish_list(schemas: Schemas, resource: Resource, custom: CustomSchema) -> Schema:
+def publish_list(schemas: Schemas, resource: Resource, custom: Published) -> Schema:
     full = _name(schemas, resource, custom.list_kind)
     if full not in schemas.made:
         items = {"type": "array", "items": publish(schemas, resource, custom)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from fairlead.kinds.resources import Resource
 
@@ -19,4 +19,17 @@ class CustomSchema:
     list_kind: str
 
 
-FindCustom = Callable[[Resource], CustomSchema | None]
+class Published(Protocol):
+    """The same, for those who make the schema only when it is asked for."""
+
+    @property
+    def identity(self) -> str: ...
+
+    @property
+    def schema(self) -> dict[str, Any] | None: ...
+
+    @property
+    def list_kind(self) -> str: ...
+
+
+FindCustom = Callable[[Resource], Published | None]

@@ -38,16 +38,17 @@ class OpenApi:
     """Answers with documents, each made when it is first asked for and kept, compressed, until
     what it describes changes.
 
-    Who serves custom resources sets `find_custom`; it is asked for every resource.
+    `find_custom` tells what the definition of a resource publishes, if it has one.
     """
 
     def __init__(self, resources: Resources, release: str = ADVERTISED) -> None:
-        self.find_custom: FindCustom = lambda resource: None
+        self.find_custom: FindCustom = lambda resource: resource.custom
         self._resources = resources
         self._release = release
         self._builtin = tuple((found.group, found.version) for found in resources.group_versions())
         self._documents: dict[str, Document] = {}
         self._making = asyncio.Lock()
+        self._known_tags: tuple[int, dict[str, str]] = (-1, {})
 
     @cached_property
     def _builder(self) -> Builder:
@@ -71,9 +72,13 @@ class OpenApi:
         return await answer(request)
 
     def _index(self, request: Request) -> Answer:
-        paths = {name: {"serverRelativeURL": _url(name, tag)} for name, tag in self._tags().items()}
-        body = orjson.dumps({"paths": paths})
-        return document_answer(request, pack(identity.of_all([body.decode()]), body, TEXT))
+        tags = self._tags()
+        tag = identity.of_all([*tags, *tags.values()])
+        found = self._documents.get("")
+        if found is None or found.identity != tag:
+            paths = {name: {"serverRelativeURL": _url(name, one)} for name, one in tags.items()}
+            found = self._documents[""] = pack(tag, orjson.dumps({"paths": paths}), TEXT)
+        return document_answer(request, found)
 
     async def _v3(self, request: Request) -> Answer:
         name = "/".join(request.target.path.strip("/").split("/")[2:])
@@ -122,6 +127,13 @@ class OpenApi:
 
     def _tags(self) -> dict[str, str]:
         """The documents of version 3 by name, with the identity of each."""
+        generation, known = self._known_tags
+        if generation != self._resources.generation:
+            known = self._find_tags()
+            self._known_tags = (self._resources.generation, known)
+        return known
+
+    def _find_tags(self) -> dict[str, str]:
         base = identity.sources(self._resources.dialect, self._release)
         found = {name: identity.of_name(base, name) for name in ("api", "apis", "version")}
         for group, versions in self._resources.groups.items():

@@ -21,14 +21,37 @@ def check_approval(value: Object, old: Object | None, dialect: Dialect, causes: 
         return
     path = f"metadata.annotations[{key}]"
     if state == "missing":
-        detail = f'protected groups must have approval annotation "{key}", {_SEE}'
-        causes.required(path, detail)
+        causes.required(path, _missing(key))
     elif state == "invalid":
-        detail = (
-            f'protected groups must have approval annotation "{key}" with either a URL or a'
-            f' reason starting with "unapproved", {_SEE}'
-        )
-        causes.invalid(path, annotation, detail)
+        causes.invalid(path, annotation, _unclear(key))
+
+
+def approval(value: Object, dialect: Dialect) -> tuple[bool, str, str] | None:
+    """Whether the definition of a protected group is approved, with reason and message; None for
+    other groups."""
+    if not _is_protected(value["spec"]["group"], dialect):
+        return None
+    key = dialect.label("api-approved.@")
+    annotation = _annotation(value, key)
+    match _state(annotation):
+        case "missing":
+            return False, "MissingAnnotation", _missing(key)
+        case "invalid":
+            return False, "InvalidAnnotation", _unclear(key)
+        case "bypassed":
+            return False, "UnapprovedAnnotation", f'not approved: "{annotation}"'
+    return True, "ApprovedAnnotation", f"approved in {annotation}"
+
+
+def _missing(key: str) -> str:
+    return f'protected groups must have approval annotation "{key}", {_SEE}'
+
+
+def _unclear(key: str) -> str:
+    return (
+        f'protected groups must have approval annotation "{key}" with either a URL or a reason'
+        f' starting with "unapproved", {_SEE}'
+    )
 
 
 def _is_protected(group: str, dialect: Dialect) -> bool:

@@ -5,6 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.kinds.apiextensions.approval import check_approval
+from fairlead.kinds.apiextensions.conditions import (
+    CLEANUP,
+    ESTABLISHED,
+    TERMINATING,
+    condition,
+    condition_of,
+    is_true,
+    set_condition,
+)
 from fairlead.kinds.apiextensions.conversion_rules import check_conversion
 from fairlead.kinds.apiextensions.hoisting import Hoisted, hoist, status_enabled
 from fairlead.kinds.apiextensions.names import check_label, check_names, check_required_names
@@ -64,6 +73,21 @@ class CustomResourceDefinitionBehaviour(OrderedBehaviour):
         stored, name = value["status"]["storedVersions"] or [], _storage_version(value["spec"])
         if name is not None and name not in stored:
             value["status"]["storedVersions"] = [*stored, name]
+
+    def prepare_delete(self, value: Object, context: Context) -> None:
+        """The objects go first. That is noted at once, so that no new ones come."""
+        metadata = value["metadata"]
+        if condition_of(value, TERMINATING) is not None:
+            return
+        metadata["generation"] -= 1  # being deleted is no change of what is wanted
+        metadata.pop("deletionGracePeriodSeconds", None)
+        held = metadata.get("finalizers") or []
+        cleanup = context.dialect.group_name(CLEANUP)
+        metadata["finalizers"] = held if cleanup in held else [*held, cleanup]
+        message = (
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        )
+        set_condition(value, condition(TERMINATING, True, "InstanceDeletionPending", message))
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         self._check(value, None, causes, context)
@@ -199,18 +223,11 @@ def _check_shared(
 def _check_names_change(value: Object, old: Object, causes: Causes) -> None:
     """Names lead to the stored objects: they are fixed, some only once the resource is served."""
     spec, before = value["spec"], old["spec"]
-    if _is_established(old):
+    if is_true(old, ESTABLISHED):
         immutable(spec["scope"], before["scope"], "spec.scope", causes)
         immutable(spec["names"]["kind"], before["names"]["kind"], "spec.names.kind", causes)
     immutable(spec["group"], before["group"], "spec.group", causes)
     immutable(spec["names"]["plural"], before["names"]["plural"], "spec.names.plural", causes)
-
-
-def _is_established(value: Object) -> bool:
-    return any(
-        condition["type"] == "Established" and condition["status"] == "True"
-        for condition in value["status"]["conditions"] or ()
-    )
 
 
 def _check_stored_versions(

@@ -1,15 +1,18 @@
-"""The schema of a custom resource: the rules of its root.
-
-The rules below the root (structural form, defaults, expressions) belong to the schema engine; it
-joins in here, behind the rules of the root, with the same path and causes.
-"""
+"""The schema of a custom resource: the rules of its root, of its structure, of its defaults, of
+all schemas in it, and of its validation rules."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from fairlead.kinds.apiextensions.keywords import check_keywords
+from fairlead.kinds.apiextensions.openapi_rules import OpenAPIRules
+from fairlead.kinds.apiextensions.schema_defaults import check_defaults
+from fairlead.kinds.apiextensions.structural import check_structural, without_structure
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.context import Context
+from fairlead.schema.custom.markers import Markers, Schema, markers_of
+from fairlead.schema.custom.patience import TOO_LONG_TO_CHECK, OutOfPatience, Patience
 
 # What the root may say besides `type` when the status is written on its own: all that is not lost
 # when the status is checked by itself.
@@ -55,6 +58,26 @@ def check_schema(
         _check_root(schema, here, causes, context)
     if schema.get("nullable"):
         causes.forbidden(f"{here}.nullable", "nullable cannot be true at the root")
+    markers = markers_of(context.dialect.marker)
+    if check_keywords(schema, here, markers, causes):
+        try:
+            _check_inside(schema, here, markers, causes)
+        except OutOfPatience:
+            causes.invalid(here, "", TOO_LONG_TO_CHECK)
+
+
+def _check_inside(schema: Schema, path: str, markers: Markers, causes: Causes) -> None:
+    """Defaults are looked at if the structure is good, and rules if defaults are good too."""
+    before, patience = len(causes), Patience()
+    unstructured = without_structure(schema)
+    is_good = (
+        not unstructured
+        and check_structural(schema, path, markers, causes, patience)
+        and check_defaults(schema, path, markers, causes, patience)
+    )
+    OpenAPIRules(markers, causes).check(schema, path, is_good)
+    if unstructured and len(causes) == before:
+        causes.invalid(path, "", f"OpenAPI '{unstructured}' is not supported")
 
 
 def _check_root(schema: dict[str, Any], path: str, causes: Causes, context: Context) -> None:

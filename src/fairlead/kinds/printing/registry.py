@@ -30,6 +30,7 @@ from fairlead.kinds.printing import (
 )
 from fairlead.kinds.printing.model import NAME, Column, Field, Object, Printer, table
 from fairlead.kinds.printing.words import field
+from fairlead.kinds.resources import Resource
 
 _ALIKE = (
     admissionregistration,
@@ -76,6 +77,18 @@ def _printers(dialect: Dialect) -> dict[str, Printer]:
     for maker in _BY_DIALECT:
         found.update(maker.printers(dialect))
     return found
+
+
+def printer_of(resource: Resource) -> Printer:
+    """The printer of a resource: of its definition if it has one, else of the tables."""
+    custom = resource.main.custom
+    if custom is None or resource.is_scale:
+        return printer_for(resource.key, resource.dialect)
+    if custom.printer is None:
+        from fairlead.kinds.custom.columns import custom_printer
+
+        custom.printer = custom_printer(custom, resource.dialect)
+    return custom.printer
 
 
 def printer_for(resource_key: str, dialect: Dialect = CLUSTER) -> Printer:

@@ -21,11 +21,11 @@ def plain_text(value: Any) -> str:
 def source_text(value: Any) -> str:
     """A value as the reference writes it in source: `map[string]interface {}{"a":1}`."""
     if isinstance(value, dict):
-        inner = ", ".join(f"{_quote(k)}:{source_text(v)}" for k, v in sorted(value.items()))
+        inner = ", ".join(f"{quoted(k)}:{source_text(v)}" for k, v in sorted(value.items()))
         return f"map[string]interface {{}}{{{inner}}}"
     if isinstance(value, list):
         return f"[]interface {{}}{{{', '.join(map(source_text, value))}}}"
-    return _word(value, _quote)
+    return _word(value, quoted)
 
 
 def type_text(value: Any) -> str:
@@ -37,8 +37,22 @@ def type_text(value: Any) -> str:
     return "bool" if isinstance(value, bool) else "string"
 
 
-def _quote(text: str) -> str:
+def shown(value: Any) -> str:
+    """A value as messages about it print it: scalars plainly, null as a text."""
+    return quoted("null") if value is None else source_text(value)
+
+
+def quoted(text: str) -> str:
     return orjson.dumps(text).decode()
+
+
+def number_text(value: float) -> str:
+    """A number without a fraction that it does not have."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < _LONGEST_PLAIN
+    return str(int(value) if whole else value)
+
+
+_LONGEST_PLAIN = 1e21  # from there on numbers have an exponent
 
 
 def _word(value: Any, text: Callable[[str], str]) -> str:
@@ -46,4 +60,4 @@ def _word(value: Any, text: Callable[[str], str]) -> str:
         return text(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "<nil>" if value is None else str(value)
+    return "<nil>" if value is None else number_text(value)

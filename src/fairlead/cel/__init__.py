@@ -1,0 +1,1 @@
+"""The expression language of validation rules: parsing, type checks, cost, evaluation."""

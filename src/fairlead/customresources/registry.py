@@ -1,0 +1,170 @@
+"""What is served for definitions: follows their commits, before those are answered."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+
+from fairlead.kinds.custom.kind import Converter, CustomKind, Definition
+from fairlead.kinds.custom.resource import CustomResource
+from fairlead.kinds.resources import GroupVersion
+from fairlead.operations.api import Api, Object
+from fairlead.storage.change import Change
+from fairlead.storage.version import Version
+
+logger = logging.getLogger("fairlead.definitions")
+
+DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
+_RELEASE = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?", re.ASCII)
+_STAGES = {None: 2, "beta": 1, "alpha": 0}
+
+# Makes the converter that a definition asks for, None if its versions differ in nothing but name.
+MakeConverter = Callable[[Object], Converter | None]
+
+
+def priority(version: str) -> tuple[object, ...]:
+    """Sorts versions the way clients prefer them: releases before betas before alphas, newer
+    before older, and names of another form behind, by letters."""
+    found = _RELEASE.fullmatch(version)
+    if found is None:
+        return (1, version)
+    major, stage, minor = found.groups()
+    return (0, -_STAGES[stage], -int(major), -int(minor or 0))
+
+
+class Registry:
+    """The definitions that are stored, and the resources that are served for them."""
+
+    def __init__(self, api: Api, make_converter: MakeConverter) -> None:
+        self._api = api
+        self._make_converter = make_converter
+        self._definitions: dict[str, Definition] = {}
+        self._by_group: dict[str, dict[str, Definition]] = {}
+        self._resources: dict[str, dict[str, CustomResource]] = {}  # served, by apiVersion
+        self._unserved: dict[str, CustomResource] = {}
+
+    def changed(self, change: Change) -> None:
+        """Take in a commit. What cannot be understood is not served, and harms nothing else."""
+        try:
+            if change.after is None:
+                self._remove(change.key)
+            else:
+                self._take(change.after)
+        except Exception:
+            logger.exception("the definition %s cannot be served", change.key)
+
+    def find(self, name: str) -> Definition | None:
+        return self._definitions.get(name)
+
+    def of_group(self, group: str) -> Iterator[Definition]:
+        yield from self._by_group.get(group, {}).values()
+
+    def builtin_names(self, group: str) -> tuple[set[str], set[str]]:
+        """Resources and kinds that the group has without any definition."""
+        resources: set[str] = set()
+        kinds: set[str] = set()
+        for found in self._api.resources.groups.get(group, {}).values():
+            for resource in found.resources.values():
+                if resource.custom is None:
+                    resources |= {resource.name, resource.kind.lower(), *resource.short_names}
+                    kinds |= {resource.kind, resource.list_kind}
+        return resources, kinds
+
+    def storage_resource(self, name: str) -> CustomResource | None:
+        """The resource in the version in which its objects are kept, served or not."""
+        definition = self._definitions.get(name)
+        if definition is None or not definition.plural:
+            return None
+        kind = definition.storage
+        found = self._resources.get(name, {}).get(kind.api_version) or self._unserved.get(name)
+        if found is None or found.custom is not kind:
+            found = self._unserved[name] = self._resource(kind)
+            self._api.resources.know(found)
+        return found
+
+    def _take(self, source: Version) -> None:
+        value = source.object()
+        name = value["metadata"]["name"]
+        old = self._definitions.get(name)
+        if old is not None and old.refresh(source, value):
+            definition = old
+        else:
+            # What is on its way to the disk now was judged by the schema before.
+            since = source.revision if old is None else self._api.store.next_revision
+            converter = self._make_converter(value)
+            resources = self._api.resources
+            definition = Definition(
+                resources.dialect, resources.types, source, value, since, converter
+            )
+        self._definitions[name] = definition
+        self._by_group.setdefault(definition.group, {})[name] = definition
+        self._serve(definition)
+
+    def _serve(self, definition: Definition) -> None:
+        api, name = self._api, definition.name
+        wanted = {kind.api_version: kind for kind in definition.served if not self._is_taken(kind)}
+        served = self._resources.setdefault(name, {})
+        for api_version in [one for one in served if one not in wanted]:
+            self._withdraw(served.pop(api_version), last=not wanted and not served)
+        for api_version, kind in wanted.items():
+            resource = served.get(api_version)
+            if resource is None:
+                resource = served[api_version] = self._resource(kind)
+                api.resources.add(resource)
+                self._sort(definition.group)
+            elif resource.custom is not kind:
+                resource.define(kind)
+            api.forget(resource)
+            api.collection(resource).api_version = definition.storage.api_version
+        api.resources.touch()
+
+    def _is_taken(self, kind: CustomKind) -> bool:
+        """Whether a built-in resource has the place of a custom one."""
+        definition = kind.definition
+        found = self._api.resources.find(definition.group, kind.version, definition.plural)
+        return found is not None and found.custom is None
+
+    def _resource(self, kind: CustomKind) -> CustomResource:
+        definition, resources = kind.definition, self._api.resources
+        known = resources.groups.get(definition.group, {})
+        found = known.get(kind.version)
+        if found is None:
+            short = next((one.short for one in known.values()), definition.group)
+            found = GroupVersion(short, definition.group, kind.version)
+        return CustomResource(resources.dialect, found, kind)
+
+    def _sort(self, group: str) -> None:
+        resources = self._api.resources
+        if resources.is_custom(group):
+            versions = resources.groups[group]
+            resources.groups[group] = {
+                name: versions[name] for name in sorted(versions, key=priority)
+            }
+
+    def _withdraw(self, resource: CustomResource, *, last: bool) -> None:
+        """Serve a version no more. The others go on, and so do those who watch them."""
+        resource.end_watches()
+        if last:
+            self._api.withdraw(resource)
+        else:
+            self._api.resources.remove(resource)
+            self._api.forget(resource)
+        self._api.resources.forget(resource)
+
+    def _remove(self, name: str) -> None:
+        definition = self._definitions.pop(name, None)
+        if definition is None:
+            return
+        group = self._by_group[definition.group]
+        del group[name]
+        if not group:
+            del self._by_group[definition.group]
+        served = self._resources.pop(name, {})
+        while served:
+            _, resource = served.popitem()
+            self._withdraw(resource, last=not served)
+        unserved = self._unserved.pop(name, None)
+        if unserved is not None:
+            self._api.resources.forget(unserved)
+        self._api.resources.touch()

@@ -1,0 +1,63 @@
+"""Defaults must be good values of their own schemas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.kinds.causes import Causes, GoValue
+from fairlead.schema.custom.decoding import DecoderBuilder
+from fairlead.schema.custom.list_types import repeats_check
+from fairlead.schema.custom.markers import Markers, Schema, items_schema
+from fairlead.schema.custom.numbers import plain
+from fairlead.schema.custom.patience import Patience
+from fairlead.schema.custom.problems import report
+from fairlead.schema.custom.values import ValueChecks
+from fairlead.schema.model import Struct
+from fairlead.schema.wording import source_text
+
+_META = ("metadata", "apiVersion", "kind")
+_NO_METADATA = Struct("ObjectMeta", preserve_unknown=True)
+
+
+def check_defaults(
+    schema: Schema, path: str, markers: Markers, causes: Causes, patience: Patience
+) -> bool:
+    """Whether all defaults are good; causes if not."""
+    before = len(causes)
+    found = _Defaults(markers, causes, patience)
+    found.check({**schema, markers.embedded: True}, path, False)
+    return len(causes) == before
+
+
+class _Defaults:
+    def __init__(self, markers: Markers, causes: Causes, patience: Patience) -> None:
+        self._markers = markers
+        self._causes = causes
+        self._decoders = DecoderBuilder(markers, _NO_METADATA)
+        self._checks = ValueChecks(markers, patience)
+
+    def check(self, schema: Schema, path: str, inside_meta: bool) -> None:
+        """No default may stand in the values of a map, so there is no need to look there."""
+        embedded = bool(schema.get(self._markers.embedded))
+        inside_meta = inside_meta and not embedded
+        if schema.get("default") is not None:
+            self._check_default(schema, plain(schema["default"]), f"{path}.default", inside_meta)
+        items = items_schema(schema)
+        if items is not None:
+            self.check(items, f"{path}.items", inside_meta)
+        for name, inner in (schema.get("properties") or {}).items():
+            meta = inside_meta or (embedded and name in _META)
+            self.check(inner, f"{path}.properties[{name}]", meta)
+
+    def _check_default(self, schema: Schema, default: Any, path: str, inside_meta: bool) -> None:
+        unknown: list[str] = []
+        decode = self._decoders.of(schema)
+        if decode is not None and not inside_meta:
+            decode(default, unknown)
+        if unknown:
+            shown = GoValue(source_text(default))
+            self._causes.invalid(path, shown, "must not have unknown fields")
+        check = self._checks.table(schema).get(default.__class__)
+        report(check(default) if check else None, self._causes, path)
+        repeats = repeats_check(schema, self._markers)
+        report(repeats(default) if repeats else None, self._causes, path)

@@ -1,0 +1,1 @@
+"""Kinds that came while serving: what their definition says, and how they behave."""

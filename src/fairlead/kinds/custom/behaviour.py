@@ -1,0 +1,76 @@
+"""How objects of custom kinds behave: by the schema of their version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.kinds.behaviour import Behaviour, keep
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
+from fairlead.kinds.custom.kind import CustomKind
+from fairlead.schema.model import Object
+
+if TYPE_CHECKING:
+    from fairlead.kinds.custom.resource import CustomResource
+
+
+class CustomBehaviour(Behaviour):
+    """Works in the version of the request, whatever objects are kept in."""
+
+    qualified_finalizers = False
+    resource: CustomResource
+
+    @property
+    def _kind(self) -> CustomKind:
+        return self.resource.custom
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        if self._kind.has_status:
+            value.pop("status", None)
+        value["metadata"]["generation"] = 1
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        if self._kind.has_status and context.subresource != "scale":
+            keep(value, old, "status")
+        metadata, old_metadata = value["metadata"], old["metadata"]
+        keep(metadata, old_metadata, "generation")
+        if any(value.get(name) != old.get(name) for name in {*value, *old} - {"metadata"}):
+            metadata["generation"] = old_metadata.get("generation", 0) + 1
+
+    def prepare_subresource_update(
+        self, subresource: str, value: Object, old: Object, context: Context
+    ) -> None:
+        """Nothing but the status, of the metadata neither."""
+        for name in {*value, *old} - {subresource}:
+            keep(value, old, name)
+        value["metadata"] = {**old["metadata"]}
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        self._check(value, None, causes)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        self.check_metadata_change(value, old, causes)
+        self._check(value, old, causes)
+
+    def _check(self, value: Object, old: Object | None, causes: Causes) -> None:
+        kind = self._kind
+        kind.compiled.validate(value, old, causes)
+        if kind.scale is not None:
+            kind.scale.check(value, causes, spec=True)
+        kind.compiled.check_rules(value, old, causes)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        """Only the status counts: the rest is as it was, even if the schema moved on."""
+        self.check_metadata_change(value, old, causes)
+        kind, found = self._kind, Causes()
+        kind.compiled.validate(value, old, found)
+        causes += [cause for cause in found if _is_below(cause.field, "status")]
+        if kind.scale is not None:
+            kind.scale.check(value, causes, spec=False)
+        kind.compiled.check_rules(value, old, causes)
+
+
+def _is_below(field: str, name: str) -> bool:
+    return field == name or field.startswith((f"{name}.", f"{name}["))

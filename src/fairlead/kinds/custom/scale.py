@@ -1,0 +1,95 @@
+"""The Scale of a custom resource: where its definition says that the numbers stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.errors import StatusError
+from fairlead.kinds.causes import Causes
+from fairlead.schema.model import Object
+
+_MOST_REPLICAS = 2**31 - 1
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """The steps to the wanted and the actual number of replicas, and to the selector if any."""
+
+    spec: tuple[str, ...]
+    status: tuple[str, ...]
+    selector: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(scale: Object | None) -> ScalePaths | None:
+        if scale is None:
+            return None
+        return ScalePaths(
+            _steps(scale["specReplicasPath"]),
+            _steps(scale["statusReplicasPath"]),
+            _steps(scale.get("labelSelectorPath") or ""),
+        )
+
+    def read(self, value: Object) -> Object:
+        """What a Scale says beside its metadata; 404 for an object that does not tell."""
+        wanted = _found(value, self.spec)
+        if wanted is _MISSING:
+            raise StatusError(
+                404, "NotFound", f'the spec replicas field "{shown(self.spec)}" does not exist'
+            )
+        status: Object = {"replicas": _number(_found(value, self.status), self.status)}
+        selector = _found(value, self.selector) if self.selector else ""
+        if isinstance(selector, str) and selector:
+            status["selector"] = selector
+        replicas = _number(wanted, self.spec)
+        return {"spec": {"replicas": replicas} if replicas else {}, "status": status}
+
+    def write(self, value: Object, replicas: int) -> Object:
+        """The object with another number of replicas; what lies on the way to it is copied."""
+        made = here = {**value}
+        for step in self.spec[:-1]:
+            below = here.get(step)
+            here[step] = {**below} if isinstance(below, dict) else {}
+            here = here[step]
+        here[self.spec[-1]] = replicas
+        return made
+
+    def check(self, value: Object, causes: Causes, *, spec: bool) -> None:
+        """Numbers of replicas have the range of a Scale."""
+        for steps in (self.spec, self.status) if spec else (self.status,):
+            found = _found(value, steps)
+            if not isinstance(found, int) or isinstance(found, bool):
+                continue  # the schema has its say about other types
+            if found < 0:
+                causes.invalid(shown(steps), found, "should be a non-negative integer")
+            elif found > _MOST_REPLICAS:
+                detail = f"should be less than or equal to {_MOST_REPLICAS}"
+                causes.invalid(shown(steps), found, detail)
+
+
+def shown(steps: tuple[str, ...]) -> str:
+    return "." + ".".join(steps)
+
+
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.removeprefix(".").split(".")) if path else ()
+
+
+def _found(value: Any, steps: tuple[str, ...]) -> Any:
+    for step in steps:
+        if not isinstance(value, dict) or step not in value:
+            return _MISSING
+        value = value[step]
+    return value
+
+
+def _number(found: Any, steps: tuple[str, ...]) -> int:
+    """A number of replicas; a status that has none yet counts as none running."""
+    if found is _MISSING or found is None:
+        return 0
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise StatusError(
+            422, "Invalid", f"{shown(steps)} is of the type {type(found).__name__}, not a number"
+        )
+    return found

@@ -1,0 +1,35 @@
+"""Numbers in the one form in which they are kept, whatever form they were sent in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LIMIT = 2**63
+_SAFE = 2**53 - 1  # the largest number up to which a double tells all integers apart
+
+
+def plain_number(value: Any) -> Any:
+    """A number without a fraction is an integer if 64 bits hold it, and a double if not."""
+    if value.__class__ is float:
+        return int(value) if value.is_integer() and -LIMIT <= value < LIMIT else value
+    if value.__class__ is int and not -LIMIT <= value < LIMIT:
+        return float(value)
+    return value
+
+
+def plain(value: Any) -> Any:
+    """A value with all numbers in it in that form; itself if they are."""
+    if value.__class__ is dict:
+        changed = {key: new for key, item in value.items() if (new := plain(item)) is not item}
+        return {**value, **changed} if changed else value
+    if value.__class__ is list:
+        items = [plain(item) for item in value]
+        return (
+            items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+        )
+    return plain_number(value)
+
+
+def is_integer(value: float) -> bool:
+    """Whether a double counts as an integer."""
+    return -_SAFE <= value <= _SAFE and value.is_integer()

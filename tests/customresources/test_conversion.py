@@ -1,0 +1,324 @@
+"""Objects in several versions: without conversion, and converted by a webhook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import FreshServer
+from converting import ConversionServer, Object
+from definitions_support import Kind, version
+from support.neighbour import own_address
+from support.things import Space
+
+APPLY = "application/apply-patch+yaml"
+
+
+def addressed(name: str, *, storage: bool, **fields: str) -> Object:
+    made = version(name, storage=storage)
+    spec = made["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["properties"] = {field: {"type": kind} for field, kind in fields.items()}
+    return made
+
+
+def old_and_new(stored: str = "v1") -> tuple[Object, Object]:
+    return (
+        addressed("v1", storage=stored == "v1", address="string"),
+        addressed("v2", storage=stored == "v2", host="string", port="integer"),
+    )
+
+
+@pytest.fixture
+def webhook(tmp_path: Path) -> Iterator[ConversionServer]:
+    made = ConversionServer(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def kind(kubernetes: Space, webhook: ConversionServer) -> Kind:
+    return Kind(kubernetes, *old_and_new(), conversion=webhook.conversion()).install()
+
+
+V1, V2 = {"address": "here:80"}, {"host": "here", "port": 80}
+
+
+def test_an_object_is_read_in_the_version_that_is_asked_for(kind: Kind) -> None:
+    assert kind.create("a", spec=V1)["spec"] == V1
+    found = kind.things("v2").read("a")
+    assert (found["apiVersion"], found["spec"]) == (f"{kind.group}/v2", V2)
+
+
+def test_an_object_is_kept_in_the_version_of_its_definition(
+    kind: Kind, webhook: ConversionServer
+) -> None:
+    assert kind.create("a", "v2", spec=V2)["spec"] == V2
+    webhook.reviews.clear()
+    assert kind.things("v1").read("a")["spec"] == V1
+    assert webhook.reviews == []
+
+
+def test_a_list_goes_to_the_webhook_in_one_piece(kind: Kind, webhook: ConversionServer) -> None:
+    for name in "abc":
+        kind.create(name, spec=V1)
+    webhook.reviews.clear()
+    items = kind.things("v2").list().body["items"]
+    assert [item["spec"] for item in items] == [V2] * 3
+    assert {item["apiVersion"] for item in items} == {f"{kind.group}/v2"}
+    [review] = webhook.reviews
+    assert len(review["request"]["objects"]) == 3
+    assert review["request"]["desiredAPIVersion"] == f"{kind.group}/v2"
+
+
+def test_a_watch_shows_its_own_version(kind: Kind) -> None:
+    with kind.things("v2").watch() as watch:
+        kind.create("a", spec=V1)
+        kind.things("v1").patch("a", {"spec": {"address": "there:81"}})
+        kind.things("v1").delete("a")
+        events = watch.take(3)
+    assert [event.type for event in events] == ["ADDED", "MODIFIED", "DELETED"]
+    assert [event.object["spec"]["host"] for event in events] == ["here", "there", "there"]
+    assert {event.object["apiVersion"] for event in events} == {f"{kind.group}/v2"}
+
+
+def test_updates_and_patches_work_in_their_own_version(kind: Kind) -> None:
+    kind.create("a", spec=V1)
+    answer = kind.things("v2").patch("a", {"spec": {"port": 81}})
+    assert answer.body["spec"] == {"host": "here", "port": 81}
+    assert kind.things("v1").read("a")["spec"] == {"address": "here:81"}
+    value = kind.things("v2").read("a")
+    value["spec"]["host"] = "there"
+    assert kind.things("v2").update(value)["spec"] == {"host": "there", "port": 81}
+    assert kind.things("v1").read("a")["spec"] == {"address": "there:81"}
+
+
+def test_owners_in_another_version_keep_what_they_own(kind: Kind) -> None:
+    path = kind.things("v1").item("a")
+    config = kind.value("a", spec=V1)
+    assert kind.client.patch(path, config, kind=APPLY, fieldManager="old").status == 201
+    other = kind.value("a", "v2", spec={"host": "there", "port": 80})
+    path = kind.things("v2").item("a")
+    answer = kind.client.patch(path, other, kind=APPLY, fieldManager="new")
+    assert answer.status == 409, answer.text
+    assert "old" in answer.message
+    forced = kind.client.patch(path, other, kind=APPLY, fieldManager="new", force="true")
+    assert forced.body["spec"] == {"host": "there", "port": 80}
+
+
+def test_deleting_what_finalizers_hold_shows_the_version_that_was_asked_for(kind: Kind) -> None:
+    kind.create("a", spec=V1, metadata={"finalizers": ["example.com/held"]})
+    assert kind.things("v2").delete("a").body["spec"] == V2
+    kind.things("v2").patch("a", {"metadata": {"finalizers": None}})
+    assert kind.things("v1").get("a").status == 404
+
+
+def test_objects_follow_a_change_of_the_stored_version(kind: Kind) -> None:
+    kind.create("a", spec=V1)
+    kind.set_versions(*old_and_new("v2"))
+    assert kind.things("v2").read("a")["spec"] == V2
+    assert kind.things("v1").read("a")["spec"] == V1
+    kind.create("b", "v1", spec=V1)
+    assert kind.things("v2").read("b")["spec"] == V2
+    assert kind.definition()["status"]["storedVersions"] == ["v1", "v2"]
+
+
+def test_a_write_without_a_change_moves_an_object_to_the_stored_version(
+    kind: Kind, webhook: ConversionServer
+) -> None:
+    made = kind.create("a", spec=V1)
+    kind.set_versions(*old_and_new("v2"))
+    moved = kind.things("v2").patch("a", {}).body
+    assert moved["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+    webhook.reviews.clear()
+    kind.things("v2").read("a")
+    assert webhook.reviews == []
+
+
+@pytest.mark.parametrize(("given", "sent"), [(("v1beta1", "v1"), "v1beta1"), (("v7", "v1"), "v1")])
+def test_the_first_review_version_that_is_known_is_sent(
+    kubernetes: Space, webhook: ConversionServer, given: tuple[str, ...], sent: str
+) -> None:
+    conversion = webhook.conversion(*given)
+    kind = Kind(kubernetes, *old_and_new(), conversion=conversion).install()
+    kind.create("a", spec=V1)
+    kind.things("v2").read("a")
+    group = kubernetes.dialect.group_name("apiextensions.@")
+    assert webhook.reviews[-1]["apiVersion"] == f"{group}/{sent}"
+
+
+def test_labels_and_annotations_may_change_and_nothing_else(
+    kind: Kind, webhook: ConversionServer
+) -> None:
+    made = kind.create("a", spec=V1, metadata={"labels": {"a": "1"}})
+
+    def convert(value: Object, api_version: str) -> Object:
+        metadata = {
+            **value["metadata"],
+            "labels": {"b": "2"},
+            "generation": 99,
+            "finalizers": ["example.com/new"],
+        }
+        return {**value, "apiVersion": api_version, "metadata": metadata, "spec": V2}
+
+    webhook.convert = convert
+    metadata = kind.things("v2").read("a")["metadata"]
+    assert metadata["labels"] == {"b": "2"}
+    assert "finalizers" not in metadata
+    assert metadata["generation"] == made["metadata"]["generation"]
+
+
+def renamed(value: Object, api_version: str) -> Object:
+    return {**value, "apiVersion": api_version, "metadata": {**value["metadata"], "name": "b"}}
+
+
+def mislabeled(value: Object, api_version: str) -> Object:
+    return {
+        **value,
+        "apiVersion": api_version,
+        "metadata": {**value["metadata"], "labels": {"a b": "c"}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("convert", "text"),
+    [
+        (lambda value, _: value, "returned invalid converted object at index 0: invalid group"),
+        (renamed, "returned invalid converted object at index 0: must have the same name: b != a"),
+        (mislabeled, "returned invalid metadata of object at index 0: metadata.labels"),
+        (lambda value, _: 7, "returned invalid converted object at index 0"),
+    ],
+)
+def test_an_object_that_is_another_is_refused(
+    kind: Kind, webhook: ConversionServer, convert: Callable[[Object, str], Any], text: str
+) -> None:
+    kind.create("a", spec=V1)
+    webhook.convert = convert
+    answer = kind.things("v2").get("a")
+    assert answer.status == 500
+    assert f"conversion webhook for {kind.group}/v1, Kind=Widget {text}" in answer.message
+
+
+@pytest.mark.parametrize(
+    ("respond", "text"),
+    [
+        (lambda review: {**review, "response": None}, "no response provided"),
+        (lambda review: {**review, "kind": "Other"}, "expected webhook response of"),
+        (lambda review: [], "expected webhook response of"),
+        (lambda review: _with(review, uid="other"), "expected response.uid="),
+        (lambda review: _with(review, result={"status": "Failure", "message": "no way"}), "no way"),
+        (
+            lambda review: _with(review, result={"status": "Failure"}),
+            "response.result.status was 'Failure', not 'Success'",
+        ),
+        (lambda review: _with(review, convertedObjects=[]), "returned 0 objects, expected 1"),
+    ],
+)
+def test_a_review_that_is_none_is_refused(
+    kind: Kind, webhook: ConversionServer, respond: Callable[[Object], Any], text: str
+) -> None:
+    kind.create("a", spec=V1)
+    webhook.respond = respond
+    answer = kind.things("v2").get("a")
+    assert answer.status == 500
+    assert text in answer.message
+    webhook.respond = lambda review: review
+    assert kind.things("v2").read("a")["spec"] == V2
+
+
+def _with(review: Object, **changes: Any) -> Object:
+    return {**review, "response": {**review["response"], **changes}}
+
+
+def test_a_webhook_that_is_not_there_fails_that_version_only(
+    kind: Kind, webhook: ConversionServer
+) -> None:
+    kind.create("a", spec=V1)
+    webhook.close()
+    answer = kind.things("v2").get("a")
+    assert answer.status == 500
+    url = f"https://127.0.0.1:{webhook.port}/convert?timeout=30s"
+    assert f'failed: Post "{url}": connection refused' in answer.message
+    assert kind.things("v1").read("a")["spec"] == V1
+
+
+def test_a_webhook_with_an_unknown_certificate_is_not_asked(
+    kubernetes: Space, webhook: ConversionServer, tmp_path: Path
+) -> None:
+    other = ConversionServer(tmp_path / "other")
+    webhook.bundle = other.bundle
+    other.close()
+    kind = Kind(kubernetes, *old_and_new(), conversion=webhook.conversion()).install()
+    kind.create("a", spec=V1)
+    answer = kind.things("v2").get("a")
+    assert answer.status == 500
+    assert "certificate verify failed" in answer.message
+
+
+def test_a_service_is_found_where_the_flag_says(fresh_server: FreshServer, tmp_path: Path) -> None:
+    webhook = ConversionServer(tmp_path / "webhook", "convert.work.svc")
+    server = fresh_server("--service-address-map", f"work/convert=127.0.0.1:{webhook.port}")
+    space = Space(server, server.client())
+    service = {"namespace": "work", "name": "convert", "path": "/crd"}
+    conversion = webhook.conversion(service=service)
+    kind = Kind(space, *old_and_new(), conversion=conversion).install()
+    kind.create("a", spec=V1)
+    assert kind.things("v2").read("a")["spec"] == V2
+    webhook.close()
+
+
+def test_a_service_is_found_by_its_endpoints(kubernetes: Space, tmp_path: Path) -> None:
+    space, client, address = kubernetes, kubernetes.client, own_address()
+    webhook = ConversionServer(tmp_path, f"convert.{space.name}.svc", address=address)
+    ports = [{"name": "https", "port": 443, "targetPort": webhook.port}]
+    space.things("services").create("convert", spec={"ports": ports})
+    subset = {
+        "addresses": [{"ip": address}],
+        "ports": [{"name": "https", "port": webhook.port}],
+    }
+    space.things("endpoints").create("convert", subsets=[subset])
+    conversion = webhook.conversion(service={"namespace": space.name, "name": "convert"})
+    kind = Kind(space, *old_and_new(), conversion=conversion).install()
+    kind.create("a", spec=V1)
+    assert kind.things("v2").read("a")["spec"] == V2
+    webhook.close()
+    assert "connection refused" in client.get(kind.things("v2").item("a")).message
+
+
+def test_a_service_that_does_not_exist_is_told(
+    kubernetes: Space, webhook: ConversionServer
+) -> None:
+    service = {"namespace": kubernetes.name, "name": "nobody"}
+    conversion = webhook.conversion(service=service)
+    kind = Kind(kubernetes, *old_and_new(), conversion=conversion).install()
+    kind.create("a", spec=V1)
+    assert 'service "nobody" not found' in kind.things("v2").get("a").message
+
+
+def test_without_conversion_only_the_version_changes(space: Space) -> None:
+    first = addressed("v1", storage=True, address="string")
+    second = addressed("v2", storage=False, address="string", host="string")
+    kind = Kind(space, first, second).install()
+    kind.create("a", "v1", spec={"address": "here:80"})
+    found = kind.things("v2").read("a")
+    assert (found["apiVersion"], found["spec"]) == (f"{kind.group}/v2", {"address": "here:80"})
+    made = kind.create("b", "v2", spec={"host": "lost", "address": "kept"})
+    assert made["spec"] == {"address": "kept"}
+
+
+def test_without_conversion_owners_of_both_versions_meet(space: Space) -> None:
+    kind = Kind(space, version("v1"), version("v2", storage=False)).install()
+    path = kind.things("v1").item("a")
+    config = kind.value("a", spec={"size": 1})
+    assert kind.client.patch(path, config, kind=APPLY, fieldManager="old").status == 201
+    other = kind.value("a", "v2", spec={"size": 2, "color": "red"})
+    path = kind.things("v2").item("a")
+    assert kind.client.patch(path, other, kind=APPLY, fieldManager="new").status == 409
+    del other["spec"]["size"]
+    answer = kind.client.patch(path, other, kind=APPLY, fieldManager="new")
+    assert answer.body["spec"] == {"size": 1, "color": "red"}
+    config["spec"] = {}
+    path = kind.things("v1").item("a")
+    answer = kind.client.patch(path, config, kind=APPLY, fieldManager="old")
+    assert answer.body["spec"] == {"color": "red"}

@@ -1,0 +1,310 @@
+"""Objects of custom kinds: what clients can do with them."""
+
+from __future__ import annotations
+
+import pytest
+from definitions_support import Kind, version
+from support.client import YAML
+from support.things import Space
+from support.waiting import eventually
+
+STRATEGIC = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+
+@pytest.fixture
+def kind(space: Space) -> Kind:
+    subresources = {
+        "status": {},
+        "scale": {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.selector",
+        },
+    }
+    return Kind(space, version(subresources=subresources)).install()
+
+
+@pytest.fixture
+def plain(space: Space) -> Kind:
+    return Kind(space).install()
+
+
+def test_items_of_a_list_say_what_they_are(plain: Kind) -> None:
+    plain.create("a", spec={"size": 1})
+    body = plain.things().list().body
+    assert (body["kind"], body["apiVersion"]) == ("WidgetList", f"{plain.group}/v1")
+    assert [item["kind"] for item in body["items"]] == ["Widget"]
+    assert body["metadata"]["continue"] == ""
+
+
+def test_a_list_in_yaml_is_the_same_as_in_json(plain: Kind) -> None:
+    plain.create("a", spec={"size": 1})
+    things = plain.things()
+    answer = plain.client.get(things.path, headers={"Accept": YAML})
+    assert answer.body["items"] == things.list().body["items"]
+
+
+def test_a_page_says_how_to_go_on(plain: Kind) -> None:
+    for name in "abc":
+        plain.create(name)
+    first = plain.things().list(limit=2)
+    token = first.body["metadata"]["continue"]
+    assert token
+    assert plain.things().names(limit=2, continue_=token) == ["c"]
+
+
+def test_there_is_no_binary_form(plain: Kind, space: Space) -> None:
+    made = plain.create("a")
+    binary = space.dialect.protobuf_media_type
+    path = plain.things().item("a")
+    assert plain.client.get(path, headers={"Accept": binary}).status == 406
+    answer = plain.client.get(path, headers={"Accept": f"{binary},application/json"})
+    assert answer.body == made
+    sent = plain.client.post(plain.things().path, b"k8s\x00", headers={"Content-Type": binary})
+    assert sent.status == 415
+
+
+def test_metadata_alone_can_be_asked_for(plain: Kind, space: Space) -> None:
+    plain.create("a", spec={"size": 1})
+    accept = f"application/json;as=PartialObjectMetadata;v=v1;g={space.dialect.meta_group}"
+    body = plain.client.get(plain.things().item("a"), headers={"Accept": accept}).body
+    assert body["kind"] == "PartialObjectMetadata"
+    assert "spec" not in body
+
+
+def test_a_strategic_patch_is_refused_with_what_is_accepted(plain: Kind) -> None:
+    plain.create("a")
+    answer = plain.client.patch(plain.things().item("a"), {"spec": {}}, kind=STRATEGIC)
+    assert answer.status == 415
+    accepted = answer.message.partition("accepted media types include: ")[2].split(", ")
+    assert accepted == ["application/json-patch+json", "application/merge-patch+json", APPLY]
+
+
+def test_a_put_needs_the_version_that_it_replaces(plain: Kind) -> None:
+    made = plain.create("a", spec={"size": 1})
+    del made["metadata"]["resourceVersion"]
+    answer = plain.things().put(made)
+    assert answer.status == 422
+    assert answer.causes[0][0] == "metadata.resourceVersion"
+
+
+def test_an_object_has_to_say_what_it_is(plain: Kind) -> None:
+    path = plain.things().path
+    value = plain.value("a")
+    assert plain.client.post(path, {**value, "kind": "Gadget"}).causes == [
+        ("kind", "FieldValueInvalid", 'Invalid value: "Gadget": must be Widget')
+    ]
+    assert plain.client.post(path, {**value, "apiVersion": "v1"}).status == 400
+    assert plain.client.post(path, {"metadata": {"name": "a"}}).status == 400
+
+
+def test_status_and_the_rest_are_written_apart(kind: Kind) -> None:
+    made = kind.create("a", spec={"size": 1}, status={"phase": "new"})
+    assert "status" not in made
+    answer = kind.client.patch(
+        kind.things().item("a", "status"),
+        {"spec": {"size": 2}, "status": {"phase": "ready"}, "metadata": {"labels": {"a": "b"}}},
+    )
+    body = answer.body
+    assert (body["spec"], body["status"]) == ({"size": 1}, {"phase": "ready"})
+    assert body["metadata"]["generation"] == 1
+    assert "labels" not in body["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("patch", "with_status", "without"),
+    [
+        ({"spec": {"size": 2}}, 2, 2),
+        ({"status": {"phase": "x"}}, 1, 2),
+        ({"metadata": {"labels": {"a": "b"}}}, 1, 1),
+    ],
+)
+def test_the_generation_counts_what_a_client_wants(
+    space: Space, patch: dict[str, object], with_status: int, without: int
+) -> None:
+    for subresources, expected in (({"status": {}}, with_status), (None, without)):
+        plural = "widgets" if subresources else "gadgets"
+        name = "Widget" if subresources else "Gadget"
+        made = Kind(space, version(subresources=subresources), plural=plural, kind=name).install()
+        made.create("a", spec={"size": 1})
+        answer = made.things().patch("a", patch)
+        assert answer.body["metadata"]["generation"] == expected
+
+
+def test_a_subresource_that_is_not_there_is_not_found(plain: Kind) -> None:
+    plain.create("a")
+    for name in ("status", "scale", "nonsense"):
+        answer = plain.client.get(plain.things().item("a", name))
+        assert (answer.status, answer.message) == (404, f'{plain.name} "a" not found')
+
+
+def test_a_scale_shows_and_sets_the_replicas(kind: Kind) -> None:
+    kind.create("a", spec={"replicas": 3})
+    state = {"status": {"replicas": 2, "selector": "app=a"}}
+    kind.client.patch(kind.things().item("a", "status"), state)
+    path = kind.things().item("a", "scale")
+    scale = kind.client.get(path).body
+    assert (scale["kind"], scale["apiVersion"]) == ("Scale", "autoscaling/v1")
+    assert scale["spec"] == {"replicas": 3}
+    assert scale["status"] == {"replicas": 2, "selector": "app=a"}
+    scale["spec"]["replicas"] = 5
+    assert kind.client.put(path, scale).body["spec"] == {"replicas": 5}
+    assert kind.things().read("a")["spec"]["replicas"] == 5
+    assert kind.things().read("a")["metadata"]["generation"] == 2
+    assert kind.client.patch(path, {"spec": {"replicas": 1}}).body["spec"] == {"replicas": 1}
+
+
+def test_a_scale_can_lie_anywhere_in_the_spec(space: Space) -> None:
+    made = version()
+    spec = made["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    spec["pool"] = {"type": "object", "properties": {"count": {"type": "integer"}}}
+    paths = {"specReplicasPath": ".spec.pool.count", "statusReplicasPath": ".status.replicas"}
+    made["subresources"] = {"scale": paths}
+    kind = Kind(space, made).install()
+    kind.create("a", spec={"pool": {"count": 1}})
+    path = kind.things().item("a", "scale")
+    answer = kind.client.patch(path, {"spec": {"replicas": 4}})
+    assert answer.status == 200, answer.text
+    assert kind.things().read("a")["spec"]["pool"]["count"] == 4
+
+
+def test_a_scale_cannot_be_applied(kind: Kind) -> None:
+    kind.create("a", spec={"replicas": 3})
+    config = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}}
+    path = kind.things().item("a", "scale")
+    answer = kind.client.patch(path, config, kind=APPLY, fieldManager="m")
+    assert answer.status == 415
+
+
+def test_a_scale_of_an_object_without_replicas_is_no_scale(kind: Kind) -> None:
+    kind.create("a", spec={})
+    assert kind.client.get(kind.things().item("a", "scale")).status == 404
+
+
+@pytest.mark.parametrize("wanted", [-1, 2**31])
+def test_replicas_have_the_range_of_a_scale(kind: Kind, wanted: int) -> None:
+    answer = kind.client.post(kind.things().path, kind.value("a", spec={"replicas": wanted}))
+    assert answer.status == 422
+    assert answer.causes[0][0] == ".spec.replicas"
+
+
+def test_only_names_and_namespaces_can_be_selected_by(plain: Kind, space: Space) -> None:
+    plain.create("a", metadata={"labels": {"x": "1"}})
+    plain.create("b")
+    assert plain.things().names(fieldSelector="metadata.name=b") == ["b"]
+    assert plain.things().names(fieldSelector=f"metadata.namespace={space.name}") == ["a", "b"]
+    assert plain.things().names(labelSelector="x=1") == ["a"]
+    assert plain.things().list(fieldSelector="spec.size=1").status == 400
+
+
+def test_a_dry_run_leaves_nothing(plain: Kind) -> None:
+    path = plain.things().path
+    assert plain.client.post(path, plain.value("a"), dryRun="All").status == 201
+    assert plain.things().names() == []
+
+
+def test_a_collection_can_be_deleted_by_label(plain: Kind) -> None:
+    plain.create("a", metadata={"labels": {"x": "1"}})
+    plain.create("b")
+    assert plain.client.delete(plain.things().path, labelSelector="x=1").status == 200
+    assert plain.things().names() == ["b"]
+
+
+def test_a_deletion_answers_with_a_status(plain: Kind) -> None:
+    plain.create("a")
+    body = plain.things().delete("a").body
+    assert (body["kind"], body["status"]) == ("Status", "Success")
+
+
+def test_bookmarks_come_to_those_who_ask(plain: Kind) -> None:
+    with plain.things().watch(allowWatchBookmarks="true", timeoutSeconds=1) as watch:
+        found = watch.rest()
+    assert [event.type for event in found] == ["BOOKMARK"]
+    assert found[0].object["kind"] == "Widget"
+
+
+def test_cluster_scoped_kinds_have_no_namespace(space: Space) -> None:
+    kind = Kind(space, scope="Cluster").install()
+    made = kind.create("a")
+    assert "namespace" not in made["metadata"]
+    inside = space.things("widgets", kind.group)
+    assert space.client.get(inside.path).status == 404
+    kind.remove()
+
+
+def test_a_namespace_takes_its_custom_objects_along(space: Space) -> None:
+    kind = Kind(space, version("v1"), version("v2", storage=False)).install()
+    kind.create("a")
+    assert space.client.delete(f"/api/v1/namespaces/{space.name}").status == 200
+    path = f"/api/v1/namespaces/{space.name}"
+    eventually(lambda: space.client.get(path).status == 404, "the namespace is gone")
+    everywhere = space.everywhere("widgets", kind.group)
+    assert everywhere.names() == []
+
+
+def test_a_deprecated_version_warns(space: Space) -> None:
+    old = version("v1beta1", storage=False, deprecated=True)
+    older = version(
+        "v1alpha1", storage=False, deprecated=True, deprecationWarning="use something else"
+    )
+    kind = Kind(space, version("v1"), old, older).install()
+    group = kind.group
+    assert kind.things("v1").list().warnings == []
+    assert kind.things("v1beta1").list().warnings == [
+        f'299 - "{group}/v1beta1 Widget is deprecated"'
+    ]
+    assert kind.things("v1alpha1").list().warnings == ['299 - "use something else"']
+
+
+def test_versions_are_listed_as_clients_prefer_them(space: Space) -> None:
+    names = ("v1alpha1", "v2", "foo", "v1", "v2beta1", "v10", "v2beta2")
+    kind = Kind(space, *(version(name, storage=name == "v1") for name in names)).install()
+    group = space.client.get(f"/apis/{kind.group}").body
+    found = [one["version"] for one in group["versions"]]
+    assert found == ["v10", "v2", "v1", "v2beta2", "v2beta1", "v1alpha1", "foo"]
+    assert group["preferredVersion"]["version"] == "v10"
+    assert group["name"] in [one["name"] for one in space.client.get("/apis").body["groups"]]
+
+
+def test_apply_merges_and_tells_conflicts(plain: Kind) -> None:
+    path = plain.things().item("a")
+    config = plain.value("a", spec={"size": 1, "color": "red"})
+    assert plain.client.patch(path, config, kind=APPLY, fieldManager="one").status == 201
+    other = plain.value("a", spec={"size": 2})
+    answer = plain.client.patch(path, other, kind=APPLY, fieldManager="two")
+    assert answer.status == 409
+    assert answer.causes == [(".spec.size", "FieldManagerConflict", 'conflict with "one"')]
+    forced = plain.client.patch(path, other, kind=APPLY, fieldManager="two", force="true")
+    assert forced.body["spec"] == {"size": 2, "color": "red"}
+
+
+def test_only_those_with_a_right_to_the_group_and_resource_get_in(plain: Kind) -> None:
+    somebody = {"Impersonate-User": "somebody"}
+    path = plain.things().path
+    assert plain.client.get(path, headers=somebody).status == 403
+    rbac = plain.space.base("rbac.authorization.@")
+    role = f"{rbac}/namespaces/{plain.space.name}/roles"
+    rules = [{"apiGroups": [plain.group], "resources": ["widgets"], "verbs": ["list"]}]
+    plain.client.post(role, {"metadata": {"name": "reader"}, "rules": rules})
+    binding = {
+        "metadata": {"name": "reader"},
+        "subjects": [{"kind": "User", "name": "somebody"}],
+        "roleRef": {"apiGroup": rbac.split("/")[2], "kind": "Role", "name": "reader"},
+    }
+    plain.client.post(role.replace("/roles", "/rolebindings"), binding)
+    assert plain.client.get(path, headers=somebody).status == 200
+    assert plain.client.get(f"{path}/a", headers=somebody).status == 403
+    review = {
+        "spec": {
+            "user": "somebody",
+            "resourceAttributes": {
+                "group": plain.group,
+                "resource": "widgets",
+                "verb": "list",
+                "namespace": plain.space.name,
+            },
+        }
+    }
+    asked = plain.space.base("authorization.@") + "/subjectaccessreviews"
+    assert plain.client.post(asked, review).body["status"]["allowed"] is True
