@@ -36,6 +36,7 @@ from fairlead.storage.version import Version
 DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
 _LOOK_AGAIN = 300.0
 _LOOK_FOR_RESOURCES = 5.0  # while a quota counts what is not served yet
+_REST = 10  # times as long as a count took nothing is counted again: others need the loop too
 _READ_A_TURN = 100  # objects that are read before others get their turn
 
 
@@ -63,6 +64,8 @@ class ResourceQuotas:
         self._facts: dict[tuple[str, str], dict[str, _Fact]] = {}  # by resource and namespace
         self._seen: dict[str, Object] = {}  # the specs of quotas that were counted
         self._due: dict[str, float] = {}
+        self._rests: dict[str, float] = {}  # until when a quota is not counted again
+        self._resting: set[str] = set()  # those that will be when that is over
         self._follow: Follow = lambda resource, keys: None
 
     def grow_by(self, follow: Follow) -> None:
@@ -79,10 +82,9 @@ class ResourceQuotas:
             return ()
         value = change.after.object()
         spec, status = value["spec"], value.get("status") or {}
-        is_known = self._seen.get(change.key) == spec
-        if is_known and (spec.get("hard") or {}) == (status.get("hard") or {}):
-            return ()
-        return (change.key,)
+        hard, used = status.get("hard") or {}, status.get("used") or {}
+        is_right = (spec.get("hard") or {}) == hard and hard.keys() == used.keys()
+        return () if is_right and self._seen.get(change.key) == spec else (change.key,)
 
     def _quotas_of_custom(self, change: Change) -> Iterable[str]:
         counted = (key for key, spec in self._seen.items() if _counts_by_name(spec))
@@ -95,7 +97,9 @@ class ResourceQuotas:
         keys = [entry.key for entry in self._quotas.current(change.namespace)]
         if not keys or change.after is None or type(measure) is Counting:
             return keys if change.after is None else ()
-        before, after = (self._read(resource, measure, v) for v in (change.before, change.after))
+        known = self._facts.setdefault((resource.key, change.namespace), {})
+        before = self._fact(known, resource, measure, change.before)
+        after = self._fact(known, resource, measure, change.after)
         return keys if before[1:] != after[1:] else ()
 
     async def sync(self, key: str) -> float | None:
@@ -104,6 +108,13 @@ class ResourceQuotas:
         if quota is None:
             self._forget(key, namespace)
             return None
+        now = monotonic()
+        if now < self._rests.get(key, 0.0):
+            if key in self._resting:
+                return None
+            self._resting.add(key)
+            return self._rests[key] - now
+        self._resting.discard(key)
         counted = self._counted(quota["spec"])
         await self._read_ahead(counted, namespace)
         recount = partial(self._recounted, namespace)
@@ -119,6 +130,8 @@ class ResourceQuotas:
     def _forget(self, key: str, namespace: str) -> None:
         self._seen.pop(key, None)
         self._due.pop(key, None)
+        self._rests.pop(key, None)
+        self._resting.discard(key)
         if not self._quotas.current(namespace):
             for place in [place for place in self._facts if place[1] == namespace]:
                 del self._facts[place]
@@ -146,12 +159,23 @@ class ResourceQuotas:
             known = self._facts.setdefault((resource.key, namespace), {})
             for version in self._api.collection(resource).newest(namespace):
                 if version.key not in known or known[version.key].version is not version:
-                    known[version.key] = self._read(resource, measure, version)
+                    self._fact(known, resource, measure, version)
                     fresh += 1
                     if fresh % _READ_A_TURN == 0:
                         await asyncio.sleep(0)
 
-    def _read(self, resource: Resource, measure: Measure, version: Version) -> _Fact:
+    def _fact(
+        self, known: dict[str, _Fact], resource: Resource, measure: Measure, version: Version
+    ) -> _Fact:
+        """What is known about a version, from now on at least."""
+        fact = known.get(version.key)
+        is_over = fact is not None and fact.end is not None and fact.end < datetime.now(UTC)
+        if fact is None or fact.version is not version or is_over:
+            fact = known[version.key] = self._read(resource, measure, version)
+        return fact
+
+    @staticmethod
+    def _read(resource: Resource, measure: Measure, version: Version) -> _Fact:
         value = version.object()
         usage = measure.usage(value)
         if resource.key != PODS:
@@ -161,6 +185,7 @@ class ResourceQuotas:
     def _recounted(self, namespace: str, quota: Object) -> Object:
         """The quota with its status as it should be. What is charged and what is written moves
         together, so both are looked at in one go, uncommitted writes included."""
+        started = monotonic()
         spec, status = quota["spec"], quota.get("status") or {}
         used: Usage = {}
         for resource, measure in self._counted(spec):
@@ -175,6 +200,8 @@ class ResourceQuotas:
         }  # fmt: skip
         wanted = {"hard": dict(sorted((spec.get("hard") or {}).items())), "used": texts}
         kept = {name: item for name, item in status.items() if name not in wanted}
+        done = monotonic()
+        self._rests[f"{namespace}/{quota['metadata']['name']}"] = done + _REST * (done - started)
         return {**quota, "status": kept | {name: item for name, item in wanted.items() if item}}
 
     def _used(
@@ -203,15 +230,9 @@ class ResourceQuotas:
             usage = measure.usage({})
             return [(usage, None) for _ in versions]
         known = self._facts.get((resource.key, namespace), {})
-        now = datetime.now(UTC)
-        fresh: dict[str, _Fact] = {}
-        for version in versions:
-            fact = known.get(version.key)
-            if fact is None or fact.version is not version or (fact.end and fact.end < now):
-                fact = self._read(resource, measure, version)
-            fresh[version.key] = fact
-        self._facts[resource.key, namespace] = fresh
-        return [(fact.usage, fact.scopes) for fact in fresh.values()]
+        facts = [self._fact(known, resource, measure, version) for version in versions]
+        self._facts[resource.key, namespace] = {fact.version.key: fact for fact in facts}
+        return [(fact.usage, fact.scopes) for fact in facts]
 
     def _next_look(self, key: str, namespace: str, quota: Object) -> float | None:
         """When to count again without a reason. One look ahead is enough for each quota."""

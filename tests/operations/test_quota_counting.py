@@ -1,0 +1,94 @@
+"""What the controller of quotas counts: resources that come and go, pods that will not go."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from operations_support import OPTIONS, TESTER, on_api, system
+from support.waiting import comes_true
+from test_served_resources import make, widgets
+
+from fairlead.admission.chain import Chain
+from fairlead.admission.plugins.resource_quota import QUOTAS, ResourceQuota
+from fairlead.admission.plugins.resource_quota.measuring import is_counted
+from fairlead.controllers import resource_quotas
+from fairlead.controllers.framework import Controllers
+from fairlead.controllers.resource_quotas import ResourceQuotas
+from fairlead.dialect import KUBERNETES
+from fairlead.errors import StatusError
+from fairlead.operations.api import Api
+from fairlead.operations.create import create
+from fairlead.operations.delete import delete
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import DeleteOptions
+from fairlead.schema.times import format_time
+
+NAME = "count/configmaps.example.com"
+
+
+def _used(api: Api) -> dict[str, str]:
+    found = system(api).find(QUOTAS, "work", "q") or {}
+    used: dict[str, str] = (found.get("status") or {}).get("used") or {}
+    return used
+
+
+def test_custom_resources_are_counted_from_when_they_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource_quotas, "_LOOK_FOR_RESOURCES", 0.02)
+
+    async def work(api: Api) -> None:
+        find = api.newest
+        api.admission = Chain(
+            [ResourceQuota(KUBERNETES, find, lambda key: api.collection(api.resources.named(key)))]
+        )
+        controllers = Controllers(api, [ResourceQuotas(api, system(api))])
+        controllers.start()
+        running = asyncio.create_task(controllers.run())
+        spec = {"hard": {NAME: "1", "secrets": "1"}}
+        await system(api).create(
+            QUOTAS, {"metadata": {"name": "q", "namespace": "work"}, "spec": spec, "status": {}}
+        )
+        await comes_true(lambda: _used(api) == {"secrets": "0"}, "what is served is counted")
+        resource = widgets(api)
+        api.resources.add(resource)
+        await comes_true(lambda: _used(api) == {"secrets": "0", NAME: "0"}, "so is the new one")
+
+        async def create_one(name: str) -> None:
+            operation = Operation(TESTER, "create", resource, "work", "")
+            await create(api, operation, make(api, resource, name, "small"), OPTIONS)
+
+        await create_one("a")
+        with pytest.raises(StatusError, match=f"exceeded quota: q, requested: {NAME}=1"):
+            await create_one("b")
+        gone = Operation(TESTER, "delete", resource, "work", "a")
+        await delete(api, gone, DeleteOptions())
+        await comes_true(lambda: _used(api)[NAME] == "0", "it is given back")
+        await create_one("b")
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+    on_api(tmp_path, work)
+
+
+@pytest.mark.parametrize(
+    ("ago", "grace", "counted"), [(-60, 30, True), (10, 30, True), (31, 30, False), (5, 0, False)]
+)
+def test_a_pod_that_will_not_go_is_counted_no_more(ago: int, grace: int, counted: bool) -> None:
+    going = format_time(datetime.now(UTC) - timedelta(seconds=ago))
+    metadata = {"deletionTimestamp": going, "deletionGracePeriodSeconds": grace}
+    assert is_counted({"metadata": metadata, "status": {"phase": "Running"}}) is counted
+
+
+@pytest.mark.parametrize(
+    ("status", "counted"),
+    [({}, True), ({"phase": "Running"}, True), ({"phase": "Failed"}, False)],
+)
+def test_a_pod_that_is_through_is_counted_no_more(status: dict[str, Any], counted: bool) -> None:
+    assert is_counted({"metadata": {}, "status": status}) is counted

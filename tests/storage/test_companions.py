@@ -1,0 +1,80 @@
+"""Changes of other objects that go with a write: in the same commit, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from support.backends import MemoryBackend, thing
+
+from fairlead.storage.backend import ConditionFailed, Conflict, Precondition
+from fairlead.storage.collection import Collection
+from fairlead.storage.store import Companion, Store
+
+Test = Callable[[Store, Collection, Collection], Awaitable[None]]
+
+
+def run(test: Test) -> None:
+    async def main() -> None:
+        store = Store(MemoryBackend())
+        await store.open()
+        try:
+            await test(store, store.collection("core/things"), store.collection("core/sums"))
+        finally:
+            await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_companion_is_committed_right_behind_the_write() -> None:
+    async def test(store: Store, things: Collection, sums: Collection) -> None:
+        total = await store.put(sums, "n", thing(0), None)
+        companion = Companion(sums, thing(1), total)
+        made = await store.put(things, "a", thing(), None, (), [companion])
+        found = sums.get("n")
+        assert found is companion.version
+        assert found is not None
+        assert found.revision == made.revision + 1
+
+    run(test)
+
+
+def test_what_is_refused_takes_its_companion_along() -> None:
+    async def test(store: Store, things: Collection, sums: Collection) -> None:
+        total = await store.put(sums, "n", thing(0), None)
+        await store.put(things, "a", thing(), None)
+        with pytest.raises(Conflict):
+            await store.put(things, "a", thing(), None, (), [Companion(sums, thing(1), total)])
+        assert sums.get("n") is total
+
+    run(test)
+
+
+def test_a_companion_that_moved_refuses_the_write() -> None:
+    async def test(store: Store, things: Collection, sums: Collection) -> None:
+        total = await store.put(sums, "n", thing(0), None)
+        await store.put(sums, "n", thing(1), total)
+        with pytest.raises(ConditionFailed):
+            await store.put(things, "a", thing(), None, (), [Companion(sums, thing(2), total)])
+        assert things.get("a") is None
+
+    run(test)
+
+
+def test_many_at_once_build_on_each_other_in_one_commit() -> None:
+    async def test(store: Store, things: Collection, sums: Collection) -> None:
+        await store.put(sums, "n", thing(0), None)
+
+        async def add(number: int) -> None:
+            newest = store.latest(sums, "n")
+            assert newest is not None
+            unchanged = Precondition("core/sums", "n", newest.revision)
+            more = Companion(sums, thing(number), newest)
+            await store.put(things, f"k{number}", thing(), None, [unchanged], [more])
+
+        await asyncio.gather(*(add(number) for number in range(1, 51)))
+        assert len(things.current("")) == 50
+        assert [change.revision for change in sums.events_after(1)] == list(range(3, 102, 2))
+
+    run(test)
