@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import signal
 import socket
+import time
 from collections.abc import Callable
 
 from support.client import Client
 from support.process import ServerProcess
 from support.things import Space
 from support.waiting import eventually
+from support.wire import Wire
 
 FEW_PENDING = "import fairlead.storage.watcher as w; w.MOST_PENDING = 200"
 BULK = "x" * 20_000
@@ -93,3 +95,15 @@ def test_a_watcher_that_does_not_read_does_not_hold_up_the_end(
     server.signal(signal.SIGTERM)
     assert server.wait(timeout=15) == 0
     sleeper.close()
+
+
+def test_a_watch_ends_in_time_though_its_client_did_not_read_then(
+    any_server: ServerProcess,
+) -> None:
+    space = Space(any_server, any_server.client())
+    space.config_maps.create("hot", data={})
+    with Wire(any_server, buffer=4096) as wire:
+        wire.ask(f"GET {space.config_maps.path}?watch=1&timeoutSeconds=1", "Connection: close")
+        write_bulk(space, 300)  # more than fits into the buffers on the way
+        time.sleep(1.5)
+        assert wire.rest().endswith(b"\r\n0\r\n\r\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from fairlead.kinds.core.services.allocation import (
     parse_networks,
     parse_ports,
 )
+from fairlead.kinds.core.services.granting import _grant_new_ports
 
 Object = dict[str, Any]
 
@@ -170,3 +172,11 @@ def test_what_is_no_port_range(text: str) -> None:
 def test_what_is_no_list_of_networks(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_networks(text)
+
+
+def test_many_ports_take_time_in_proportion() -> None:
+    spec: Object = {"type": "NodePort", "ports": [{"port": port + 1} for port in range(20_000)]}
+    started = process_time()
+    _grant_new_ports(spec, allocators().reserve(dry_run=True))
+    assert process_time() - started < 1
+    assert len({port["nodePort"] for port in spec["ports"]}) == 20_000

@@ -203,3 +203,24 @@ def test_a_large_batch_is_handed_out_in_turns_and_in_order() -> None:
         assert len({turn for _, turn in heard}) >= 3
 
     run(test)
+
+
+def test_what_watchers_were_told_of_never_runs_ahead_of_them() -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        heard = [0]
+        watched: list[tuple[int, int, int]] = []
+
+        async def look() -> None:
+            while heard[-1] < 1200:
+                watched.append((store.told, heard[-1], store.revision))
+                await asyncio.sleep(0)
+
+        store.follow(things, lambda change: heard.append(change.revision), essential=False)
+        writes = [store.put(things, f"k{number}", thing(), None) for number in range(1200)]
+        await asyncio.gather(look(), *writes)
+        assert all(told == last for told, last, _ in watched)
+        assert any(told < revision for told, _, revision in watched)
+        assert store.told == store.revision == 1200
+
+    run(test)

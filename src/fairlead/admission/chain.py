@@ -48,6 +48,9 @@ class Plugin(Protocol):
     async def validate(self, attributes: Attributes) -> None:
         """Sees the final object and changes nothing."""
 
+    async def close(self) -> None:
+        """Let go of what it holds open; the server ends."""
+
 
 class PluginBase:
     """Lets a plugin define only the step it takes part in."""
@@ -59,6 +62,9 @@ class PluginBase:
         pass
 
     async def validate(self, attributes: Attributes) -> None:
+        pass
+
+    async def close(self) -> None:
         pass
 
 
@@ -85,6 +91,10 @@ class Chain:
 
     async def validate(self, attributes: Attributes) -> None:
         await _take(self._validate, attributes)
+
+    async def close(self) -> None:
+        for plugin in self.plugins:
+            await plugin.close()
 
 
 async def _take(steps: Sequence[tuple[str, Step]], attributes: Attributes) -> None:

@@ -42,6 +42,7 @@ _BOOKMARK_BEFORE_END = 2.0
 _FRAMES_A_SEND = 200
 _BYTES_A_SEND = 256 * 1024
 _PATIENCE = 1.0
+_SOON = 0.01  # timers may be early by less
 
 
 class Framing:
@@ -235,22 +236,23 @@ class WatchStream(Answer):
         watcher = self.watcher
         end = loop.time() + self.timeout
         next_bookmark = self._next_bookmark(loop.time(), end)
-        alarm = loop.call_at(min(end, next_bookmark), watcher.wake)
+        due = min(end, next_bookmark)
+        alarm = loop.call_at(due, watcher.wake)
         try:
             while not watcher.closed or watcher.pending:
                 taken = await watcher.take()
                 if taken:
                     await self._send_events(exchange, taken)
-                    continue
                 now = loop.time()
                 if now >= end:
                     return
-                if now >= next_bookmark:
-                    body = self.framing.bookmark(self.store.revision)
-                    await exchange.send(body)
+                if now >= next_bookmark and not watcher.pending:
+                    await exchange.send(self.framing.bookmark(self.store.told))
                     next_bookmark = self._next_bookmark(now, end, sent=True)
-                alarm.cancel()
-                alarm = loop.call_at(min(end, next_bookmark), watcher.wake)
+                if not taken or due - now < _SOON:  # it may have rung while something was sent
+                    alarm.cancel()
+                    due = min(end, next_bookmark)
+                    alarm = loop.call_at(due, watcher.wake)
         finally:
             alarm.cancel()
 

@@ -8,6 +8,7 @@ from fairlead.admission.chain import Chain
 from fairlead.authentication.factory import Authentication
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.chain import Authorizer
+from fairlead.authorization.decision import Decision
 from fairlead.authorization.refusal import creation_refusal, refusal
 from fairlead.dialect import Dialect
 from fairlead.kinds.behaviour import Behaviour
@@ -123,8 +124,12 @@ class Api:
 
     async def allowed(self, attributes: Attributes) -> bool:
         """Whether somebody may do something, as a rule or a plugin wants to know."""
+        return (await self.decide(attributes)).allowed
+
+    async def decide(self, attributes: Attributes) -> Decision:
+        """The same with its reasons."""
         self.consultations += 1
-        return (await self.authorizer.authorize(attributes)).allowed
+        return await self.authorizer.authorize(attributes)
 
     async def authorize(self, operation: Operation) -> None:
         """Refuse what the user may not do."""

@@ -33,7 +33,7 @@ def _failure(text: str) -> tuple[int, str] | str:
     if text.startswith("\ufeff"):
         return _unexpected(text, 0, "looking for beginning of value")
     try:
-        json.loads(text, parse_constant=_refuse, parse_int=float)
+        json.loads(text, parse_constant=_refuse, parse_int=len, parse_float=len)
     except json.JSONDecodeError as error:
         return error.pos, error.msg
     except _Constant as constant:

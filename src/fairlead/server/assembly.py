@@ -40,6 +40,7 @@ from fairlead.controllers.framework import (
     manager_user,
 )
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
+from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
 from fairlead.controllers.storage_protection import ClaimProtection, VolumeProtection
@@ -182,7 +183,9 @@ class Assembly:
                 namespace=api.namespace,
                 collection=lambda key: api.collection(api.resources.named(key)),
                 allowed=api.allowed,
+                decide=api.decide,
                 create_namespace=create_namespace,
+                resources=api.resources,
                 configuration=self._admission_configuration(),
             )
             return build_plugins(
@@ -218,6 +221,7 @@ class Assembly:
             TokenCleaner(client(TokenCleaner.name), dialect),
             ClaimProtection(client(ClaimProtection.name), dialect),
             VolumeProtection(client(VolumeProtection.name), dialect),
+            ResourceQuotas(api, client(ResourceQuotas.name)),
         ]
         chosen = chosen_controllers(",".join(self.options.controllers))
         return Controllers(api, [one for one in built if one.name in chosen.running])
@@ -242,6 +246,7 @@ class Assembly:
         return [self.api.authentication.run, self.aggregation.run, self.controllers.run]
 
     async def close(self) -> None:
+        await self.api.admission.close()
         await self.api.authentication.close()
         await self.authorization.close()
         await self.api.reach.close()

@@ -212,7 +212,8 @@ class Reservation:
         self._allocators = allocators
         self._dry_run = dry_run
         self._taken: list[tuple[Pool, int]] = []
-        self._dry_ports: list[int] = []
+        self._dry_ports: set[int] = set()
+        self._last_dry_port = 0
 
     def address(self, family: str, wanted: str = "") -> str:
         """A free address of a family, or the wanted one; raises AllocationError."""
@@ -252,8 +253,9 @@ class Reservation:
         taken = number is not None and ports.pool.is_taken(number)
         if taken or wanted in self._dry_ports:
             raise AllocationError("provided port is already allocated")
-        port = wanted or max(self._dry_ports, default=_DRY_PORT - 1) + 1
-        self._dry_ports.append(port)
+        port = wanted or (self._last_dry_port or _DRY_PORT - 1) + 1
+        self._last_dry_port = max(self._last_dry_port, port)
+        self._dry_ports.add(port)
         return port
 
     def _take_free(self, pool: Pool) -> int:

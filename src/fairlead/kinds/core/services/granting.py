@@ -113,23 +113,28 @@ def _grant_new_ports(spec: Object, reservation: Reservation) -> None:
     if not needs_node_ports(spec):
         return
     shared: dict[int, int] = {}
+    asked = _asked_node_ports(spec)
     for index, port in enumerate(ports(spec)):
         wanted = port.get("nodePort", 0)
         if not wanted and not gives_node_ports(spec):
             continue
         common = shared.get(port["port"], 0)
         if not common:
-            asked = _asked_node_port(port["port"], spec)
-            port["nodePort"] = shared[port["port"]] = _grant_port(index, asked, reservation)
+            first = asked.get(port["port"], 0)
+            port["nodePort"] = shared[port["port"]] = _grant_port(index, first, reservation)
         elif not wanted:
             port["nodePort"] = common
         elif wanted != common:
             _grant_port(index, wanted, reservation)
 
 
-def _asked_node_port(number: int, spec: Object) -> int:
-    same = (port.get("nodePort", 0) for port in ports(spec) if port["port"] == number)
-    return next(filter(None, same), 0)
+def _asked_node_ports(spec: Object) -> dict[int, int]:
+    """The first node port that is asked for, by the number of the port."""
+    asked: dict[int, int] = {}
+    for port in ports(spec):
+        if port.get("nodePort", 0):
+            asked.setdefault(port["port"], port["nodePort"])
+    return asked
 
 
 def _grant_port(index: int, wanted: int, reservation: Reservation) -> int:
