@@ -35,6 +35,8 @@ _HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
 
 
 def app_armor_profile(pod: Pod) -> Violation | None:
+    if not pod.annotations:
+        return None
     prefix = pod.keys.app_armor
     bad = sorted(
         f"{key}={quote(profile)}"
@@ -82,8 +84,8 @@ def host_path_volumes(pod: Pod) -> Violation | None:
 def host_ports(pod: Pod) -> Violation | None:
     bad, ports = [], set()
     for container in pod.containers:
-        given = [port.get("hostPort") for port in container.value.get("ports") or ()]
-        used = {str(port) for port in given if port}
+        given = container.value.get("ports")
+        used = {str(port["hostPort"]) for port in given or () if port.get("hostPort")}
         if used:
             bad.append(container.name)
             ports |= used
