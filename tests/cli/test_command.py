@@ -169,16 +169,26 @@ def test_an_address_in_use_is_told_in_one_line(tmp_path: Path) -> None:
     assert done.stderr == f"fairlead: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 
 
+def failing_start(directory: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    """A start that fails in a way that nobody foresaw."""
+    program = (
+        "import sys, fairlead.server.serving as s; s.banner = None\n"
+        "from fairlead.cli import main; sys.exit(main())"
+    )
+    command = [sys.executable, "-c", program, "serve", "--secure-port=0", *flags]
+    return subprocess.run(
+        [*command, f"--data-dir={directory}"], capture_output=True, text=True, check=False
+    )
+
+
 def test_what_nobody_foresaw_is_told_in_one_line_too(tmp_path: Path) -> None:
-    (tmp_path / "d" / "admin.kubeconfig").mkdir(parents=True)
-    done = fairlead("serve", "--secure-port=0", f"--data-dir={tmp_path / 'd'}")
+    done = failing_start(tmp_path / "d")
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
-    assert "admin.kubeconfig" in done.stderr
+    assert "not callable" in done.stderr
 
 
 def test_the_traceback_is_there_for_those_who_ask(tmp_path: Path) -> None:
-    (tmp_path / "d" / "admin.kubeconfig").mkdir(parents=True)
-    done = fairlead("serve", "-v", "--secure-port=0", f"--data-dir={tmp_path / 'd'}")
+    done = failing_start(tmp_path / "d", "-v")
     assert done.returncode == 1
     assert "Traceback" in done.stderr
 

@@ -24,17 +24,18 @@ def describe_json_error(raw: bytes) -> str:
     """What is wrong; nothing if all is well-formed."""
     text = raw.decode("utf-8", "replace")
     found = _failure(text)
-    return found if isinstance(found, str) else _described(text, found)
+    return found if isinstance(found, str) else _described(text, *found)
 
 
-def _failure(text: str) -> json.JSONDecodeError | str:
-    """Where a parser gives up, or what is wrong if that has no place."""
+def _failure(text: str) -> tuple[int, str] | str:
+    """Where a parser gives up and what it says, or what is wrong if that has no place. The error
+    itself would hold on to the frames that hold on to it."""
     if text.startswith("\ufeff"):
         return _unexpected(text, 0, "looking for beginning of value")
     try:
         json.loads(text, parse_constant=_refuse, parse_int=len, parse_float=len)
     except json.JSONDecodeError as error:
-        return error.with_traceback(None)  # whose frames would refer to it
+        return error.pos, error.msg
     except _Constant as constant:
         return str(constant)
     except RecursionError:
@@ -75,8 +76,7 @@ def _skip(text: str, at: int) -> int:
 _KEY = "looking for beginning of object key string"
 
 
-def _described(text: str, error: json.JSONDecodeError) -> str:
-    at, what = error.pos, error.msg
+def _described(text: str, at: int, what: str) -> str:
     if what.startswith("Illegal trailing comma"):  # releases that point at the comma
         at = _skip(text, at + 1)
         what = "Expecting value" if what.endswith("array") else "Expecting property name"

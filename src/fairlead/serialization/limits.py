@@ -10,7 +10,7 @@ import orjson
 # into it (owned fields) needs some of them.
 MOST_DEPTH = 240
 _ENCODER_DEPTH = 254
-_BRACKETS = _ENCODER_DEPTH - MOST_DEPTH
+STORED_DEPTH = 248  # the owned fields of a document of MOST_DEPTH levels included
 
 MOST_STORED_BYTES = 3 * 512 * 1024  # 1.5 MiB, as much as the reference's store takes
 
@@ -34,13 +34,14 @@ class TooLarge(ValueError):
         super().__init__("etcdserver: request is too large")
 
 
-def bounded_json(value: Any) -> bytes:
-    """A value as JSON; raises TooDeep for more than MOST_DEPTH levels. The encoder counts the
-    levels, so that this costs next to nothing beside the encoding."""
-    for _ in range(_BRACKETS):
+def bounded_json(value: Any, depth: int = MOST_DEPTH) -> bytes:
+    """A value as JSON; raises TooDeep for more levels. The encoder counts them, so that this costs
+    next to nothing beside the encoding."""
+    brackets = _ENCODER_DEPTH - depth
+    for _ in range(brackets):
         value = (value,)
     try:
-        return orjson.dumps(value)[_BRACKETS:-_BRACKETS]
+        return orjson.dumps(value)[brackets:-brackets]
     except orjson.JSONEncodeError as error:
         if "Recursion" in str(error):
             raise TooDeep from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fairlead.serialization.limits import MOST_STORED_BYTES, TooLarge, bounded_json
+from fairlead.serialization.limits import MOST_STORED_BYTES, STORED_DEPTH, TooLarge, bounded_json
 
 if TYPE_CHECKING:
     from fairlead.storage.writer import Pending
@@ -114,7 +114,7 @@ def at_revision(body: bytes, revision: int) -> bytes:
 def encode(value: dict[str, Any]) -> bytes:
     """The bytes kept on disk. `value` has no kind, no apiVersion and no resourceVersion; its
     metadata comes first and is not empty. Raises TooLarge, TooDeep."""
-    encoded = bounded_json(value)
+    encoded = bounded_json(value, STORED_DEPTH)
     assert encoded.startswith(_DISK_HEAD), encoded[:40]
     if len(encoded) > MOST_STORED_BYTES:
         raise TooLarge

@@ -1,0 +1,103 @@
+"""An apply is answered from memory only if nothing but the question and the object had a say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from operations_support import CONFIG_MAPS, OPTIONS, config_map, on_api, operation
+
+from fairlead.admission.chain import Attributes, PluginBase
+from fairlead.authentication.user import User
+from fairlead.operations.api import Api
+from fairlead.operations.apply import apply
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
+
+RAW = b"the configuration, as it was sent"
+
+
+class _Counting(PluginBase):
+    name = "Counting"
+
+    def __init__(self, *, looks_up: bool = False, judged_by_more: tuple[str, ...] = ()) -> None:
+        self.asked = 0
+        self.api: Api | None = None
+        self._looks_up = looks_up
+        self.judged_by_more = judged_by_more
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.resource.key == CONFIG_MAPS:
+            self.asked += 1
+            if self._looks_up and self.api is not None:
+                self.api.newest(CONFIG_MAPS, "work", "another")
+
+
+async def _apply(api: Api, wanted: Operation, options: WriteOptions = OPTIONS) -> bool:
+    """Apply as a request would; whether it was answered from memory."""
+    if await api.known_applies.find(api, wanted, RAW, options) is not None:
+        return True
+    config = {"kind": "ConfigMap", "apiVersion": "v1", **config_map("a", x="1")}
+    with api.known_applies.watching(api, wanted, RAW, options):
+        await apply(api, wanted, config, options)
+    return False
+
+
+def _again(directory: Path, plugin: _Counting, user: User | None = None) -> list[bool]:
+    """Whether the first, second, third and fourth of the same applies came from memory; the last
+    by another user if one is given."""
+
+    async def work(api: Api) -> list[bool]:
+        plugin.api = api
+        found = [await _apply(api, operation(api, "patch", "a")) for _ in range(3)]
+        last = operation(api, "patch", "a")
+        if user is not None:
+            last.user = user
+        return [*found, await _apply(api, last)]
+
+    return on_api(directory, work, [plugin])
+
+
+def test_the_third_apply_that_changes_nothing_is_known(tmp_path: Path) -> None:
+    plugin = _Counting()
+    assert _again(tmp_path, plugin) == [False, False, True, True]
+    assert plugin.asked == 2
+
+
+def test_an_apply_is_not_known_for_somebody_else(tmp_path: Path) -> None:
+    assert _again(tmp_path, _Counting(), User("somebody-else")) == [False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    "plugin",
+    [
+        _Counting(looks_up=True),
+        _Counting(judged_by_more=(CONFIG_MAPS,)),
+        _Counting(judged_by_more=("*",)),
+    ],
+    ids=["looks something up", "judges the kind by more", "judges everything by more"],
+)
+def test_a_plugin_that_judges_by_more_is_asked_each_time(tmp_path: Path, plugin: _Counting) -> None:
+    assert _again(tmp_path, plugin) == [False, False, False, False]
+    assert plugin.asked == 4
+
+
+def test_a_changed_object_is_applied_to_anew(tmp_path: Path) -> None:
+    async def work(api: Api) -> list[bool]:
+        found = [await _apply(api, operation(api, "patch", "a")) for _ in range(3)]
+        other = {"kind": "ConfigMap", "apiVersion": "v1", **config_map("a", y="2")}
+        manager = WriteOptions(False, "other", "Strict")
+        await apply(api, operation(api, "patch", "a"), other, manager)
+        return [*found, await _apply(api, operation(api, "patch", "a"))]
+
+    assert on_api(tmp_path, work) == [False, False, True, False]
+
+
+def test_how_strictly_fields_are_checked_is_part_of_the_question(tmp_path: Path) -> None:
+    async def work(api: Api) -> bool:
+        for _ in range(3):
+            await _apply(api, operation(api, "patch", "a"))
+        ignoring = WriteOptions(False, "tester", "Ignore")
+        return await _apply(api, operation(api, "patch", "a"), ignoring)
+
+    assert on_api(tmp_path, work) is False
