@@ -43,6 +43,10 @@ class Dialect:
     deny_without_signer_right: bool
     oidc_groups_array_only: bool
     statefulset_service_name_required: bool
+    toleration_conflicts_refused: bool
+    owner_unblocking_guarded: bool
+    image_review_group_needed: bool
+    limit_ranger_default_cpu: bool
 
     pvc_protection: str = "kubernetes.io/pvc-protection"
     pv_protection: str = "kubernetes.io/pv-protection"
@@ -110,6 +114,10 @@ CLUSTER = Dialect(
     deny_without_signer_right=True,
     oidc_groups_array_only=True,
     statefulset_service_name_required=True,
+    toleration_conflicts_refused=True,
+    owner_unblocking_guarded=True,
+    image_review_group_needed=True,
+    limit_ranger_default_cpu=True,
 )
 
 KUBERNETES = Dialect(
@@ -142,6 +150,10 @@ KUBERNETES = Dialect(
     deny_without_signer_right=False,
     oidc_groups_array_only=False,
     statefulset_service_name_required=False,
+    toleration_conflicts_refused=False,
+    owner_unblocking_guarded=False,
+    image_review_group_needed=False,
+    limit_ranger_default_cpu=False,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (CLUSTER, KUBERNETES)}

@@ -12,6 +12,7 @@ from fairlead.admission.chain import CREATE, DELETE, UPDATE, Attributes, Plugin
 from fairlead.admission.enabling import Needs
 from fairlead.authentication.user import User
 from fairlead.authorization import attributes as questions
+from fairlead.authorization.decision import Decision
 from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.errors import StatusError
 from fairlead.kinds.catalogue import behaviour_of
@@ -47,11 +48,22 @@ class World:
 
     @property
     def needs(self) -> Needs:
-        return Needs(self.find, self.collection, self._allowed, self._create_namespace)
+        return Needs(
+            find=self.find,
+            namespace=self.namespace,
+            collection=self.collection,
+            allowed=self._allowed,
+            decide=self.decide,
+            create_namespace=self._create_namespace,
+            resources=self.resources,
+        )
 
     async def _allowed(self, asked: questions.Attributes) -> bool:
+        return (await self.decide(asked)).allowed
+
+    async def decide(self, asked: questions.Attributes) -> Decision:
         self.asked.append(asked)
-        return (asked.verb, asked.name) in self.rights
+        return Decision(allowed=(asked.verb, asked.name) in self.rights)
 
     async def _create_namespace(self, name: str) -> None:
         self.provisioned.append(name)
@@ -62,6 +74,9 @@ class World:
     def find(self, key: str, namespace: str, name: str) -> Version | None:
         place = self.resources.named(key).storage_key(namespace, name)
         return self.collection(key).get(place)
+
+    def namespace(self, name: str) -> Version | None:
+        return self.find("core/v1/namespaces", "", name)
 
     def lookup(self, key: str, namespace: str, name: str) -> Object | None:
         found = self.find(key, namespace, name)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
+import yaml
 from admission_support import World
 
+from fairlead.admission.configuration import Configuration, ConfigurationError, Section
 from fairlead.admission.enabling import (
     ORDER,
     PluginNameError,
@@ -25,8 +28,10 @@ def _built(dialect: Dialect = KUBERNETES, enabled: str = "", disabled: str = "")
 def test_default_plugins_in_their_order() -> None:
     assert _built() == [
         "NamespaceLifecycle",
+        "LimitRanger",
         "ServiceAccount",
         "TaintNodesByCondition",
+        "PodSecurity",
         "Priority",
         "DefaultTolerationSeconds",
         "DefaultStorageClass",
@@ -37,6 +42,7 @@ def test_default_plugins_in_their_order() -> None:
         "CertificateSigning",
         "CertificateSubjectRestriction",
         "DefaultIngressClass",
+        "ResourceQuota",
     ]
 
 
@@ -49,8 +55,9 @@ def test_the_client_signer_is_unlimited_in_one_dialect() -> None:
 
 def test_flags_choose_but_do_not_order() -> None:
     names = _built(enabled="AlwaysPullImages, NodeRestriction", disabled="ServiceAccount,Priority")
-    assert names[:4] == [
+    assert names[:5] == [
         "NamespaceLifecycle",
+        "LimitRanger",
         "NodeRestriction",
         "TaintNodesByCondition",
         "AlwaysPullImages",
@@ -76,42 +83,50 @@ def test_wrong_names(enabled: str, disabled: str, said: str) -> None:
 
 
 def test_a_plugin_that_is_not_there_yet_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    for name in ("ImagePolicyWebhook", "PodSecurityPolicy"):
-        assert name not in _built(enabled=name)
-        assert f"{name} is not in this release yet" in caplog.text
+    name = "MutatingAdmissionWebhook"
+    assert name not in _built(enabled=name)
+    assert f"{name} is not in this release yet" in caplog.text
 
 
 def test_plugins_of_other_parts_take_their_place() -> None:
-    class Limits(PluginBase):
-        name = "LimitRanger"
+    class Webhooks(PluginBase):
+        name = "MutatingAdmissionWebhook"
 
-    needs = dataclasses.replace(World().needs, others={"LimitRanger": Limits()})
+    needs = dataclasses.replace(World().needs, others={Webhooks.name: Webhooks()})
     built = [plugin.name for plugin in build_plugins(KUBERNETES, "", "", needs)]
-    assert built[:3] == ["NamespaceLifecycle", "LimitRanger", "ServiceAccount"]
-    without = build_plugins(KUBERNETES, "", "LimitRanger", needs)
-    assert "LimitRanger" not in [plugin.name for plugin in without]
+    assert built[-3:] == ["DefaultIngressClass", Webhooks.name, "ResourceQuota"]
+    without = build_plugins(KUBERNETES, "", Webhooks.name, needs)
+    assert Webhooks.name not in [plugin.name for plugin in without]
 
 
-def test_every_plugin_bears_the_name_it_is_built_by() -> None:
-    missing = {
-        "ImagePolicyWebhook",
-        "PodNodeSelector",
-        "PodSecurityPolicy",
-        "PodTolerationRestriction",
-        "EventRateLimit",
-        "ExtendedResourceToleration",
-        "PersistentVolumeLabel",
-        "OwnerReferencesPermissionEnforcement",
+def _configuration(directory: Path) -> Configuration:
+    """Just enough for the plugins that do not start without."""
+    client = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
     }
-    elsewhere = {
-        "LimitRanger",
-        "PodSecurity",
-        "MutatingAdmissionWebhook",
-        "ValidatingAdmissionWebhook",
-        "ResourceQuota",
-    }
-    known = [name for name in ORDER if name not in missing | elsewhere]
-    assert _built(enabled=",".join(known)) == known
+    (directory / "client").write_text(yaml.safe_dump(client))
+    limits = {"limits": [{"type": "Server", "qps": 1, "burst": 1}]}
+    policy = {"imagePolicy": {"kubeConfigFile": "client"}}
+    file = directory / "admission.yaml"
+    return Configuration(
+        {"EventRateLimit": Section(limits, file), "ImagePolicyWebhook": Section(policy, file)}
+    )
+
+
+def test_every_plugin_bears_the_name_it_is_built_by(tmp_path: Path) -> None:
+    webhooks = {"MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"}
+    known = [name for name in ORDER if name not in webhooks]
+    needs = dataclasses.replace(World().needs, configuration=_configuration(tmp_path))
+    built = build_plugins(KUBERNETES, ",".join(known), "", needs)
+    assert [plugin.name for plugin in built] == known
+
+
+@pytest.mark.parametrize("name", ["EventRateLimit", "ImagePolicyWebhook"])
+def test_plugins_that_must_be_configured(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name} is switched on without"):
+        _built(enabled=name)
 
 
 def test_everything_can_be_switched_off() -> None:

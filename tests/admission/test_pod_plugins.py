@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from time import process_time
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from fairlead.admission.plugins.anti_affinity_topology import LimitPodHardAntiAf
 from fairlead.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
 from fairlead.admission.plugins.runtime_class import CLASSES, RuntimeClass
 from fairlead.admission.plugins.security_context_deny import SecurityContextDeny
-from fairlead.admission.plugins.tolerations import covers, merged
+from fairlead.admission.plugins.tolerations import Covering, merged
 from fairlead.dialect import KUBERNETES, Dialect
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
@@ -77,7 +79,7 @@ EQUAL = {"key": "t", "operator": "Equal", "value": "v"}
     ],
 )
 def test_covering_tolerations(wide: Any, narrow: Any, result: bool) -> None:
-    assert covers(wide, narrow) is result
+    assert Covering([wide]).covers(narrow) is result
 
 
 def test_merged_tolerations_drop_what_is_covered() -> None:
@@ -85,6 +87,46 @@ def test_merged_tolerations_drop_what_is_covered() -> None:
     assert merged([EXISTS], [EQUAL]) == [EXISTS]
     assert merged([EXISTS], [EXISTS]) == [EXISTS]
     assert merged([EQUAL], [{**EQUAL, "value": "w"}]) == [EQUAL, {**EQUAL, "value": "w"}]
+
+
+def _merged_one_by_one(every: list[Any]) -> list[Any]:
+    kept: list[Any] = []
+    for index, one in enumerate(every):
+        later = [other for other in every[index + 1 :] if other != one]
+        if not any(Covering([other]).covers(one) for other in kept + later):
+            kept.append(one)
+    return kept
+
+
+def _random_toleration(chance: random.Random) -> dict[str, Any]:
+    made: dict[str, Any] = {"key": chance.choice("ab"), "operator": "Exists"}
+    if chance.random() < 0.1:
+        del made["key"]
+    elif chance.random() < 0.6:
+        made |= {"operator": "Equal", "value": chance.choice("vw")}
+    effect = chance.choice(["", "NoSchedule", "NoExecute"])
+    if effect:
+        made["effect"] = effect
+    if effect == "NoExecute" and chance.random() < 0.7:
+        made["tolerationSeconds"] = chance.choice([-1, 0, 5, 9])
+    return made
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_merging_is_the_same_as_comparing_each_with_all_others(seed: int) -> None:
+    chance = random.Random(seed)
+    first, second = (
+        [_random_toleration(chance) for _ in range(chance.randrange(5))] for _ in range(2)
+    )
+    assert merged(first, second) == _merged_one_by_one(first + second)
+
+
+@pytest.mark.parametrize("name", ["value", "key", "tolerationSeconds"])
+def test_many_tolerations_are_merged_in_proportion(name: str) -> None:
+    many = [{**EQUAL, "effect": "NoExecute", name: index} for index in range(20_000)]
+    before = process_time()
+    merged(many, [EXISTS | {"key": "other"}])
+    assert process_time() - before < 1.0
 
 
 def _runtimes() -> tuple[World, RuntimeClass]:

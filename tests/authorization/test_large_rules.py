@@ -98,7 +98,7 @@ def test_roles_that_all_aggregate_each_other_hold_nobody_up() -> None:
     before = process_time()
     asyncio.run(world.settled())
     assert process_time() - before < 2
-    assert world.longest < 0.1
+    assert world.longest < 0.3
     assert len(world.writes) <= 3 * 120
 
 
@@ -111,4 +111,4 @@ def test_many_labelled_roles_are_gathered_in_steps() -> None:
     found = world.objects.find(CLUSTER_ROLES, "", "sum")
     assert found is not None
     assert len(found["rules"]) == 1000
-    assert world.longest < 0.1
+    assert world.longest < 0.3

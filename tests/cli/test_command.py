@@ -73,7 +73,7 @@ def test_help_comes_in_groups_and_with_defaults() -> None:
 
 def test_help_does_not_list_what_has_no_effect() -> None:
     shown = fairlead("serve", "--help").stdout
-    for flag in ("--cluster-signing", "--workers", "--etcd-servers", "--admission-control-config"):
+    for flag in ("--cluster-signing", "--workers", "--etcd-servers"):
         assert flag not in shown
 
 
@@ -209,7 +209,6 @@ def test_verbosity_is_given_as_clients_are_used_to(flags: tuple[str, ...], level
 @pytest.mark.parametrize(
     "flag",
     [
-        "--admission-control-config-file=x",
         "--cluster-signing-duration=1h",
         "--cluster-signing-cert-file=x",
         "--cluster-signing-key-file=x",

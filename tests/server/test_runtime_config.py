@@ -10,7 +10,32 @@ from support.client import Client
 from support.process import ServerProcess, failed_start
 from support.things import Space
 
+from fairlead.dialect import KUBERNETES
+from fairlead.kinds.resources import Resources
+from fairlead.kinds.runtime_config import apply_runtime_config
+from fairlead.schema.builtin import BuiltinTypes
+
 FreshServer = Callable[..., ServerProcess]
+
+
+@pytest.mark.parametrize(
+    ("setting", "switched_on"),
+    [
+        ("", False),
+        ("imagepolicy.k8s.io/v1alpha1=true", True),
+        ("imagepolicy.k8s.io/v1alpha1", True),
+        ("imagepolicy.k8s.io/v1alpha1=false,api/all=true", False),
+        ("api/alpha=true", True),
+        ("api/all=true", True),
+        ("api/beta=true", False),
+    ],
+)
+def test_a_group_that_is_only_sent_is_off_unless_it_is_named(
+    setting: str, switched_on: bool
+) -> None:
+    resources = Resources(KUBERNETES, BuiltinTypes(KUBERNETES))
+    apply_runtime_config(resources, [setting])
+    assert resources.sent_only == ({"imagepolicy.k8s.io/v1alpha1"} if switched_on else set())
 
 
 def served(client: Client, *paths: str) -> list[bool]:

@@ -151,11 +151,11 @@ def test_lost_writes_are_refused_until_they_are_accepted(fresh_server: FreshServ
 # The first write over each service finds that it was changed meanwhile.
 CONFLICTING = (
     "import fairlead.storage.store as s; put = s.Store.put; known = set()\n"
-    "async def conflict(self, collection, key, value, over, requires=()):\n"
+    "async def conflict(self, collection, key, value, over, *more):\n"
     "    if over is not None and key not in known and key.endswith('/contended'):\n"
     "        known.add(key)\n"
     "        raise s.Conflict(key)\n"
-    "    return await put(self, collection, key, value, over, requires)\n"
+    "    return await put(self, collection, key, value, over, *more)\n"
     "s.Store.put = conflict\n"
 )
 

@@ -38,8 +38,8 @@ class Plugin(Protocol):
     """Either step may raise a StatusError to refuse the write."""
 
     name: str
-    # Resources (our names, `*` for all) whose updates it judges by more than the write itself and
-    # what it looks up through `Needs`.
+    # Resources (our names, `*` for all) whose updates it judges by more than the write itself,
+    # the namespace that it is in and what it looks up through `Needs`.
     judged_by_more: tuple[str, ...]
 
     async def admit(self, attributes: Attributes) -> None:
@@ -47,6 +47,9 @@ class Plugin(Protocol):
 
     async def validate(self, attributes: Attributes) -> None:
         """Sees the final object and changes nothing."""
+
+    async def close(self) -> None:
+        """Let go of what it holds open; the server ends."""
 
 
 class PluginBase:
@@ -59,6 +62,9 @@ class PluginBase:
         pass
 
     async def validate(self, attributes: Attributes) -> None:
+        pass
+
+    async def close(self) -> None:
         pass
 
 
@@ -85,6 +91,10 @@ class Chain:
 
     async def validate(self, attributes: Attributes) -> None:
         await _take(self._validate, attributes)
+
+    async def close(self) -> None:
+        for plugin in self.plugins:
+            await plugin.close()
 
 
 async def _take(steps: Sequence[tuple[str, Step]], attributes: Attributes) -> None:

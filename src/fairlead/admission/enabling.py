@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from fairlead.admission.chain import Plugin
+from fairlead.admission.configuration import Configuration
 from fairlead.admission.plugins.always import AlwaysAdmit, AlwaysDeny
 from fairlead.admission.plugins.always_pull_images import AlwaysPullImages
 from fairlead.admission.plugins.anti_affinity_topology import LimitPodHardAntiAffinityTopology
@@ -19,6 +20,9 @@ from fairlead.admission.plugins.default_ingress_class import DefaultIngressClass
 from fairlead.admission.plugins.default_storage_class import DefaultStorageClass
 from fairlead.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
 from fairlead.admission.plugins.deny_service_external_ips import DenyServiceExternalIPs
+from fairlead.admission.plugins.event_rate_limit import EventRateLimit
+from fairlead.admission.plugins.extended_resource_toleration import ExtendedResourceToleration
+from fairlead.admission.plugins.limit_ranger import LimitRanger
 from fairlead.admission.plugins.namespace_auto_provision import (
     CreateNamespace,
     NamespaceAutoProvision,
@@ -26,9 +30,20 @@ from fairlead.admission.plugins.namespace_auto_provision import (
 from fairlead.admission.plugins.namespace_exists import NamespaceExists
 from fairlead.admission.plugins.namespace_lifecycle import Find, NamespaceLifecycle
 from fairlead.admission.plugins.node_restriction import NodeRestriction
+from fairlead.admission.plugins.owner_references import (
+    Decide,
+    OwnerReferencesPermissionEnforcement,
+)
 from fairlead.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
+from fairlead.admission.plugins.persistent_volume_label import PersistentVolumeLabel
+from fairlead.admission.plugins.pod_node_selector import PodNodeSelector
+from fairlead.admission.plugins.pod_security.plugin import PodSecurity
+from fairlead.admission.plugins.pod_security.settings import settings_of
+from fairlead.admission.plugins.pod_security_policy.plugin import POLICIES, PodSecurityPolicy
+from fairlead.admission.plugins.pod_toleration_restriction import PodTolerationRestriction
 from fairlead.admission.plugins.priority import Priority
-from fairlead.admission.plugins.remembering import FindCollection
+from fairlead.admission.plugins.remembering import FindCollection, FindNamespace
+from fairlead.admission.plugins.resource_quota import ResourceQuota
 from fairlead.admission.plugins.runtime_class import RuntimeClass
 from fairlead.admission.plugins.security_context_deny import SecurityContextDeny
 from fairlead.admission.plugins.service_account import ServiceAccount
@@ -38,6 +53,7 @@ from fairlead.admission.plugins.storage_object_in_use_protection import (
 )
 from fairlead.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
 from fairlead.dialect import Dialect
+from fairlead.kinds.resources import Resources
 
 logger = logging.getLogger("fairlead")
 
@@ -116,10 +132,33 @@ class Needs:
     name; each takes its place in the order if it is switched on."""
 
     find: Find
+    namespace: FindNamespace
     collection: FindCollection
     allowed: Allowed
+    decide: Decide
     create_namespace: CreateNamespace
+    resources: Resources
+    configuration: Configuration = field(default_factory=Configuration)
     others: Mapping[str, Plugin] = field(default_factory=dict)
+
+
+def _image_policy(dialect: Dialect, needs: Needs) -> Plugin:
+    from fairlead.admission.plugins import image_policy  # and what it calls out with
+
+    return image_policy.configured(
+        dialect,
+        needs.configuration.of(image_policy.ImagePolicyWebhook.name),
+        group_enabled=dialect.group_name(image_policy.GROUP_VERSION) in needs.resources.sent_only,
+    )
+
+
+def _pod_security_policy(dialect: Dialect, needs: Needs) -> Plugin:
+    try:
+        return PodSecurityPolicy(dialect, needs.collection, needs.allowed)
+    except KeyError:
+        raise PluginNameError(
+            f"--{ENABLE_FLAG}: PodSecurityPolicy needs {POLICIES}, which this server does not serve"
+        ) from None
 
 
 _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
@@ -133,14 +172,40 @@ _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "LimitPodHardAntiAffinityTopology": lambda dialect, needs: LimitPodHardAntiAffinityTopology(
         dialect
     ),
+    "LimitRanger": lambda dialect, needs: LimitRanger(dialect, needs.collection),
     "ServiceAccount": lambda dialect, needs: ServiceAccount(dialect, needs.find),
     "NodeRestriction": lambda dialect, needs: NodeRestriction(dialect),
     "TaintNodesByCondition": lambda dialect, needs: TaintNodesByCondition(dialect),
     "AlwaysPullImages": lambda dialect, needs: AlwaysPullImages(),
+    "ImagePolicyWebhook": _image_policy,
+    "PodSecurity": lambda dialect, needs: PodSecurity(
+        dialect,
+        needs.namespace,
+        needs.collection,
+        settings_of(needs.configuration.of("PodSecurity")),
+    ),
+    "PodSecurityPolicy": _pod_security_policy,
+    "PodNodeSelector": lambda dialect, needs: PodNodeSelector(
+        dialect, needs.namespace, needs.configuration.of("PodNodeSelector")
+    ),
     "Priority": lambda dialect, needs: Priority(needs.find, needs.collection),
     "DefaultTolerationSeconds": lambda dialect, needs: DefaultTolerationSeconds(dialect),
+    "PodTolerationRestriction": lambda dialect, needs: PodTolerationRestriction(
+        dialect,
+        needs.namespace,
+        needs.resources.types,
+        needs.configuration.of("PodTolerationRestriction"),
+    ),
+    "EventRateLimit": lambda dialect, needs: EventRateLimit(
+        needs.configuration.of("EventRateLimit")
+    ),
+    "ExtendedResourceToleration": lambda dialect, needs: ExtendedResourceToleration(dialect),
+    "PersistentVolumeLabel": lambda dialect, needs: PersistentVolumeLabel(dialect),
     "DefaultStorageClass": lambda dialect, needs: DefaultStorageClass(dialect, needs.collection),
     "StorageObjectInUseProtection": lambda dialect, needs: StorageObjectInUseProtection(dialect),
+    "OwnerReferencesPermissionEnforcement": lambda dialect, needs: (
+        OwnerReferencesPermissionEnforcement(dialect, needs.resources, needs.decide)
+    ),
     "PersistentVolumeClaimResize": lambda dialect, needs: PersistentVolumeClaimResize(
         dialect, needs.find
     ),
@@ -150,6 +215,9 @@ _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "CertificateSubjectRestriction": lambda dialect, needs: CertificateSubjectRestriction(dialect),
     "DefaultIngressClass": lambda dialect, needs: DefaultIngressClass(dialect, needs.collection),
     "DenyServiceExternalIPs": lambda dialect, needs: DenyServiceExternalIPs(),
+    "ResourceQuota": lambda dialect, needs: ResourceQuota(
+        dialect, needs.find, needs.collection, needs.configuration.of("ResourceQuota")
+    ),
     "AlwaysDeny": lambda dialect, needs: AlwaysDeny(),
 }
 

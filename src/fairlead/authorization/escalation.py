@@ -43,7 +43,7 @@ class EscalationGuard:
     ) -> None:
         """`ref` names the role that is written; on create by POST the request named none, so
         `escalate` on named roles does not help there."""
-        if MASTERS in user.groups or _only_housekeeping(value, old):
+        if MASTERS in user.groups or only_housekeeping(value, old):
             return
         name = ref.name if old is not None else ""
         asked = Attributes(user, "escalate", ref.group, "*", ref.resource, "", namespace, name)
@@ -65,7 +65,7 @@ class EscalationGuard:
         old: Object | None,
         find_role: FindRole,
     ) -> None:
-        if MASTERS in user.groups or _only_housekeeping(value, old):
+        if MASTERS in user.groups or only_housekeeping(value, old):
             return
         role = value.get("roleRef") or {}
         resource, name = _ROLE_RESOURCES.get(role.get("kind", "")), role.get("name", "")
@@ -107,7 +107,7 @@ def _aggregates(value: Object) -> bool:
 _HOUSEKEEPING = ("finalizers", "ownerReferences", "managedFields", "resourceVersion")
 
 
-def _only_housekeeping(value: Object, old: Object | None) -> bool:
+def only_housekeeping(value: Object, old: Object | None) -> bool:
     """Whether an update changes nothing but what the garbage collector needs to change."""
     if old is None:
         return False

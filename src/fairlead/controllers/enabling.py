@@ -9,6 +9,7 @@ _BUILT = {
     "namespace": "namespace-controller",
     "pv-protection": "pv-protection-controller",
     "pvc-protection": "pvc-protection-controller",
+    "resourcequota": "resourcequota-controller",
     "root-ca-cert-publisher": "root-ca-cert-publisher",
     "serviceaccount": "service-account-controller",
     "serviceaccount-token": "tokens-controller",
@@ -20,7 +21,7 @@ _WITHOUT_EFFECT = frozenset(
     csrcleaner csrsigning daemonset deployment disruption endpoint endpointslice
     endpointslicemirroring ephemeral-volume garbagecollector horizontalpodautoscaling job nodeipam
     nodelifecycle persistentvolume-binder persistentvolume-expander podgc replicaset
-    replicationcontroller resourcequota route service statefulset ttl ttl-after-finished
+    replicationcontroller route service statefulset ttl ttl-after-finished
     """.split()  # noqa: SIM905 as a list it would be a page
 )
 _OFF_BY_DEFAULT = frozenset({"bootstrapsigner", "tokencleaner"})

@@ -6,8 +6,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from fairlead.authentication.account_names import account_groups, account_user_name
 from fairlead.authentication.user import MASTERS, User, with_authenticated_group
@@ -37,6 +38,18 @@ class Controller(Protocol):
     async def sync(self, key: str) -> float | None: ...
 
 
+# Follows a resource (our name for it) from now on: what exists is told at once.
+Follow = Callable[[str, Keys], None]
+
+
+@runtime_checkable
+class Growing(Protocol):
+    """A controller that learns while it works what else gives it work."""
+
+    def grow_by(self, follow: Follow) -> None:
+        """Called once, before it works."""
+
+
 def controller_user(dialect: Dialect, name: str, *, privileged: bool = False) -> User:
     """The user that a controller acts as: a service account of the system namespace, with the
     rights of its bootstrap role. Where roles decide nothing it has to be `privileged`."""
@@ -64,10 +77,12 @@ class Controllers:
     def start(self) -> None:
         """Take in what exists and follow what changes. The server must not serve before."""
         for controller, queue in self._queues:
+            if isinstance(controller, Growing):
+                controller.grow_by(partial(self._follow, queue))
             for resource, keys in controller.follows().items():
-                self._follow(resource, keys, queue)
+                self._follow(queue, resource, keys)
 
-    def _follow(self, resource: str, keys: Keys, queue: WorkQueue[str]) -> None:
+    def _follow(self, queue: WorkQueue[str], resource: str, keys: Keys) -> None:
         resources = self._api.resources
         if not resources.serves(resource):
             return

@@ -10,7 +10,6 @@ from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import NAMESPACES, name_of
 from fairlead.errors import StatusError
 from fairlead.kinds.core.namespaces import CONTENT_FINALIZER
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
@@ -116,7 +115,7 @@ class NamespaceDeletion:
     async def _empty(self, namespace: str) -> Remains:
         """Delete all content that is not on its way already; gives how much of it is left."""
         remains = Remains()
-        for resource in self._content():
+        for resource in self._api.resources.in_namespaces():
             collection = self._api.collection(resource)
             if any(not _is_going(version.object()) for version in collection.current(namespace)):
                 try:
@@ -127,17 +126,6 @@ class NamespaceDeletion:
                 remains.objects[f"{resource.name}.{resource.group}"] += 1
                 remains.finalizers.update(version.object()["metadata"].get("finalizers") or ())
         return remains
-
-    def _content(self) -> list[Resource]:
-        """The resources that lie in namespaces, each in the version that is stored."""
-        return [
-            resource
-            for found in self._api.resources.group_versions()
-            for resource in found.resources.values()
-            if resource.namespaced
-            and "delete" in resource.verbs
-            and resource.stored_version == found.table_name
-        ]
 
     async def _tell(self, namespace: Object, remains: Remains) -> None:
         """Say in the status what is left, where that is not said already."""

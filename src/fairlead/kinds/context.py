@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from fairlead.dialect import Dialect
 from fairlead.kinds.gates import Gates
 from fairlead.storage.backend import Precondition
+from fairlead.storage.store import Companion
 
 MOST_WARNINGS = 200  # more than that do not fit into the headers of an answer
 
@@ -33,7 +34,8 @@ class Context:
     `group_version` is the version the client speaks, as our tables name it (`events/v1`). What a
     hook set aside for the write goes into `undo`; whoever finds that the write will not happen
     calls `roll_back`. What a judgement rests on goes into `requires`: if that is so no more when
-    the write is committed, it is judged again.
+    the write is committed, it is judged again. What must be written with it goes into `alongside`.
+    What an audit log shall tell goes into `annotations`.
     """
 
     dialect: Dialect
@@ -48,11 +50,18 @@ class Context:
     allocators: Allocators | None = None
     undo: list[Callable[[], None]] = field(default_factory=list)
     requires: list[Precondition] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)
+    alongside: list[Companion] = field(default_factory=list)
     user: Any = None  # fairlead.authentication.user.User, for kinds that write down who asked
 
     def warn(self, text: str) -> None:
         if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
+
+    def forget_judgement(self) -> None:
+        """What a judgement rested on and wanted; it is reached anew."""
+        self.requires.clear()
+        self.alongside.clear()
 
     def roll_back(self) -> None:
         """Give back what was set aside; does nothing the second time."""

@@ -180,6 +180,9 @@ class Resources:
         self.groups: dict[str, dict[str, GroupVersion]] = {}
         self._by_key: dict[str, Resource] = {}
         self._api_versions: dict[str, str] = {}
+        # Group versions that are switched on and of which nothing is served: their kinds are
+        # only ever sent to others.
+        self.sent_only: set[str] = set()
         self._read(files(__package__).joinpath("resources.table").read_text())
 
     def _read(self, text: str) -> None:
@@ -239,6 +242,17 @@ class Resources:
     def group_versions(self) -> Iterator[GroupVersion]:
         for versions in self.groups.values():
             yield from versions.values()
+
+    def in_namespaces(self) -> list[Resource]:
+        """The resources whose objects lie in namespaces, each in the version that is stored."""
+        return [
+            resource
+            for found in self.group_versions()
+            for resource in found.resources.values()
+            if resource.namespaced
+            and "delete" in resource.verbs
+            and resource.stored_version == found.table_name
+        ]
 
     def find(self, group: str, version: str, name: str) -> Resource | None:
         """A resource by its names; `name` may be `resource/subresource`."""

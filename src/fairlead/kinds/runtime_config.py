@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from fairlead.kinds.resources import GroupVersion, Resources
 
-# A group whose kind is only ever sent to others: it can be named, and nothing is served of it.
-_CALLED_ONLY = "imagepolicy.@/v1alpha1"
+# A group whose kind is only ever sent to others. It is off unless it is named.
+_SENT_ONLY = "imagepolicy.@/v1alpha1"
 _STAGES = {"api/alpha": "alpha", "api/beta": "beta", "api/ga": ""}
 
 
@@ -16,10 +16,13 @@ class RuntimeConfigError(ValueError):
 
 
 def apply_runtime_config(resources: Resources, settings: Iterable[str]) -> None:
-    """Take away what is switched off. General keys come first, whatever their order."""
+    """Take away what is switched off, note what is switched on. General keys come first, whatever
+    their order."""
     pairs = [_pair(text) for setting in settings for text in setting.split(",") if text.strip()]
     rank = {"api/all": 0, **dict.fromkeys(_STAGES, 1)}
     enabled = dict.fromkeys((found.api_version for found in resources.group_versions()), True)
+    sent_only = resources.dialect.group_name(_SENT_ONLY)
+    enabled[sent_only] = False
     single: dict[str, set[str]] = {}
     for key, value in sorted(pairs, key=lambda pair: rank.get(pair[0], 2 + pair[0].count("/"))):
         _set(resources, enabled, single, key, value)
@@ -30,6 +33,8 @@ def apply_runtime_config(resources: Resources, settings: Iterable[str]) -> None:
         for resource in list(found.resources.values()):
             if resource.name not in wanted:
                 resources.remove(resource)
+    if enabled[sent_only]:
+        resources.sent_only.add(sent_only)
 
 
 def _pair(text: str) -> tuple[str, bool]:
@@ -49,12 +54,12 @@ def _set(
     if key == "api/all":
         enabled.update(dict.fromkeys(enabled, value))
     elif key in _STAGES:
-        for found in resources.group_versions():
-            if _stage(found.version) == _STAGES[key]:
-                enabled[found.api_version] = value
+        for name in enabled:
+            if _stage(name.rpartition("/")[2]) == _STAGES[key]:
+                enabled[name] = value
     elif (version := key.removeprefix("api/") if key == "api/v1" else key) in enabled:
         enabled[version] = value
-    elif version != resources.dialect.group_name(_CALLED_ONLY):
+    else:
         _set_resource(resources, enabled, single, key, value)
 
 

@@ -8,6 +8,7 @@ from fairlead.admission.chain import Chain
 from fairlead.authentication.factory import Authentication
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.chain import Authorizer
+from fairlead.authorization.decision import Decision
 from fairlead.authorization.refusal import creation_refusal, refusal
 from fairlead.dialect import Dialect
 from fairlead.kinds.behaviour import Behaviour
@@ -50,6 +51,7 @@ class Api:
         self.allocators: ServiceAllocators | None = None
         self.known_applies = KnownApplies()
         self.reach = Reach()
+        self._namespaces = self.collection(resources.named("core/v1/namespaces"))
         self.consultations = 0  # how often a write looked beyond itself
 
     def collection(self, resource: Resource) -> Collection:
@@ -98,6 +100,11 @@ class Api:
         resource = self.resources.named(key)
         return self.store.latest(self.collection(resource), resource.storage_key(namespace, name))
 
+    def namespace(self, name: str) -> Version | None:
+        """The newest version of a namespace. Whoever judges a write by its own namespace need not
+        be counted: remembered applies are held against that one (see `known_applies`)."""
+        return self.store.latest(self._namespaces, name)
+
     def context(self, operation: Operation, dry_run: bool = False) -> Context:
         resource = operation.resource
         return Context(
@@ -111,13 +118,18 @@ class Api:
             operation.warnings,
             resource.group_version.table_name,
             self.allocators,
+            annotations=operation.annotations,
             user=operation.user,
         )
 
     async def allowed(self, attributes: Attributes) -> bool:
         """Whether somebody may do something, as a rule or a plugin wants to know."""
+        return (await self.decide(attributes)).allowed
+
+    async def decide(self, attributes: Attributes) -> Decision:
+        """The same with its reasons."""
         self.consultations += 1
-        return (await self.authorizer.authorize(attributes)).allowed
+        return await self.authorizer.authorize(attributes)
 
     async def authorize(self, operation: Operation) -> None:
         """Refuse what the user may not do."""

@@ -93,13 +93,13 @@ async def _stored(api: Api, attributes: Attributes, generated: bool) -> Version:
 
 async def _put(api: Api, attributes: Attributes, collection: Collection, key: str) -> Version:
     """Write the object. If what admission rested on has moved meanwhile, it is asked again."""
-    value, requires = attributes.value, attributes.context.requires
+    value, context = attributes.value, attributes.context
     assert value is not None
     while True:
         try:
-            return await preparing.put(api, collection, key, value, None, requires)
+            return await preparing.put(api, collection, key, value, None, context)
         except ConditionFailed:
-            requires.clear()
+            context.forget_judgement()
             await api.admission.admit(attributes)
             await api.admission.validate(attributes)
 

@@ -2,12 +2,12 @@
 
 Controllers apply the same configuration again and again. An apply that changed nothing in one
 version of an object is answered with that version the next time, without being worked out. That is
-right only if nothing but the question (who, what, how) and the version had a say in it, so an apply
-is not remembered
+right only if nothing but the question (who, what, how), the version and that of the object's own
+namespace had a say in it, so an apply is not remembered
 
-- if it was a dry run, had warnings, or changed or created something;
-- if anything looked at another object or asked what somebody may do meanwhile (`Api.consultations`
-  counts that, for admission plugins and rules of kinds alike);
+- if it was a dry run, had warnings or much to tell an audit log, or changed or created something;
+- if anything looked at another object than these or asked what somebody may do meanwhile
+  (`Api.consultations` counts that, for admission plugins and rules of kinds alike);
 - if an admission plugin says that it judges updates of the resource by more than the write.
 """
 
@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
@@ -27,14 +27,23 @@ if TYPE_CHECKING:
     from fairlead.operations.api import Api
 
 MOST_KEPT = 4096
+MOST_TOLD = 256  # characters for an audit log
+
+
+class _Known(NamedTuple):
+    """The revisions of the object and of its namespace, and what an audit log shall tell."""
+
+    revision: int
+    namespace: int
+    annotations: dict[str, str]
 
 
 class KnownApplies:
-    """The newest applies that changed nothing, and the revision that each was tried on. Questions
-    are kept as digests, so that each takes the same room."""
+    """The newest applies that changed nothing, and what each was tried on. Questions are kept as
+    digests, so that each takes the same room."""
 
     def __init__(self) -> None:
-        self._revisions: OrderedDict[bytes, int] = OrderedDict()
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
 
     async def find(
         self, api: Api, operation: Operation, raw: bytes, options: WriteOptions
@@ -43,8 +52,10 @@ class KnownApplies:
         current = api.store.latest(api.collection(operation.resource), operation.key)
         if current is None:
             return None
-        if self._revisions.get(_digest(operation, raw, options)) != current.revision:
+        known = self._known.get(_digest(operation, raw, options))
+        if known is None or known[:2] != (current.revision, _namespace(api, operation)):
             return None
+        operation.annotations.update(known.annotations)
         await api.store.settled(current)
         operation.result = current
         return current
@@ -55,23 +66,32 @@ class KnownApplies:
     ) -> Iterator[None]:
         """Remember the apply that is done within, if that is right."""
         before = api.store.latest(api.collection(operation.resource), operation.key)
-        consultations = api.consultations
+        consultations, namespace = api.consultations, _namespace(api, operation)
         yield
         if (
             operation.result is before
             and before is not None
             and not operation.warnings
+            and sum(map(len, operation.annotations.values())) <= MOST_TOLD
             and not options.dry_run
             and api.consultations == consultations
+            and namespace == _namespace(api, operation)
             and api.admission.judges_updates_alone(operation.resource)
         ):
-            self._keep(_digest(operation, raw, options), before.revision)
+            known = _Known(before.revision, namespace, operation.annotations)
+            self._keep(_digest(operation, raw, options), known)
 
-    def _keep(self, question: bytes, revision: int) -> None:
-        self._revisions[question] = revision
-        self._revisions.move_to_end(question)
-        if len(self._revisions) > MOST_KEPT:
-            self._revisions.popitem(last=False)
+    def _keep(self, question: bytes, known: _Known) -> None:
+        self._known[question] = known
+        self._known.move_to_end(question)
+        if len(self._known) > MOST_KEPT:
+            self._known.popitem(last=False)
+
+
+def _namespace(api: Api, operation: Operation) -> int:
+    """The revision of the namespace that an operation is in; 0 if there is none."""
+    found = api.namespace(operation.namespace) if operation.namespace else None
+    return found.revision if found is not None else 0
 
 
 def _digest(operation: Operation, raw: bytes, options: WriteOptions) -> bytes:

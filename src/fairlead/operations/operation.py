@@ -26,6 +26,7 @@ class Operation:
     name: str = ""
     impersonator: User | None = None  # who really asks, if the user is another
     warnings: list[str] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)  # what an audit log shall tell
     replaces: bool = False  # the caller sent a whole object, not a change of one
     has_unknown_fields: bool = False  # what was sent has fields that its type does not know
     sent: Any = None

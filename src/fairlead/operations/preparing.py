@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
 
 from fairlead.admission.chain import Attributes
 from fairlead.errors import ResourceRef, StatusError, TooManyCauses, bad_request, invalid, too_large
@@ -25,7 +24,6 @@ from fairlead.serialization.limits import (
     TooLarge,
     check_size,
 )
-from fairlead.storage.backend import Precondition
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version, body_of, encode
 
@@ -199,11 +197,14 @@ async def put(
     key: str,
     value: Object,
     over: Version | None,
-    requires: Sequence[Precondition] = (),
+    context: Context | None = None,
 ) -> Version:
-    """Write an object that was prepared; raises Conflict and ConditionFailed."""
+    """Write an object that was prepared, on the conditions and with the companions that its context
+    names; raises Conflict and ConditionFailed."""
+    requires = context.requires if context is not None else ()
+    alongside = context.alongside if context is not None else ()
     try:
-        return await api.store.put(collection, key, value, over, requires)
+        return await api.store.put(collection, key, value, over, requires, alongside)
     except (TooLarge, TooDeep) as error:
         raise _giant(error) from None
 

@@ -16,7 +16,7 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
 from fairlead.operations.tracking import set_entries, tracked
 from fairlead.operations.views import view_of
-from fairlead.storage.backend import Conflict
+from fairlead.storage.backend import ConditionFailed, Conflict
 from fairlead.storage.version import Version
 
 # Metadata that an update may leave out and never changes.
@@ -118,8 +118,8 @@ async def store_changed(
                     await api.store.delete(collection, key, current)
                     version = preparing.unstored(collection, key, new, current.revision)
                 else:
-                    version = await preparing.put(api, collection, key, new, current)
-            except Conflict:
+                    version = await preparing.put(api, collection, key, new, current, context)
+            except (Conflict, ConditionFailed):
                 context.roll_back()
                 continue
             operation.result = version

@@ -46,9 +46,11 @@ class JsonPoster:
         except CallError as error:
             raise error.of(f"Post {self._url!r}") from None
 
-    async def post_patiently(self, body: dict[str, Any], timeout: float) -> dict[str, Any]:
+    async def post_patiently(
+        self, body: dict[str, Any], timeout: float, first_pause: float = _FIRST_PAUSE
+    ) -> dict[str, Any]:
         """The same, trying again after a pause where that may help."""
-        pause = _FIRST_PAUSE
+        pause = first_pause
         for _ in range(_ATTEMPTS - 1):
             try:
                 return await self.post(body, timeout)

@@ -15,7 +15,7 @@ and return an argument itself where nothing has to change.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -237,10 +237,10 @@ def in_order(fields: FieldSet) -> FieldSet:
     """The same set with its steps in the order of the reference, all the way down."""
     if not fields:
         return fields
-    elements: Iterable[str] = fields
-    if len(fields) > 1:
-        elements = sorted(fields, key=_order)
-    return {element: in_order(fields[element]) for element in elements}
+    elements = sorted(fields)
+    if elements[-1][0] > "f":  # fields and the dot are in order as texts already
+        elements.sort(key=_order)
+    return {element: in_order(node) if (node := fields[element]) else node for element in elements}
 
 
 _KINDS = "fkvi"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, localcontext
+from typing import NamedTuple
 
 from fairlead.bounded import remembered
 
@@ -30,9 +31,24 @@ class QuantityError(ValueError):
     """Text that is not a quantity."""
 
 
+class Amount(NamedTuple):
+    """A quantity to reckon with: its value, and the format in which it is printed: binary, decimal
+    or exponent."""
+
+    value: Decimal
+    kind: str = "decimal"
+
+    def plus(self, other: Amount) -> Amount:
+        """The sum, in our own format unless we are nothing."""
+        return Amount(self.value + other.value, self.kind if self.value else other.kind)
+
+    def __str__(self) -> str:
+        return format_quantity(self.value, self.kind)
+
+
 @remembered(4096, longest=64)
-def _parse(text: str) -> tuple[Decimal, str]:
-    """The value, rounded away from zero to nano, and its format: binary, decimal or exponent."""
+def amount(text: str) -> Amount:
+    """What a text says, rounded away from zero to nano; raises QuantityError."""
     match = _PATTERN.match(text)
     if match is None:
         raise QuantityError(FORMAT_ERROR)
@@ -48,8 +64,8 @@ def _parse(text: str) -> tuple[Decimal, str]:
         else:
             raise QuantityError(FORMAT_ERROR)
         if abs(value) > _LARGEST:
-            return _LARGEST.copy_sign(value), kind
-        return value.quantize(_NANO), kind
+            return Amount(_LARGEST.copy_sign(value), kind)
+        return Amount(value.quantize(_NANO), kind)
 
 
 def _scaled(number: Decimal, power: int) -> Decimal:
@@ -62,13 +78,13 @@ def _scaled(number: Decimal, power: int) -> Decimal:
 
 def quantity(text: str) -> Decimal:
     """The value of a quantity; raises QuantityError."""
-    return _parse(text)[0]
+    return amount(text).value
 
 
 @remembered(4096, longest=64)
 def canonical(text: str) -> str:
     """The one way to print a quantity: no fraction, the largest suffix that fits."""
-    value, kind = _parse(text.strip())
+    value, kind = amount(text.strip())
     return format_quantity(value, kind)
 
 
@@ -77,7 +93,9 @@ def format_quantity(value: Decimal, kind: str = "decimal") -> str:
         return "0"
     if kind == "binary" and abs(value) >= 1024 and value == value.to_integral_value():
         return _format_binary(int(value))
-    mantissa, power = int(value.scaleb(9)), -9
+    mantissa, power = int(value), 0
+    if mantissa != value:
+        mantissa, power = int(value.scaleb(9)), -9
     while mantissa % 1000 == 0 and power < 18:
         mantissa, power = mantissa // 1000, power + 3
     if kind == "exponent":

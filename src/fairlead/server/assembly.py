@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.admission.chain import Chain, Plugin
-from fairlead.admission.enabling import Needs, PluginNameError, build_plugins
+from fairlead.admission.configuration import (
+    Configuration,
+    ConfigurationError,
+    read_configuration,
+)
+from fairlead.admission.enabling import ORDER, Needs, PluginNameError, build_plugins
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.authentication.factory import (
     Authentication,
@@ -35,6 +40,7 @@ from fairlead.controllers.framework import (
     manager_user,
 )
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
+from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
 from fairlead.controllers.storage_protection import ClaimProtection, VolumeProtection
@@ -170,22 +176,32 @@ class Assembly:
                 if error.reason != "AlreadyExists":
                     raise
 
-        needs = Needs(
-            find=api.newest,
-            collection=lambda key: api.collection(api.resources.named(key)),
-            allowed=api.allowed,
-            create_namespace=create_namespace,
-        )
         options = self.options
         try:
+            needs = Needs(
+                find=api.newest,
+                namespace=api.namespace,
+                collection=lambda key: api.collection(api.resources.named(key)),
+                allowed=api.allowed,
+                decide=api.decide,
+                create_namespace=create_namespace,
+                resources=api.resources,
+                configuration=self._admission_configuration(),
+            )
             return build_plugins(
                 self.dialect,
                 ",".join(options.enable_admission_plugins),
                 ",".join(options.disable_admission_plugins),
                 needs,
             )
-        except PluginNameError as error:
+        except (PluginNameError, ConfigurationError) as error:
             raise StartError(str(error)) from None
+
+    def _admission_configuration(self) -> Configuration:
+        path = self.options.admission_control_config_file
+        if path is None:
+            return Configuration()
+        return read_configuration(path, self.api.types, ORDER)
 
     def _controllers(self, ca: Path) -> Controllers:
         api, dialect = self.api, self.dialect
@@ -205,6 +221,7 @@ class Assembly:
             TokenCleaner(client(TokenCleaner.name), dialect),
             ClaimProtection(client(ClaimProtection.name), dialect),
             VolumeProtection(client(VolumeProtection.name), dialect),
+            ResourceQuotas(api, client(ResourceQuotas.name)),
         ]
         chosen = chosen_controllers(",".join(self.options.controllers))
         return Controllers(api, [one for one in built if one.name in chosen.running])
@@ -229,6 +246,7 @@ class Assembly:
         return [self.api.authentication.run, self.aggregation.run, self.controllers.run]
 
     async def close(self) -> None:
+        await self.api.admission.close()
         await self.api.authentication.close()
         await self.authorization.close()
         await self.api.reach.close()

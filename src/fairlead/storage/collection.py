@@ -163,6 +163,17 @@ class Collection:
             return [version for version in versions if version.body is not None]
         return versions
 
+    def newest(self, namespace: str) -> list[Version]:
+        """All live versions of a namespace, those that are still on their way to the disk
+        included."""
+        if not self.pending:
+            return self.current(namespace)
+        found = {version.key: version for version in self.current(namespace)}
+        for key, version in self.pending.items():
+            if version.namespace == namespace:
+                found[key] = version
+        return [version for version in found.values() if version.body is not None]
+
     def page(
         self, namespace: str, selection: Selection, revision: int, limit: int, after: str | None
     ) -> Page:

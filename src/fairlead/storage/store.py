@@ -36,6 +36,19 @@ logger = logging.getLogger("fairlead.storage")
 _CHANGES_A_TURN = 500  # handed out before other work of the loop gets its turn
 
 
+class Companion:
+    """A change of another object that goes with a write: if that is refused, so is this. `version`
+    is what it became when it was written."""
+
+    __slots__ = ("collection", "over", "value", "version")
+
+    def __init__(self, collection: Collection, value: dict[str, Any], over: Version) -> None:
+        self.collection = collection
+        self.value = value
+        self.over = over
+        self.version: Version | None = None
+
+
 class Store:
     """All collections at one revision: the cache over one backend. Lives on the event loop.
 
@@ -186,17 +199,39 @@ class Store:
         value: dict[str, Any],
         over: Version | None,
         requires: Sequence[Precondition] = (),
+        alongside: Sequence[Companion] = (),
     ) -> Version:
         """Write an object (see `version.encode` for its form) over the version that it was made
-        from, None for a new one. Returns after the commit; raises Conflict, ConditionFailed."""
+        from, None for a new one, in one commit with its companions, whose versions should be among
+        what it requires. Returns after the commit; raises Conflict, ConditionFailed."""
         expected = self._expected(collection, key, over, requires)
         encoded = encode(value)
-        body = body_of(encoded, self._next_revision)
-        version = Version(
-            key, self._next_revision, collection.api_version, body, collection.fields_of
-        )
+        companions = [(one, encode(one.value), self._companion(one)) for one in alongside]
+        version = self._next_version(collection, key, value, encoded)
+        pending = self._submit(collection, version, encoded, expected, requires)
+        exists = (Precondition(collection.resource, key),)
+        for one, content, over_write in companions:
+            another = self._next_version(one.collection, one.over.key, one.value, content)
+            self._submit(one.collection, another, content, over_write, exists)
+            one.version = another
+        await pending.settled()
+        return version
+
+    def _companion(self, one: Companion) -> int | Write:
+        try:
+            return self._expected(one.collection, one.over.key, one.over, ())
+        except Conflict:
+            resource, key = one.collection.resource, one.over.key
+            raise ConditionFailed(Precondition(resource, key, one.over.revision)) from None
+
+    def _next_version(
+        self, collection: Collection, key: str, value: dict[str, Any], encoded: bytes
+    ) -> Version:
+        revision = self._next_revision
+        body = body_of(encoded, revision)
+        version = Version(key, revision, collection.api_version, body, collection.fields_of)
         version.know(value)
-        return await self._write(collection, version, encoded, expected, requires)
+        return version
 
     async def delete(
         self,
@@ -208,7 +243,8 @@ class Store:
         """Delete an object as `put` writes it; gives the deletion."""
         expected = self._expected(collection, key, over, requires)
         version = Version(key, self._next_revision, collection.api_version, None)
-        return await self._write(collection, version, None, expected, requires)
+        await self._submit(collection, version, None, expected, requires).settled()
+        return version
 
     def _expected(
         self,
@@ -233,14 +269,15 @@ class Store:
             return 0
         return current.commit.write if current.commit is not None else current.revision
 
-    async def _write(
+    def _submit(
         self,
         collection: Collection,
         version: Version,
         encoded: bytes | None,
         expected: int | Write,
         requires: Sequence[Precondition],
-    ) -> Version:
+    ) -> Pending:
+        """Put a write into the queue; what is submitted without a pause is committed together."""
         write = Write(
             collection.resource, version.key, version.api_version, encoded, expected, requires
         )
@@ -249,18 +286,13 @@ class Store:
         self._next_revision += 1
         version.commit = pending
         collection.pending[version.key] = version
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        pending.waiters.append(future)
-        await future
-        return version
+        return pending
 
     async def settled(self, version: Version) -> None:
         """Wait until a version that `latest` gave is on disk; raises StorageError if it never
         gets there. Whoever tells a client about a version must have waited for it."""
         if version.commit is not None:
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            version.commit.waiters.append(future)
-            await future
+            await version.commit.settled()
 
     def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
         """A batch reached the disk: the cache, the essential followers, the writers, and later

@@ -29,6 +29,12 @@ class Pending:
         self.write = write
         self.waiters: list[asyncio.Future[None]] = []
 
+    async def settled(self) -> None:
+        """Wait until it is on disk; raises why it is not."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiters.append(future)
+        await future
+
     def answer(self, error: Exception | None) -> None:
         for waiter in self.waiters:
             if not waiter.done():

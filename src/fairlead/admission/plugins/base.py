@@ -6,11 +6,28 @@ from fairlead.admission.chain import CREATE, Attributes, PluginBase
 from fairlead.errors import ResourceRef, StatusError, forbidden
 from fairlead.schema.model import Object as Object
 
-__all__ = ["PODS", "Object", "PluginBase", "early_refusal", "kept_ref", "refusal"]
+__all__ = [
+    "PODS",
+    "Object",
+    "PluginBase",
+    "early_refusal",
+    "kept_ref",
+    "refusal",
+    "written_pod_spec",
+]
 
 PODS = "core/v1/pods"
 _NO_NAME = "Unknown"
 _LONGEST_STEM, _SUFFIX_LENGTH = 58, 5  # of a generated name
+
+
+def written_pod_spec(attributes: Attributes, operations: tuple[str, ...]) -> Object | None:
+    """The spec of a pod, in place, if the write is one of these operations on a pod itself."""
+    if attributes.resource.key != PODS or attributes.operation not in operations:
+        return None
+    assert attributes.value is not None
+    spec: Object = attributes.value["spec"]
+    return spec
 
 
 def kept_ref(attributes: Attributes) -> ResourceRef:

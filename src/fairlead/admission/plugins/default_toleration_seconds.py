@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.admission.chain import CREATE, UPDATE, Attributes
-from fairlead.admission.plugins.base import PODS, PluginBase
+from fairlead.admission.plugins.base import Object, PluginBase, written_pod_spec
 from fairlead.dialect import Dialect
 
 DEFAULT_SECONDS = 300
@@ -11,19 +11,29 @@ NOT_READY, UNREACHABLE = "node.@/not-ready", "node.@/unreachable"
 _EFFECT = "NoExecute"
 
 
+def default_tolerations(dialect: Dialect) -> list[Object]:
+    """What is added to pods that do not mention the taint."""
+    return [
+        {
+            "key": dialect.label(key),
+            "operator": "Exists",
+            "effect": _EFFECT,
+            "tolerationSeconds": DEFAULT_SECONDS,
+        }
+        for key in (NOT_READY, UNREACHABLE)
+    ]
+
+
 class DefaultTolerationSeconds(PluginBase):
     name = "DefaultTolerationSeconds"
 
     def __init__(self, dialect: Dialect) -> None:
-        self._keys = (dialect.label(NOT_READY), dialect.label(UNREACHABLE))
+        self._defaults = default_tolerations(dialect)
 
     async def admit(self, attributes: Attributes) -> None:
-        value = attributes.value
-        if attributes.resource.key != PODS or value is None:
+        spec = written_pod_spec(attributes, (CREATE, UPDATE))
+        if spec is None:
             return
-        if attributes.operation not in (CREATE, UPDATE):
-            return
-        spec = value["spec"]
         given = spec.get("tolerations") or []
         tolerated = {
             toleration.get("key", "")
@@ -32,15 +42,6 @@ class DefaultTolerationSeconds(PluginBase):
         }
         if "" in tolerated:
             return
-        added = [
-            {
-                "key": key,
-                "operator": "Exists",
-                "effect": _EFFECT,
-                "tolerationSeconds": DEFAULT_SECONDS,
-            }
-            for key in self._keys
-            if key not in tolerated
-        ]
+        added = [dict(one) for one in self._defaults if one["key"] not in tolerated]
         if added:
             spec["tolerations"] = [*given, *added]

@@ -12,7 +12,9 @@ Fact = TypeVar("Fact")
 
 # The watch cache of a resource, by our name for it.
 FindCollection = Callable[[str], Collection]
-_MOST_KEPT = 4096
+# The newest version of a namespace, for plugins that judge writes by their own namespace only.
+FindNamespace = Callable[[str], Version | None]
+MOST_KEPT = 4096
 
 
 class EntryFacts(Generic[Fact]):
@@ -26,7 +28,7 @@ class EntryFacts(Generic[Fact]):
         known = self._known.get(entry.key)
         if known is not None and known[0] == entry.revision:
             return known[1]
-        if len(self._known) >= _MOST_KEPT:
+        if len(self._known) >= MOST_KEPT:
             self._known.clear()
         fact = self._work_out(entry)
         self._known[entry.key] = (entry.revision, fact)

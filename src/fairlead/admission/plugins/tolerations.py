@@ -1,42 +1,88 @@
-"""Tolerations: which of two tolerates more, and how two lists become one."""
+"""Tolerations: which of them tolerate more, and how two lists become one.
+
+A client may send thousands of them, so that none is compared with all others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import inf
+from typing import Any
+
 from fairlead.admission.plugins.base import Object
+
+_EXISTS, _TIMED = "Exists", "NoExecute"
+_Slot = tuple[str, str, str | None]  # key, effect, and the value unless any will do
+
+
+class Covering:
+    """A number of tolerations, asked whether one of them tolerates whatever another does."""
+
+    def __init__(self, tolerations: Iterable[Object]) -> None:
+        given = list(tolerations)
+        self._identical = set(map(identity, given))
+        self._wide = _Wide()
+        for toleration in given:
+            self._wide.add(toleration)
+
+    def covers(self, toleration: Object) -> bool:
+        return self._wide.covers(toleration) or identity(toleration) in self._identical
+
+
+class _Wide:
+    """How long each kind of taint is tolerated, in seconds. One that was added does not always
+    cover itself."""
+
+    def __init__(self) -> None:
+        self._longest: dict[_Slot, float] = {}
+
+    def add(self, toleration: Object) -> None:
+        operator = toleration.get("operator", "")
+        if operator in (_EXISTS, "Equal", ""):
+            value = None if operator == _EXISTS else toleration.get("value", "")
+            slot = (*taint_of(toleration), value)
+            self._longest[slot] = max(self._longest.get(slot, -inf), _seconds(toleration))
+
+    def covers(self, toleration: Object) -> bool:
+        key, effect = taint_of(toleration)
+        value = toleration.get("value", "") if toleration.get("operator") == "Equal" else None
+        needed, longest = _seconds(toleration), self._longest
+        for wide in (effect, "") if effect else ("",):
+            least = needed if wide == _TIMED else -inf
+            for slot in ((key, wide, value), (key, wide, None), ("", wide, None)):
+                if slot in longest and longest[slot] >= least:
+                    return True
+        return False
 
 
 def merged(first: list[Object], second: list[Object]) -> list[Object]:
     """Both lists in their order, without what another one covers."""
-    every = first + second
-    kept: list[Object] = []
-    for index, toleration in enumerate(every):
-        if any(covers(other, toleration) for other in kept):
-            continue
-        later = every[index + 1 :]
-        if any(other != toleration and covers(other, toleration) for other in later):
-            continue
-        kept.append(toleration)
-    return kept
+    every: dict[Any, Object] = {}
+    for toleration in first + second:
+        every.setdefault(identity(toleration), toleration)
+    later, needed = _Wide(), []
+    for toleration in reversed(every.values()):
+        if not later.covers(toleration):
+            needed.append(toleration)
+        later.add(toleration)
+    kept, result = _Wide(), []
+    for toleration in reversed(needed):
+        if not kept.covers(toleration):
+            kept.add(toleration)
+            result.append(toleration)
+    return result
 
 
-def covers(wide: Object, narrow: Object) -> bool:
-    """Whether whatever `narrow` tolerates, `wide` tolerates too."""
-    if wide == narrow:
-        return True
-    key, operator = wide.get("key", ""), wide.get("operator", "")
-    if narrow.get("key", "") != key and not (key == "" and operator == "Exists"):
-        return False
-    effect = wide.get("effect", "")
-    if effect not in ("", narrow.get("effect", "")):
-        return False
-    if effect == "NoExecute" and not _lasts_as_long(wide, narrow):
-        return False
-    if operator == "Exists":
-        return True
-    same_value = narrow.get("value", "") == wide.get("value", "")
-    return operator in ("", "Equal") and narrow.get("operator", "") == "Equal" and same_value
+def identity(toleration: Object) -> tuple[tuple[str, Any], ...]:
+    """Equal for tolerations that say the same."""
+    return tuple(sorted(toleration.items()))
 
 
-def _lasts_as_long(wide: Object, narrow: Object) -> bool:
-    seconds, needed = wide.get("tolerationSeconds"), narrow.get("tolerationSeconds")
-    return seconds is None or (needed is not None and needed <= seconds)
+def taint_of(toleration: Object) -> tuple[str, str]:
+    """The key and effect of the taints that are tolerated."""
+    return toleration.get("key", ""), toleration.get("effect", "")
+
+
+def _seconds(toleration: Object) -> float:
+    given = toleration.get("tolerationSeconds")
+    return inf if given is None else given

@@ -1,0 +1,227 @@
+"""`--admission-control-config-file`: what the person who starts the server tells single plugins."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.schema.decode import decoder, unknown_paths
+from fairlead.schema.mismatch import DecodeError
+from fairlead.schema.model import Object, Struct
+from fairlead.schema.notation import parse
+from fairlead.serialization.bodies import BodyError, parse_yaml
+
+logger = logging.getLogger("fairlead")
+
+FLAG = "admission-control-config-file"
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be used; the text names the file and the field."""
+
+
+class _Form(NamedTuple):
+    """What one configuration looks like: its type in `configuration.types`, and the apiVersions
+    and kinds by which it goes, the newest first; none where it is written without them."""
+
+    type: str
+    names: tuple[tuple[str, str], ...] = ()
+
+
+def _versions(kind: str, group: str, *versions: str) -> tuple[tuple[str, str], ...]:
+    return tuple((f"{group}/{version}", kind) for version in versions)
+
+
+_OWN_GROUP = "apiserver.config.@"
+_FILE = _Form(
+    "AdmissionConfiguration",
+    (
+        *_versions("AdmissionConfiguration", _OWN_GROUP, "v1", "v1alpha1"),
+        *_versions("AdmissionConfiguration", "apiserver.@", "v1alpha1"),
+    ),
+)
+_WEBHOOKS = _Form(
+    "WebhookAdmissionConfiguration",
+    (
+        *_versions("WebhookAdmissionConfiguration", _OWN_GROUP, "v1"),
+        *_versions("WebhookAdmission", _OWN_GROUP, "v1alpha1"),
+    ),
+)
+_PLUGINS: dict[str, _Form] = {
+    "ResourceQuota": _Form(
+        "ResourceQuotaConfiguration",
+        (
+            *_versions("ResourceQuotaConfiguration", _OWN_GROUP, "v1"),
+            *_versions("Configuration", "resourcequota.admission.@", "v1beta1", "v1alpha1"),
+        ),
+    ),
+    "PodSecurity": _Form(
+        "PodSecurityConfiguration",
+        _versions(
+            *("PodSecurityConfiguration", "pod-security.admission.config.@"),
+            *("v1", "v1beta1", "v1alpha1"),
+        ),
+    ),
+    "EventRateLimit": _Form(
+        "EventRateLimitConfiguration",
+        _versions("Configuration", "eventratelimit.admission.@", "v1alpha1"),
+    ),
+    "PodTolerationRestriction": _Form(
+        "PodTolerationRestrictionConfiguration",
+        _versions("Configuration", "podtolerationrestriction.admission.@", "v1alpha1"),
+    ),
+    "PodNodeSelector": _Form("PodNodeSelectorConfiguration"),
+    "ImagePolicyWebhook": _Form("ImagePolicyWebhookConfiguration"),
+    "MutatingAdmissionWebhook": _WEBHOOKS,
+    "ValidatingAdmissionWebhook": _WEBHOOKS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The configuration of one plugin: decoded, its known fields only, and where it stands."""
+
+    value: Object
+    file: Path
+    place: str = ""  # the path of fields within the file that leads to it
+
+    def error(self, path: str, why: str) -> ConfigurationError:
+        """What to raise about a field of the value."""
+        return _error(self.file, f"{self.place}.{path}".strip("."), why)
+
+    def beside(self, name: str) -> Path:
+        """A file that the configuration names; a relative name starts where the file lies."""
+        return self.file.parent / name
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What was configured, by plugin."""
+
+    sections: Mapping[str, Section] = field(default_factory=dict)
+
+    def of(self, plugin: str) -> Section | None:
+        return self.sections.get(plugin)
+
+
+def read_configuration(path: Path, types: BuiltinTypes, known: tuple[str, ...]) -> Configuration:
+    """Read the file and those that it names. `known` are the names of all plugins. Raises
+    ConfigurationError."""
+    reader = _Reader(types)
+    listed = reader.section(_FILE, Section(_load(path), path))
+    found: dict[str, Section] = {}
+    for index, entry in enumerate(listed.value.get("plugins") or ()):
+        place = Section(entry, path, f"plugins[{index}]")
+        name = entry.get("name", "")
+        if name not in known:
+            raise place.error("name", f'unknown plugin "{name}"')
+        if name in found:
+            raise place.error("name", f"{name} is configured twice")
+        given = _given(place)
+        if given is not None:
+            found[name] = reader.section(_form(name, given), given)
+    return Configuration(found)
+
+
+def _given(entry: Section) -> Section | None:
+    """What an entry holds or names; None if that is nothing."""
+    name, inline = entry.value.get("path", ""), entry.value.get("configuration")
+    if name and inline is not None:
+        raise entry.error("path", "may not be given beside configuration")
+    if inline is not None:
+        return Section(inline, entry.file, f"{entry.place}.configuration")
+    if not name:
+        return None
+    file = entry.beside(name)
+    content = _load(file)
+    return Section(content, file) if content is not None else None
+
+
+def _form(plugin: str, section: Section) -> _Form:
+    form = _PLUGINS.get(plugin)
+    if form is None:
+        raise section.error("", f"{plugin} takes no configuration")
+    return form
+
+
+def _error(file: Path, place: str, why: str) -> ConfigurationError:
+    where = f"{file}: {place}" if place else str(file)
+    return ConfigurationError(f"--{FLAG}: {where}: {why}")
+
+
+def _load(file: Path) -> Any:
+    try:
+        value, repeated = parse_yaml(file.read_bytes())
+    except OSError as error:
+        raise _error(file, "", f"cannot be read: {error.strerror}") from None
+    except BodyError as error:
+        raise _error(file, "", str(error)) from None
+    if repeated:
+        raise _error(file, "", repeated[0])
+    return value
+
+
+class _Reader:
+    """Reads parsed documents by the types of a dialect."""
+
+    def __init__(self, types: BuiltinTypes) -> None:
+        self._dialect = types.dialect
+        self._structs = _structs(types)
+
+    def section(self, form: _Form, given: Section) -> Section:
+        """A document in its form; raises ConfigurationError."""
+        document = given.value
+        if not isinstance(document, dict):
+            raise given.error("", "is not a mapping of fields")
+        document = dict(document)
+        if form.names:
+            self._check_kind(form, given, document)
+        return Section(self._decoded(form, given, document), given.file, given.place)
+
+    def _check_kind(self, form: _Form, given: Section, document: Object) -> None:
+        version, kind = document.pop("apiVersion", None), document.pop("kind", None)
+        names = [(self._dialect.group_name(name), word) for name, word in form.names]
+        versions = [name for name, _ in names]
+        if version not in versions:
+            raise given.error(
+                "apiVersion", f"{_shown(version)} is not known, only {', '.join(versions)}"
+            )
+        wanted = dict(names)[version]
+        if kind != wanted:
+            raise given.error("kind", f"{_shown(kind)} is not known in {version}, only {wanted}")
+        if version != versions[0]:
+            place = f"{given.place}.apiVersion".strip(".")
+            said = "--%s: %s: %s: %s is deprecated; use %s"
+            logger.warning(said, FLAG, given.file, place, version, versions[0])
+
+    def _decoded(self, form: _Form, given: Section, document: Object) -> Object:
+        struct = self._structs[form.type]
+        unknown: list[str] = []
+        try:
+            value: Object = decoder(struct)(document, unknown)
+        except DecodeError as error:
+            raise given.error(".".join(reversed(error.fields)), _reason(error)) from None
+        if unknown:
+            raise given.error(unknown_paths(struct, document)[0], "unknown field")
+        return value
+
+
+def _shown(value: Any) -> str:
+    return f'"{value}"' if value is not None else "nothing"
+
+
+def _reason(error: DecodeError) -> str:
+    got, _, _ = str(error.args[0]).partition(" of type ")
+    return f"is of type {got}, not {error.wanted}" if error.wanted else str(error)
+
+
+@cache
+def _structs(types: BuiltinTypes) -> dict[str, Struct]:
+    text = files(__package__).joinpath("configuration.types").read_text()
+    return parse("configuration", text, types.group_version)

@@ -1,0 +1,111 @@
+"""EventRateLimit: whoever reports too much is not heard, and the others are."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from time import monotonic
+
+from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.configuration import FLAG, ConfigurationError, Section
+from fairlead.admission.plugins.base import Object, PluginBase
+from fairlead.bounded import hashed
+from fairlead.errors import LONGEST_FIELD, StatusError, clipped
+
+# Both names of the same objects: a limit that holds for one only would be none.
+EVENTS = ("core/v1/events", "events/v1/events")
+_USUAL_NUMBER = 4096
+_OBJECT_FIELDS = ("kind", "namespace", "name", "uid", "apiVersion")
+
+Clock = Callable[[], float]
+Parts = tuple[str, ...]
+
+
+def _source_and_object(attributes: Attributes) -> Parts:
+    event = attributes.value or {}
+    source, about = event.get("source") or {}, event.get("involvedObject") or {}
+    return (
+        source.get("component", ""),
+        source.get("host", ""),
+        *(about.get(name, "") for name in _OBJECT_FIELDS),
+    )
+
+
+# What events have in common that are counted together, by the type of the limit.
+_KEYS: dict[str, Callable[[Attributes], Parts]] = {
+    "Server": lambda attributes: (),
+    "Namespace": lambda attributes: (attributes.namespace,),
+    "User": lambda attributes: (attributes.user.name,),
+    "SourceAndObject": _source_and_object,
+}
+
+
+class _Buckets:
+    """Tokens by key: `burst` of them at first, `qps` more a second. Of more keys than `most` those
+    are forgotten that were not used for longest."""
+
+    def __init__(self, qps: int, burst: int, most: int, clock: Clock) -> None:
+        self._qps, self._burst, self._most = qps, burst, most
+        self._clock = clock
+        self._left: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
+
+    def take(self, key: bytes) -> bool:
+        now = self._clock()
+        left, since = self._left.get(key, (float(self._burst), now))
+        left = min(left + (now - since) * self._qps, float(self._burst))
+        taken = left >= 1.0
+        self._left[key] = (left - 1.0 if taken else left, now)
+        self._left.move_to_end(key)
+        if len(self._left) > self._most:
+            self._left.popitem(last=False)
+        return taken
+
+
+class EventRateLimit(PluginBase):
+    name = "EventRateLimit"
+    judged_by_more: tuple[str, ...] = EVENTS
+
+    def __init__(self, section: Section | None, clock: Clock = monotonic) -> None:
+        if section is None:
+            raise ConfigurationError(f"--{FLAG}: EventRateLimit is switched on without its limits")
+        self._limits = list(_limits(section, clock))
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.resource.key not in EVENTS or attributes.context.dry_run:
+            return
+        if attributes.operation not in (CREATE, UPDATE):
+            return
+        refused = None
+        for kind, buckets in self._limits:
+            parts = _KEYS[kind](attributes)
+            if not buckets.take(hashed("\0".join(parts))):  # every limit counts every event
+                refused = kind, parts
+        if refused is not None:
+            raise _too_many(*refused)
+
+
+def _limits(section: Section, clock: Clock) -> Iterator[tuple[str, _Buckets]]:
+    given = section.value.get("limits") or []
+    if not given:
+        raise section.error("limits", "must not be empty")
+    for index, limit in enumerate(given):
+        _check(section, limit, f"limits[{index}]")
+        most = limit.get("cacheSize") or _USUAL_NUMBER
+        yield limit["type"], _Buckets(limit["qps"], limit["burst"], most, clock)
+
+
+def _check(section: Section, limit: Object, path: str) -> None:
+    kind = limit.get("type", "")
+    if kind not in _KEYS:
+        raise section.error(f"{path}.type", f'"{kind}" is not one of {", ".join(_KEYS)}')
+    for name in ("burst", "qps"):
+        if limit.get(name, 0) <= 0:
+            raise section.error(f"{path}.{name}", "must be positive")
+    if limit.get("cacheSize", 0) < 0 and kind != "Server":
+        raise section.error(f"{path}.cacheSize", "must not be negative")
+
+
+def _too_many(kind: str, parts: Parts) -> StatusError:
+    shown = clipped("".join(parts), LONGEST_FIELD)
+    message = f"Too many requests: limit reached on type {kind} for key {shown}"
+    return StatusError(429, "TooManyRequests", message)

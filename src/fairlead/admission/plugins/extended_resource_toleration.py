@@ -1,0 +1,44 @@
+"""ExtendedResourceToleration: a pod that asks for a special resource may run on the nodes that are
+kept for it."""
+
+from __future__ import annotations
+
+from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugins.base import Object, PluginBase, written_pod_spec
+from fairlead.admission.plugins.tolerations import taint_of
+from fairlead.dialect import Dialect
+from fairlead.kinds.core.pods.resources import is_extended
+
+_EFFECT = "NoSchedule"
+
+
+class ExtendedResourceToleration(PluginBase):
+    name = "ExtendedResourceToleration"
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec = written_pod_spec(attributes, (CREATE, UPDATE))
+        if spec is None:
+            return
+        asked_for = self._asked_for(spec)
+        if asked_for:
+            given = spec.get("tolerations") or []
+            known = {taint_of(one) for one in given if one.get("operator", "") == "Exists"}
+            added = [
+                {"key": name, "operator": "Exists", "effect": _EFFECT}
+                for name in sorted(asked_for)
+                if (name, _EFFECT) not in known
+            ]
+            spec["tolerations"] = [*given, *added]
+
+    def _asked_for(self, spec: Object) -> set[str]:
+        """The extended resources that containers request."""
+        return {
+            name
+            for containers in ("containers", "initContainers")
+            for container in spec.get(containers) or ()
+            for name in (container.get("resources") or {}).get("requests") or ()
+            if is_extended(name, self._dialect)
+        }

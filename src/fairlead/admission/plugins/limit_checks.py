@@ -1,0 +1,194 @@
+"""What one LimitRange says, worked out once, and what is wrong with an object by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import ROUND_UP, Decimal
+from typing import NamedTuple
+
+from fairlead.admission.plugins.base import Object
+from fairlead.admission.plugins.pod_demands import demands
+from fairlead.schema.quantity import Amount, amount
+from fairlead.schema.remembering import ContentMemory
+from fairlead.storage.version import Version
+
+Texts = Mapping[str, str]  # amounts by name, as objects state them
+_Bounds = tuple[tuple[str, Amount], ...]
+_WHOLE, _MILLI = Decimal(1), Decimal("0.001")
+
+
+class Limit(NamedTuple):
+    """The bounds of one type of objects."""
+
+    type: str
+    min: _Bounds
+    max: _Bounds
+    ratio: _Bounds
+
+    def violations(self, requests: Texts, limits: Texts) -> Iterator[str]:
+        """What is wrong with what a container or pod asks for and is limited to."""
+        for name, bound in self.min:
+            wrong = _too_little(bound, _stated(requests, name), _stated(limits, name))
+            if wrong:
+                yield f"minimum {name} usage per {self.type} is {bound}{wrong}"
+        for name, bound in self.max:
+            wrong = _too_much(bound, _stated(requests, name), _stated(limits, name))
+            if wrong:
+                yield f"maximum {name} usage per {self.type} is {bound}{wrong}"
+        for name, bound in self.ratio:
+            wrong = _too_far_apart(bound, _stated(requests, name), _stated(limits, name))
+            if wrong:
+                yield f"{name} max limit to request ratio per {self.type} is {bound}{wrong}"
+
+    def claim_violations(self, requests: Texts) -> Iterator[str]:
+        """The same for a claim, which has no limits."""
+        for name, bound in self.min:
+            wrong = _too_little(bound, _stated(requests, name), None)
+            if wrong:
+                yield f"minimum {name} usage per {self.type} is {bound}{wrong}"
+        for name, bound in self.max:
+            wrong = _too_large(bound, _stated(requests, name))
+            if wrong:
+                yield f"maximum {name} usage per {self.type} is {bound}{wrong}"
+
+
+def _stated(texts: Texts, name: str) -> Amount | None:
+    text = texts.get(name)
+    return amount(text) if text is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A LimitRange: what containers get that say nothing, the bounds in their order, and what was
+    found to be within them."""
+
+    requests: tuple[tuple[str, str], ...]
+    limits: tuple[tuple[str, str], ...]
+    bounds: tuple[Limit, ...]
+    passed: ContentMemory[bool] = field(default_factory=ContentMemory)
+
+
+def range_of(entry: Version) -> Range:
+    requests: dict[str, str] = {}
+    limits: dict[str, str] = {}
+    bounds = []
+    for limit in entry.object()["spec"]["limits"] or ():
+        if limit["type"] == "Container":
+            requests.update(limit.get("defaultRequest") or {})
+            limits.update(limit.get("default") or {})
+        names = ("min", "max", "maxLimitRequestRatio")
+        bounds.append(Limit(limit["type"], *(_bounds(limit.get(name)) for name in names)))
+    return Range(tuple(sorted(requests.items())), tuple(sorted(limits.items())), tuple(bounds))
+
+
+def _bounds(amounts: Mapping[str, str] | None) -> _Bounds:
+    return tuple((name, amount(text)) for name, text in sorted((amounts or {}).items()))
+
+
+def pod_violations(found: Range, spec: Object) -> list[str]:
+    """What is wrong with a pod."""
+    key = found.passed.key(demands(spec))
+    if found.passed.get(key):
+        return []
+    wrong = list(dict.fromkeys(_pod_violations(found, spec)))
+    if not wrong:
+        found.passed.keep(key, True)
+    return wrong
+
+
+def _pod_violations(found: Range, spec: Object) -> Iterator[str]:
+    """Container by container and as a whole."""
+    containers = [_resources(container) for container in spec["containers"]]
+    initial = [_resources(container) for container in spec.get("initContainers") or ()]
+    for limit in found.bounds:
+        if limit.type == "Container":
+            for requests, limits in (*containers, *initial):
+                yield from limit.violations(requests, limits)
+        elif limit.type == "Pod":
+            yield from limit.violations(*_of_pod(containers, initial))
+
+
+def claim_violations(found: Range, spec: Object) -> list[str]:
+    requests = (spec.get("resources") or {}).get("requests") or {}
+    return [
+        wrong
+        for limit in found.bounds
+        if limit.type == "PersistentVolumeClaim"
+        for wrong in limit.claim_violations(requests)
+    ]
+
+
+_Resources = tuple[Texts, Texts]
+
+
+def _resources(container: Object) -> _Resources:
+    resources = container["resources"]
+    return resources.get("requests") or {}, resources.get("limits") or {}
+
+
+def _of_pod(containers: list[_Resources], initial: list[_Resources]) -> _Resources:
+    requests = _highest(_sums([one[0] for one in containers]), (one[0] for one in initial))
+    limits = _highest(_sums([one[1] for one in containers]), (one[1] for one in initial))
+    return requests, limits
+
+
+def _sums(parts: list[Texts]) -> dict[str, str]:
+    """The totals of what every container names: where one is silent there is no total."""
+    named = set(parts[0]).intersection(*parts[1:])
+    return {name: _sum(name, [part[name] for part in parts]) for name in named}
+
+
+def _sum(name: str, texts: list[str]) -> str:
+    """Processors are counted in thousandths, all else in whole units."""
+    unit = _MILLI if name == "cpu" else _WHOLE
+    parts = (amount(text).value.quantize(unit, rounding=ROUND_UP) for text in texts)
+    return str(Amount(sum(parts, Decimal(0))))
+
+
+def _highest(total: dict[str, str], initial: Iterable[Texts]) -> Texts:
+    """Initial containers run one after the other, before all others."""
+    for texts in initial:
+        for name, text in texts.items():
+            if name not in total or amount(text).value > amount(total[name]).value:
+                total[name] = text
+    return total
+
+
+# What is said of a value that is out of bounds; empty if it is not.
+
+
+def _too_little(bound: Amount, request: Amount | None, limit: Amount | None) -> str:
+    if request is None:
+        return ".  No request is specified"
+    if request.value < bound.value:
+        return f", but request is {request}"
+    if limit is not None and limit.value < bound.value:
+        return f", but limit is {limit}"
+    return ""
+
+
+def _too_much(bound: Amount, request: Amount | None, limit: Amount | None) -> str:
+    if limit is None:
+        return ".  No limit is specified"
+    if limit.value > bound.value:
+        return f", but limit is {limit}"
+    if request is not None and request.value > bound.value:
+        return f", but request is {request}"
+    return ""
+
+
+def _too_large(bound: Amount, request: Amount | None) -> str:
+    if request is None:
+        return ".  No request is specified"
+    return f", but request is {request}" if request.value > bound.value else ""
+
+
+def _too_far_apart(bound: Amount, request: Amount | None, limit: Amount | None) -> str:
+    if request is None or not request.value:
+        return ", but no request is specified or request is 0"
+    if limit is None or not limit.value:
+        return ", but no limit is specified or limit is 0"
+    if limit.value > bound.value * request.value:
+        return f", but provided ratio is {float(limit.value / request.value):f}"
+    return ""

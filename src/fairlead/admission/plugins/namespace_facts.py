@@ -1,0 +1,31 @@
+"""What a namespace tells plugins about the objects in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from fairlead.admission.plugins.remembering import EntryFacts, FindNamespace
+from fairlead.errors import ResourceRef, not_found
+from fairlead.schema.model import Object
+from fairlead.storage.version import Version
+
+Fact = TypeVar("Fact")
+
+
+class NamespaceFacts(Generic[Fact]):
+    """A fact of each namespace, worked out from its annotations once a version."""
+
+    def __init__(self, find: FindNamespace, work_out: Callable[[Object], Fact]) -> None:
+        def of(entry: Version) -> Fact:
+            return work_out(entry.object()["metadata"].get("annotations") or {})
+
+        self._find = find
+        self._facts = EntryFacts(of)
+
+    def of(self, namespace: str) -> Fact:
+        """Raises not-found for a namespace that is missing."""
+        entry = self._find(namespace)
+        if entry is None:
+            raise not_found(ResourceRef("", "namespaces", namespace))
+        return self._facts.of(entry)

@@ -1,0 +1,126 @@
+"""OwnerReferencesPermissionEnforcement: nobody gives away an object that they may not delete, or
+holds up the deletion of an owner that is not theirs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+
+from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugins.base import Object, PluginBase, refusal
+from fairlead.authentication.user import User
+from fairlead.authorization import attributes as questions
+from fairlead.authorization.decision import Decision
+from fairlead.dialect import Dialect
+from fairlead.kinds.resources import Resource, Resources
+
+# What the authorizer says about a question.
+Decide = Callable[[questions.Attributes], Awaitable[Decision]]
+
+# Node agents write it with owners left out; the kind keeps those as they are.
+_EXEMPT = "core/v1/pods/status"
+_FINALIZERS = "finalizers"
+_AT_ONCE = 100  # owners that are asked about before others have their turn
+_CANNOT_DELETE = "cannot set an ownerRef on a resource you can't delete"
+_CANNOT_FINALIZE = (
+    "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set"
+    " finalizers on"
+)
+
+
+class OwnerReferencesPermissionEnforcement(PluginBase):
+    name = "OwnerReferencesPermissionEnforcement"
+
+    def __init__(self, dialect: Dialect, resources: Resources, decide: Decide) -> None:
+        self._resources = resources
+        self._decide = decide
+        self._both_ways = dialect.owner_unblocking_guarded
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.operation not in (CREATE, UPDATE) or attributes.resource.key == _EXEMPT:
+            return
+        new, old = _owners(attributes.value), _owners(attributes.old)
+        if new == old:
+            return
+        if attributes.operation == UPDATE:
+            await self._require(attributes, _deletion(attributes), _CANNOT_DELETE)
+        changed = list(_blocking_changes(new, old, self._both_ways))
+        if not changed or (await self._decide(_finalizing_anything(attributes.user))).allowed:
+            return
+        for index, reference in enumerate(changed):
+            if index % _AT_ONCE == _AT_ONCE - 1:
+                await asyncio.sleep(0)
+            for asked in self._finalizing(attributes, reference):
+                await self._require(attributes, asked, _CANNOT_FINALIZE)
+
+    async def _require(self, attributes: Attributes, asked: questions.Attributes, why: str) -> None:
+        decision = await self._decide(asked)
+        if not decision.allowed:
+            raise refusal(attributes, f"{why}: {decision.reason}, {decision.error or '<nil>'}")
+
+    def _finalizing(
+        self, attributes: Attributes, reference: Object
+    ) -> Iterator[questions.Attributes]:
+        """What must be allowed to hold up an owner: one question for each resource of its kind."""
+        api_version, kind = reference["apiVersion"], reference["kind"]
+        found = self._of_kind(api_version, kind)
+        if not found:
+            raise refusal(
+                attributes,
+                "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for"
+                f" APIVersion {api_version} Kind {kind}: no matches for kind"
+                f' "{kind}" in version "{api_version}"',
+            )
+        for resource in found:
+            yield questions.Attributes(
+                attributes.user,
+                "update",
+                resource.group,
+                resource.group_version.version,
+                resource.name,
+                _FINALIZERS,
+                attributes.namespace if resource.namespaced else "",
+                reference["name"],
+            )
+
+    def _of_kind(self, api_version: str, kind: str) -> list[Resource]:
+        group, _, version = api_version.rpartition("/")
+        found = self._resources.groups.get(group, {}).get(version)
+        listed = found.resources.values() if found is not None else ()
+        return [resource for resource in listed if resource.kind == kind]
+
+
+def _owners(value: Object | None) -> list[Object]:
+    return ((value or {}).get("metadata") or {}).get("ownerReferences") or []
+
+
+def _blocking_changes(new: list[Object], old: list[Object], both_ways: bool) -> Iterator[Object]:
+    """References that begin to block the deletion of their owner and, if asked for, those that
+    stop doing so while they stay."""
+    before = {reference["uid"]: _blocks(reference) for reference in old}
+    for reference in new:
+        blocks, blocked = _blocks(reference), before.get(reference["uid"], False)
+        if blocks != blocked and (blocks or both_ways):
+            yield reference
+
+
+def _blocks(reference: Object) -> bool:
+    return reference.get("blockOwnerDeletion") is True
+
+
+def _deletion(attributes: Attributes) -> questions.Attributes:
+    resource = attributes.resource
+    return questions.Attributes(
+        attributes.user,
+        "delete",
+        resource.group,
+        resource.group_version.version,
+        resource.main.name,
+        resource.subresource,
+        attributes.namespace,
+        attributes.name,
+    )
+
+
+def _finalizing_anything(user: User) -> questions.Attributes:
+    return questions.Attributes(user, "update", "*", "*", "*", _FINALIZERS, name="*")

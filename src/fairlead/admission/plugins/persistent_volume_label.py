@@ -1,0 +1,117 @@
+"""PersistentVolumeLabel: a volume in a cloud says in which region and zone it is and is used there.
+
+No cloud can be asked from here. What is known of a volume's place is what its provisioner wrote on
+it, or a zone in its own identifier; a volume of a cloud that says neither is refused, as by any
+server whose cloud does not answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import NamedTuple
+
+from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugins.base import Object, PluginBase, early_refusal
+from fairlead.dialect import Dialect
+
+logger = logging.getLogger("fairlead")
+
+VOLUMES = "core/v1/persistentvolumes"
+_PROVISIONED_BY = "pv.@/provisioned-by"
+_TO_BE_PROVISIONED = "placeholder-for-provisioning"
+_LABELS = (
+    ("topology.@/zone", "topology.@/region"),
+    ("failure-domain.beta.@/zone", "failure-domain.beta.@/region"),
+)
+_ZONES_APART = "__"
+_ZONED_ID = re.compile(r"aws://([^/]+)/.+", re.ASCII)
+_REGION_OF_ZONE = re.compile(r"(?:[a-zA-Z]+-)+[0-9]+", re.ASCII)
+
+
+class _Cloud(NamedTuple):
+    """How a volume of a cloud names itself, and what is said if its place cannot be found."""
+
+    source: str
+    identifier: str
+    volume: str
+    unreachable: str
+
+
+_CLOUDS = (
+    _Cloud("awsElasticBlockStore", "volumeID", "AWS EBS volume", "AWS cloud provider for EBS"),
+    _Cloud("gcePersistentDisk", "pdName", "GCE PD volume", "GCE cloud provider for PD"),
+    _Cloud("azureDisk", "diskName", "AzureDisk volume", "Azure cloud provider for AzureDisk"),
+    _Cloud("cinder", "volumeID", "Cinder volume", "OpenStack cloud provider for Cinder disk"),
+    _Cloud("vsphereVolume", "volumePath", "vSphere Volume", "vSphere cloud provider"),
+)
+
+
+class PersistentVolumeLabel(PluginBase):
+    name = "PersistentVolumeLabel"
+
+    def __init__(self, dialect: Dialect) -> None:
+        logger.warning("the admission plugin %s is deprecated", self.name)
+        self._provisioned_by = dialect.label(_PROVISIONED_BY)
+        self._labels = [(dialect.label(zone), dialect.label(region)) for zone, region in _LABELS]
+
+    async def admit(self, attributes: Attributes) -> None:
+        value = attributes.value
+        if attributes.resource.key != VOLUMES or attributes.operation != CREATE or value is None:
+            return
+        labels = self._provisioned(value["metadata"])
+        if labels is None:
+            labels = self._found(attributes, value["spec"])
+        if labels:
+            metadata = value["metadata"]
+            metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+            zones = {zone for zone, _ in self._labels}
+            _tie(value["spec"], [_requirement(*pair, zones) for pair in sorted(labels.items())])
+
+    def _provisioned(self, metadata: Object) -> dict[str, str] | None:
+        """The labels of a volume that was made on demand: whoever made it knows."""
+        if self._provisioned_by not in (metadata.get("annotations") or {}):
+            return None
+        given = metadata.get("labels") or {}
+        for pair in self._labels:
+            if all(name in given for name in pair):
+                return {name: given[name] for name in pair}
+        return None
+
+    def _found(self, attributes: Attributes, spec: Object) -> dict[str, str]:
+        for cloud in _CLOUDS:
+            source = spec.get(cloud.source)
+            if source is None:
+                continue
+            identifier = source.get(cloud.identifier, "")
+            if identifier == _TO_BE_PROVISIONED:
+                return {}
+            zoned = _ZONED_ID.fullmatch(identifier)
+            region = _REGION_OF_ZONE.match(zoned[1]) if zoned else None
+            if zoned and region:
+                return dict(zip(self._labels[0], (zoned[1], region[0]), strict=True))
+            raise early_refusal(
+                attributes,
+                f"error querying {cloud.volume} {identifier}: unable to build {cloud.unreachable}",
+            )
+        return {}
+
+
+def _requirement(label: str, value: str, zones: set[str]) -> Object:
+    values = sorted(set(value.split(_ZONES_APART))) if label in zones else [value]
+    return {"key": label, "operator": "In", "values": values}
+
+
+def _tie(spec: Object, requirements: list[Object]) -> None:
+    """Let the volume be used only where it is, unless it says itself where that is."""
+    affinity = dict(spec.get("nodeAffinity") or {})
+    required = dict(affinity.get("required") or {})
+    terms = [dict(term) for term in required.get("nodeSelectorTerms") or [{}]]
+    given = {one["key"] for term in terms for one in term.get("matchExpressions") or ()}
+    if any(one["key"] in given for one in requirements):
+        return
+    for term in terms:
+        term["matchExpressions"] = [*(term.get("matchExpressions") or ()), *requirements]
+    required["nodeSelectorTerms"] = terms
+    affinity["required"] = required
+    spec["nodeAffinity"] = affinity

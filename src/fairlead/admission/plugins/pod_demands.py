@@ -1,0 +1,55 @@
+"""What pods ask for and are limited to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlead.admission.plugins.base import Object
+from fairlead.schema.quantity import Amount, amount
+
+Totals = dict[str, Amount]
+
+
+def demands(spec: Object) -> list[object]:
+    """All of a pod that says how much it needs. Pods of one template have it in common."""
+    initial = spec.get("initContainers")
+    return [
+        [container["resources"] for container in spec["containers"]],
+        [container["resources"] for container in initial] if initial else (),
+        spec.get("overhead"),
+    ]
+
+
+def pod_totals(spec: Object) -> tuple[Totals, Totals]:
+    """Requests and limits: the sums over containers, or what one initial container needs if that
+    is more, and the overhead of the pod itself."""
+    requests: Totals = {}
+    limits: Totals = {}
+    for container in spec["containers"]:
+        resources = container["resources"]
+        if resources:
+            _add(requests, resources.get("requests"))
+            _add(limits, resources.get("limits"))
+    for container in spec.get("initContainers") or ():
+        resources = container["resources"]
+        if resources:
+            _raise(requests, resources.get("requests"))
+            _raise(limits, resources.get("limits"))
+    overhead = spec.get("overhead")
+    if overhead:
+        _add(requests, overhead)
+        _add(limits, {name: text for name, text in overhead.items() if name in limits})
+    return requests, limits
+
+
+def _add(totals: Totals, amounts: Mapping[str, str] | None) -> None:
+    for name, text in (amounts or {}).items():
+        found, known = amount(text), totals.get(name)
+        totals[name] = found if known is None else known.plus(found)
+
+
+def _raise(totals: Totals, amounts: Mapping[str, str] | None) -> None:
+    for name, text in (amounts or {}).items():
+        found, known = amount(text), totals.get(name)
+        if known is None or found.value > known.value:
+            totals[name] = found

@@ -1,0 +1,128 @@
+"""PodNodeSelector: the pods of a namespace run on the namespace's nodes."""
+
+from __future__ import annotations
+
+from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.configuration import Section
+from fairlead.admission.plugins.base import (
+    Object,
+    PluginBase,
+    early_refusal,
+    refusal,
+    written_pod_spec,
+)
+from fairlead.admission.plugins.namespace_facts import NamespaceFacts
+from fairlead.admission.plugins.remembering import FindNamespace
+from fairlead.dialect import Dialect
+from fairlead.errors import StatusError
+from fairlead.schema.names import label_value, qualified_name
+
+Labels = dict[str, str]
+
+_ANNOTATION = "scheduler.alpha.@/node-selector"
+_SETTINGS = "podNodeSelectorPluginConfig"
+_DEFAULT = "clusterDefaultNodeSelector"
+_CONFLICT = "pod node label selector conflicts with its namespace node label selector"
+_NOT_ALLOWED = "pod node label selector labels conflict with its namespace whitelist"
+
+
+class PodNodeSelector(PluginBase):
+    """Settings are node selectors: the one of namespaces that have none of their own, and by
+    namespace those which its pods may have at most."""
+
+    name = "PodNodeSelector"
+
+    def __init__(
+        self, dialect: Dialect, find: FindNamespace, section: Section | None = None
+    ) -> None:
+        self._allowed = _settings(section)
+        self._default = self._allowed.pop(_DEFAULT, {})
+        annotation = dialect.label(_ANNOTATION)
+
+        def of_namespace(annotations: Object) -> Labels | SelectorError:
+            text = annotations.get(annotation)
+            try:
+                return parse_selector(text) if text is not None else self._default
+            except SelectorError as error:
+                return error
+
+        self._selectors = NamespaceFacts(find, of_namespace)
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec = written_pod_spec(attributes, (CREATE,))
+        if spec is None:
+            return
+        wanted = self._wanted(attributes)
+        given = spec.get("nodeSelector") or {}
+        if _contradict(wanted, given):
+            raise early_refusal(attributes, _CONFLICT)
+        selector = {**wanted, **given}
+        if not self._allows(attributes.namespace, selector):
+            raise early_refusal(attributes, _NOT_ALLOWED)
+        if selector:
+            spec["nodeSelector"] = selector
+
+    async def validate(self, attributes: Attributes) -> None:
+        spec = written_pod_spec(attributes, (CREATE,))
+        if spec is None:
+            return
+        selector = spec.get("nodeSelector") or {}
+        if _contradict(self._wanted(attributes), selector):
+            raise refusal(attributes, _CONFLICT)
+        if not self._allows(attributes.namespace, selector):
+            raise refusal(attributes, _NOT_ALLOWED)
+
+    def _wanted(self, attributes: Attributes) -> Labels:
+        found = self._selectors.of(attributes.namespace)
+        if isinstance(found, SelectorError):
+            raise _unreadable(attributes, found)
+        return found
+
+    def _allows(self, namespace: str, selector: Labels) -> bool:
+        allowed = self._allowed.get(namespace)
+        return not allowed or selector.items() <= allowed.items()
+
+
+class SelectorError(ValueError):
+    """A text that is no node selector."""
+
+
+def parse_selector(text: str) -> Labels:
+    """The labels of `a=b,c=d`; raises SelectorError."""
+    found: Labels = {}
+    for part in text.split(",") if text else ():
+        pair = part.split("=")
+        if len(pair) != 2:
+            raise SelectorError(f"invalid selector: [{' '.join(pair)}]")
+        key, value = pair[0].strip(), pair[1].strip()
+        for what, word, wrong in (
+            ("label key", key, qualified_name(key)),
+            ("label value", value, label_value(value)),
+        ):
+            if wrong:
+                raise SelectorError(f'invalid {what} "{word}": {"; ".join(wrong)}')
+        found[key] = value
+    return found
+
+
+def _settings(section: Section | None) -> dict[str, Labels]:
+    found: dict[str, Labels] = {}
+    given = section.value.get(_SETTINGS) if section is not None else None
+    for name, text in (given or {}).items():
+        assert section is not None
+        try:
+            found[name] = parse_selector(text)
+        except SelectorError as error:
+            raise section.error(f"{_SETTINGS}.{name}", str(error)) from None
+    return found
+
+
+def _contradict(one: Labels, other: Labels) -> bool:
+    return any(other.get(key, value) != value for key, value in one.items())
+
+
+def _unreadable(attributes: Attributes, error: SelectorError) -> StatusError:
+    return early_refusal(
+        attributes,
+        f'the node selector of namespace "{attributes.namespace}" cannot be read: {error}',
+    )

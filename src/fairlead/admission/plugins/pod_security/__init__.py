@@ -1,0 +1,1 @@
+"""PodSecurity: pods keep to the security standard that their namespace asks for."""

@@ -1,0 +1,193 @@
+"""The checks of the level `baseline`: no known way to more than a pod is meant to have."""
+
+from __future__ import annotations
+
+from fairlead.admission.plugins.pod_security.pods import (
+    Pod,
+    Violation,
+    named,
+    plural,
+    quoted,
+    setters,
+)
+from fairlead.kinds.causes import quote
+from fairlead.kinds.core.pods.annotations import DOCKER_DEFAULT, LOCALHOST, RUNTIME_DEFAULT
+from fairlead.schema.model import Object
+
+DEFAULT_CAPABILITIES = frozenset(
+    {
+        *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD"),
+        *("NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
+    }
+)
+SAFE_SYSCTLS = frozenset(
+    {
+        "kernel.shm_rmid_forced",
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.ip_unprivileged_port_start",
+        "net.ipv4.ping_group_range",
+        "net.ipv4.tcp_syncookies",
+    }
+)
+SECCOMP_TYPES = ("RuntimeDefault", "Localhost")
+_SELINUX_TYPES = ("", "container_t", "container_init_t", "container_kvm_t")
+_HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
+
+
+def app_armor_profile(pod: Pod) -> Violation | None:
+    prefix = pod.keys.app_armor
+    bad = sorted(
+        f"{key}={quote(profile)}"
+        for key, profile in pod.annotations.items()
+        if key.startswith(prefix)
+        and profile not in ("", RUNTIME_DEFAULT)
+        and not profile.startswith(LOCALHOST)
+    )
+    if not bad:
+        return None
+    return Violation(plural("forbidden AppArmor profile", bad), ", ".join(bad))
+
+
+def added(context: Object) -> list[str]:
+    """The capabilities that a security context adds."""
+    return (context.get("capabilities") or {}).get("add") or []
+
+
+def capabilities(pod: Pod) -> Violation | None:
+    bad = pod.names(lambda container: not DEFAULT_CAPABILITIES.issuperset(added(container.context)))
+    if not bad:
+        return None
+    given = {name for container in pod.containers for name in added(container.context)}
+    return Violation(
+        "non-default capabilities", not_added(bad, sorted(given - DEFAULT_CAPABILITIES))
+    )
+
+
+def not_added(containers: list[str], names: list[str]) -> str:
+    who = named("container", containers)
+    return f"{who} must not include {quoted(names)} in securityContext.capabilities.add"
+
+
+def host_namespaces(pod: Pod) -> Violation | None:
+    bad = [f"{name}=true" for name in _HOST_NAMESPACES if pod.spec.get(name)]
+    return Violation("host namespaces", ", ".join(bad)) if bad else None
+
+
+def host_path_volumes(pod: Pod) -> Violation | None:
+    volumes = pod.spec.get("volumes") or ()
+    bad = [volume["name"] for volume in volumes if volume.get("hostPath") is not None]
+    return Violation("hostPath volumes", named("volume", bad)) if bad else None
+
+
+def host_ports(pod: Pod) -> Violation | None:
+    bad, ports = [], set()
+    for container in pod.containers:
+        given = [port.get("hostPort") for port in container.value.get("ports") or ()]
+        used = {str(port) for port in given if port}
+        if used:
+            bad.append(container.name)
+            ports |= used
+    if not bad:
+        return None
+    uses = "uses" if len(bad) == 1 else "use"
+    listed = f"{plural('hostPort', ports)} {', '.join(sorted(ports))}"
+    return Violation("hostPort", f"{named('container', bad)} {uses} {listed}")
+
+
+def privileged(pod: Pod) -> Violation | None:
+    bad = pod.names(lambda container: container.context.get("privileged"))
+    if not bad:
+        return None
+    who = named("container", bad)
+    return Violation("privileged", f"{who} must not set securityContext.privileged=true")
+
+
+def proc_mount(pod: Pod) -> Violation | None:
+    bad, kinds = [], set()
+    for container in pod.containers:
+        kind = container.context.get("procMount")
+        if kind is not None and kind != "Default":
+            bad.append(container.name)
+            kinds.add(kind)
+    if not bad:
+        return None
+    who, what = named("container", bad), quoted(sorted(kinds))
+    return Violation("procMount", f"{who} must not set securityContext.procMount to {what}")
+
+
+def selinux_options(pod: Pod) -> Violation | None:
+    faults: list[tuple[str, str]] = []
+
+    def is_bad(context: Object) -> bool:
+        options = context.get("seLinuxOptions")
+        if options is None:
+            return False
+        before = len(faults)
+        if options.get("type", "") not in _SELINUX_TYPES:
+            faults.append(("type", options["type"]))
+        faults.extend((name, "") for name in ("user", "role") if options.get(name))
+        return len(faults) > before
+
+    pod_too = is_bad(pod.context)
+    who = setters(pod_too, pod.names(lambda container: is_bad(container.context)))
+    if not who:
+        return None
+    types = sorted({text for name, text in faults if name == "type"})
+    said = [named("type", types)] if types else []
+    said += [f"{name} may not be set" for name in ("user", "role") if (name, "") in faults]
+    detail = f"{who} set forbidden securityContext.seLinuxOptions: {'; '.join(said)}"
+    return Violation("seLinuxOptions", detail)
+
+
+def seccomp_annotations(pod: Pod) -> Violation | None:
+    """Before v1.19 annotations named the profiles."""
+    wanted = [pod.keys.seccomp_pod]
+    wanted += [pod.keys.seccomp_container + container.name for container in pod.containers]
+    given = {key: pod.annotations[key] for key in wanted if key in pod.annotations}
+    bad = sorted(
+        f"{key}={quote(profile)}"
+        for key, profile in given.items()
+        if profile not in (RUNTIME_DEFAULT, DOCKER_DEFAULT) and not profile.startswith(LOCALHOST)
+    )
+    if not bad:
+        return None
+    return Violation("seccompProfile", f"forbidden {plural('annotation', bad)} {', '.join(bad)}")
+
+
+def seccomp_type(context: Object) -> str | None:
+    """The type of the profile that a security context sets."""
+    profile = context.get("seccompProfile")
+    return profile.get("type", "") if profile is not None else None
+
+
+def seccomp_profile(pod: Pod) -> Violation | None:
+    def is_bad(context: Object) -> bool:
+        kind = seccomp_type(context)
+        return kind is not None and kind not in SECCOMP_TYPES
+
+    bad = pod.names(lambda container: is_bad(container.context))
+    who = setters(is_bad(pod.context), bad)
+    if not who:
+        return None
+    contexts = (pod.context, *(container.context for container in pod.containers))
+    kinds = sorted({seccomp_type(context) or "" for context in contexts if is_bad(context)})
+    detail = f"{who} must not set securityContext.seccompProfile.type to {quoted(kinds)}"
+    return Violation("seccompProfile", detail)
+
+
+def sysctls(pod: Pod) -> Violation | None:
+    given = [sysctl.get("name", "") for sysctl in pod.context.get("sysctls") or ()]
+    bad = [name for name in given if name not in SAFE_SYSCTLS]
+    return Violation("forbidden sysctls", ", ".join(bad)) if bad else None
+
+
+def windows_host_process(pod: Pod) -> Violation | None:
+    def is_bad(context: Object) -> bool:
+        return bool((context.get("windowsOptions") or {}).get("hostProcess"))
+
+    bad = pod.names(lambda container: is_bad(container.context))
+    who = setters(is_bad(pod.context), bad)
+    if not who:
+        return None
+    detail = f"{who} must not set securityContext.windowsOptions.hostProcess=true"
+    return Violation("hostProcess", detail)

@@ -1,0 +1,107 @@
+"""The levels and versions of the standards, and which of them a namespace asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fairlead.dialect import Dialect
+from fairlead.kinds.causes import Causes
+
+PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restricted")
+LATEST = "latest"
+_NEWEST = 2**63  # newer than any version that can be named
+_VERSION = re.compile(r"\Av1\.(0|[1-9][0-9]{0,18})\Z", re.ASCII)
+WRONG_LEVEL = f"must be one of {', '.join(LEVELS)}"
+WRONG_VERSION = 'must be "latest" or "v1.x"'
+
+
+class Standard(NamedTuple):
+    """A level as it was in a version, given by its minor number."""
+
+    level: str = PRIVILEGED
+    minor: int = _NEWEST
+
+    def __str__(self) -> str:
+        version = LATEST if self.minor == _NEWEST else f"v1.{self.minor}"
+        return f"{self.level}:{version}"
+
+    @property
+    def allows_all(self) -> bool:
+        return self.level == PRIVILEGED
+
+    def is_like(self, other: Standard) -> bool:
+        return self == other or (self.allows_all and other.allows_all)
+
+    def is_stricter_than(self, other: Standard) -> bool:
+        """Of the same version: whether the level is a higher one."""
+        return LEVELS.index(self.level) > LEVELS.index(other.level)
+
+
+class Policy(NamedTuple):
+    """What pods must keep to, what is written down, and what their makers are warned of."""
+
+    enforce: Standard = Standard()
+    audit: Standard = Standard()
+    warn: Standard = Standard()
+
+    @property
+    def allows_all(self) -> bool:
+        return all(standard.allows_all for standard in self)
+
+    @property
+    def is_silent(self) -> bool:
+        return self.audit.allows_all and self.warn.allows_all
+
+    def is_like(self, other: Policy) -> bool:
+        return all(mine.is_like(theirs) for mine, theirs in zip(self, other, strict=True))
+
+    def __str__(self) -> str:
+        """What it asks for, mode by mode."""
+        modes = zip(self._fields, self, strict=True)
+        return ", ".join(
+            f"{mode}={standard}" for mode, standard in modes if standard.level != PRIVILEGED
+        )
+
+
+def minor_of(version: str) -> int | None:
+    """The minor number of a version's name; None if it is no such name."""
+    if version == LATEST:
+        return _NEWEST
+    found = _VERSION.match(version)
+    minor = int(found[1]) if found else _NEWEST
+    return minor if minor < _NEWEST else None
+
+
+class Labels:
+    """Reads the labels of namespaces in one dialect."""
+
+    def __init__(self, dialect: Dialect, defaults: Policy) -> None:
+        self._defaults = defaults
+        prefix = dialect.label("pod-security.@/")
+        self._modes = [(f"{prefix}{mode}", f"{prefix}{mode}-version") for mode in Policy._fields]
+
+    def policy(self, labels: Mapping[str, str], causes: Causes) -> Policy:
+        """The policy that the labels ask for. What is wrong goes into `causes`: a wrong level is
+        the highest one where it is enforced and none elsewhere, a wrong version the latest."""
+        if not labels:
+            return self._defaults
+        standards: list[Standard] = []
+        for (level_label, version_label), (level, minor) in zip(
+            self._modes, self._defaults, strict=True
+        ):
+            wanted = labels.get(level_label)
+            if wanted in LEVELS:
+                level = wanted
+            elif wanted is not None:
+                level = PRIVILEGED if standards else RESTRICTED
+                causes.invalid(f"metadata.labels[{level_label}]", wanted, WRONG_LEVEL)
+            version = labels.get(version_label)
+            if version is not None:
+                found = minor_of(version)
+                minor = _NEWEST if found is None else found
+                if found is None:
+                    causes.invalid(f"metadata.labels[{version_label}]", version, WRONG_VERSION)
+            standards.append(Standard(level, minor))
+        return Policy(*standards)

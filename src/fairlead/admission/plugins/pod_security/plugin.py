@@ -1,0 +1,225 @@
+"""The plugin: judges pods, warns of templates, and looks after the labels of namespaces."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
+from fairlead.admission.plugins.pod_security.levels import Labels, Policy, Standard
+from fairlead.admission.plugins.pod_security.pods import pod_of
+from fairlead.admission.plugins.pod_security.running import warnings_about
+from fairlead.admission.plugins.pod_security.settings import Settings
+from fairlead.admission.plugins.pod_security.standards import listed, violations
+from fairlead.admission.plugins.remembering import EntryFacts, FindCollection, FindNamespace
+from fairlead.dialect import Dialect
+from fairlead.errors import ResourceRef, invalid
+from fairlead.kinds.causes import Causes, quote
+from fairlead.kinds.core.pods.annotations import Keys, keys
+from fairlead.kinds.core.pods.visiting import all_containers
+from fairlead.storage.version import Version
+
+NAMESPACES = "core/v1/namespaces"
+_POD_WRITES = (PODS, f"{PODS}/ephemeralcontainers")
+_IN_SPEC = ("spec", "template")
+# Where the templates of pods are in the objects that controllers make pods from.
+_TEMPLATES = {
+    "core/v1/podtemplates": ("template",),
+    "core/v1/replicationcontrollers": _IN_SPEC,
+    "apps/v1/replicasets": _IN_SPEC,
+    "apps/v1/deployments": _IN_SPEC,
+    "apps/v1/statefulsets": _IN_SPEC,
+    "apps/v1/daemonsets": _IN_SPEC,
+    "batch/v1/jobs": _IN_SPEC,
+    "batch/v1/cronjobs": ("spec", "jobTemplate", "spec", "template"),
+}
+_JUDGED = frozenset({NAMESPACES, *_POD_WRITES, *_TEMPLATES})
+
+
+class _Asked(NamedTuple):
+    """What a namespace asks for, what is wrong with how it says so, and what follows from both:
+    whether pods need no look, and templates."""
+
+    policy: Policy
+    error: str
+    pods_pass: bool
+    templates_pass: bool
+    enforced: str  # the name of the enforced standard
+
+
+def _asked(policy: Policy, error: str = "") -> _Asked:
+    pods_pass, templates_pass = policy.allows_all and not error, policy.is_silent and not error
+    return _Asked(policy, error, pods_pass, templates_pass, str(policy.enforce))
+
+
+class PodSecurity(PluginBase):
+    name = "PodSecurity"
+    # Whether a change of a namespace is warned of depends on the pods in it.
+    judged_by_more: tuple[str, ...] = (NAMESPACES,)
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        namespace: FindNamespace,
+        collection: FindCollection,
+        settings: Settings | None = None,
+    ) -> None:
+        self._find_namespace = namespace
+        self._collection = collection
+        self._settings = settings or Settings()
+        self._labels = Labels(dialect, self._settings.defaults)
+        self._keys = keys(dialect)
+        self._prefix = dialect.label("pod-security.@/")
+        self._asked = EntryFacts(self._read)
+
+    def _read(self, entry: Version) -> _Asked:
+        causes = Causes()
+        policy = self._labels.policy(entry.labels, causes)
+        return _asked(policy, _joined(causes))
+
+    async def validate(self, attributes: Attributes) -> None:
+        key = attributes.resource.key
+        if key not in _JUDGED or attributes.operation not in (CREATE, UPDATE):
+            return
+        if key == NAMESPACES:
+            await self._judge_namespace(attributes)
+        elif key in _POD_WRITES:
+            self._judge_pod(attributes)
+        else:
+            self._look_at_template(attributes, _TEMPLATES[key])
+
+    def _judge_pod(self, attributes: Attributes) -> None:
+        if self._is_exempt(attributes):
+            return
+        asked = self._asked_in(attributes.namespace)
+        if asked.pods_pass:
+            self._note(attributes, "enforce-policy", asked.enforced)
+            return
+        pod, old = attributes.value, attributes.old
+        assert pod is not None
+        if old is not None and not _is_significant(pod, old, self._keys):
+            return
+        self._evaluate(attributes, asked, pod, enforced=True)
+
+    def _look_at_template(self, attributes: Attributes, path: tuple[str, ...]) -> None:
+        if self._is_exempt(attributes):
+            return
+        asked = self._asked_in(attributes.namespace)
+        if asked.templates_pass:
+            return
+        template = attributes.value
+        for step in path:
+            template = (template or {}).get(step)
+        if template is not None and template.get("spec") is not None:
+            self._evaluate(attributes, asked, template, enforced=False)
+
+    def _is_exempt(self, attributes: Attributes) -> bool:
+        settings = self._settings
+        if attributes.namespace in settings.namespaces:
+            self._note(attributes, "exempt", "namespace")
+        elif attributes.user.name in settings.usernames:
+            self._note(attributes, "exempt", "user")
+        else:
+            return False
+        return True
+
+    def _asked_in(self, namespace: str) -> _Asked:
+        """A namespace that is not there, which other plugins refuse, asks for nothing."""
+        found = self._find_namespace(namespace)
+        return self._asked.of(found) if found is not None else _asked(self._settings.defaults)
+
+    def _evaluate(
+        self, attributes: Attributes, asked: _Asked, value: Object, *, enforced: bool
+    ) -> None:
+        if value["spec"].get("runtimeClassName") in self._settings.runtime_classes:
+            self._note(attributes, "exempt", "runtimeClass")
+            return
+        if asked.error:
+            self._note(attributes, "error", f"Failed to parse policy: {asked.error}")
+        pod, policy = pod_of(value, self._keys), asked.policy
+        told: dict[Standard, str] = {}
+
+        def faults(standard: Standard) -> str:
+            if standard not in told:
+                told[standard] = listed(violations(standard, pod))
+            return told[standard]
+
+        if enforced:
+            self._note(attributes, "enforce-policy", asked.enforced)
+        if faults(policy.audit):
+            self._note(attributes, "audit-violations", _would(policy.audit, faults(policy.audit)))
+        if enforced and faults(policy.enforce):
+            said = f'violates PodSecurity "{asked.enforced}": {faults(policy.enforce)}'
+            raise refusal(attributes, said)
+        if faults(policy.warn):
+            attributes.context.warn(_would(policy.warn, faults(policy.warn)))
+
+    def _note(self, attributes: Attributes, name: str, text: str) -> None:
+        attributes.context.annotations[self._prefix + name] = text
+
+    async def _judge_namespace(self, attributes: Attributes) -> None:
+        assert attributes.value is not None
+        causes, old_causes = Causes(), Causes()
+        policy = self._labels.policy(_labels(attributes.value), causes)
+        old = None
+        if attributes.old is not None:
+            old = self._labels.policy(_labels(attributes.old), old_causes)
+        if causes and causes != old_causes:
+            raise invalid(ResourceRef("", "Namespace", attributes.name), causes)
+        exempt = attributes.name in self._settings.namespaces
+        if old is None:
+            if exempt:
+                self._warn_of_exemption(attributes, policy)
+        elif _is_tightened(policy.enforce, old.enforce):
+            if exempt:
+                self._warn_of_exemption(attributes, policy)
+            else:
+                await self._warn_of_pods(attributes, policy.enforce)
+
+    def _warn_of_exemption(self, attributes: Attributes, policy: Policy) -> None:
+        if not policy.allows_all and not policy.is_like(self._settings.defaults):
+            attributes.context.warn(
+                f'namespace "{attributes.name}" is exempt from Pod Security, and the policy'
+                f" ({policy}) will be ignored"
+            )
+
+    async def _warn_of_pods(self, attributes: Attributes, enforce: Standard) -> None:
+        entries = self._collection(PODS).current(attributes.name)
+        exempt = self._settings.runtime_classes
+        for text in await warnings_about(attributes.name, entries, enforce, exempt, self._keys):
+            attributes.context.warn(text)
+
+
+def _labels(namespace: Object) -> dict[str, str]:
+    return namespace["metadata"].get("labels") or {}
+
+
+def _joined(causes: Causes) -> str:
+    texts = [f"{cause.field}: {cause.message}" for cause in causes]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
+
+
+def _would(standard: Standard, faults: str) -> str:
+    return f"would violate PodSecurity {quote(str(standard))}: {faults}"
+
+
+def _is_tightened(new: Standard, old: Standard) -> bool:
+    """Whether pods that were allowed may not be so any more."""
+    if new == old or new.allows_all:
+        return False
+    return new.minor != old.minor or new.is_stricter_than(old)
+
+
+def _is_significant(pod: Object, old: Object, known: Keys) -> bool:
+    """Whether a change of a pod is one that a policy can have something to say about: of what may
+    change that is images, profiles and ephemeral containers."""
+    return not _essence(pod, known) <= _essence(old, known)
+
+
+def _essence(pod: Object, known: Keys) -> set[tuple[str, str, str]]:
+    annotations = pod["metadata"].get("annotations") or {}
+    prefix = known.seccomp_container
+    return {
+        (found["name"], found.get("image", ""), annotations.get(prefix + found["name"], ""))
+        for found in all_containers(pod["spec"])
+    }

@@ -1,0 +1,78 @@
+"""A pod as the checks look at it, and the words in which they find fault with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NamedTuple
+
+from fairlead.kinds.core.pods.annotations import Keys
+from fairlead.kinds.core.pods.visiting import all_containers
+from fairlead.schema.model import Object
+
+_NOTHING: Object = {}
+
+
+class Violation(NamedTuple):
+    """What is wrong in a word or two, and who does it."""
+
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.detail})"
+
+
+class Container(NamedTuple):
+    name: str
+    context: Object  # its securityContext
+    value: Object
+
+
+class Pod(NamedTuple):
+    """The parts of a pod, or of a pod's template."""
+
+    annotations: dict[str, str]
+    spec: Object
+    context: Object  # the securityContext of the pod
+    containers: list[Container]
+    keys: Keys
+
+    @property
+    def is_for_windows(self) -> bool:
+        return (self.spec.get("os") or _NOTHING).get("name") == "windows"
+
+    def names(self, is_bad: Callable[[Container], Any]) -> list[str]:
+        """The containers for which something holds."""
+        return [container.name for container in self.containers if is_bad(container)]
+
+
+def pod_of(value: Object, keys: Keys) -> Pod:
+    """The pod that an object with `metadata` and `spec` stands for."""
+    spec = value["spec"]
+    containers = [
+        Container(found["name"], found.get("securityContext") or _NOTHING, found)
+        for found in all_containers(spec)
+    ]
+    annotations = (value.get("metadata") or _NOTHING).get("annotations") or {}
+    return Pod(annotations, spec, spec.get("securityContext") or _NOTHING, containers, keys)
+
+
+def plural(word: str, items: Collection[Any]) -> str:
+    return word if len(items) == 1 else f"{word}s"
+
+
+def quoted(texts: Iterable[str]) -> str:
+    return ", ".join(f'"{text}"' for text in texts)
+
+
+def named(word: str, names: Collection[str]) -> str:
+    """`container "a"`, `containers "a", "b"`."""
+    return f"{plural(word, names)} {quoted(names)}"
+
+
+def setters(pod_too: bool, names: Collection[str]) -> str:
+    """Who sets a field: the pod, some containers, or both."""
+    found = ["pod"] if pod_too else []
+    if names:
+        found.append(named("container", names))
+    return " and ".join(found)

@@ -1,0 +1,118 @@
+"""The checks that the level `restricted` adds: what good practice asks of a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.admission.plugins.pod_security.baseline import (
+    added,
+    not_added,
+    seccomp_profile,
+    seccomp_type,
+)
+from fairlead.admission.plugins.pod_security.pods import (
+    Pod,
+    Violation,
+    named,
+    plural,
+    quoted,
+    setters,
+)
+from fairlead.schema.model import Object
+
+ADDABLE = "NET_BIND_SERVICE"
+_VOLUMES = frozenset(
+    {
+        *("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim"),
+        *("projected", "secret"),
+    }
+)
+
+
+def except_for_windows(
+    check: Callable[[Pod], Violation | None],
+) -> Callable[[Pod], Violation | None]:
+    """Since v1.25 nothing that only Linux has is asked of pods for another system."""
+
+    def checked(pod: Pod) -> Violation | None:
+        return None if pod.is_for_windows else check(pod)
+
+    return checked
+
+
+def privilege_escalation(pod: Pod) -> Violation | None:
+    bad = pod.names(
+        lambda container: container.context.get("allowPrivilegeEscalation") is not False
+    )
+    if not bad:
+        return None
+    who = named("container", bad)
+    detail = f"{who} must set securityContext.allowPrivilegeEscalation=false"
+    return Violation("allowPrivilegeEscalation != false", detail)
+
+
+def capabilities(pod: Pod) -> Violation | None:
+    def keeps_some(context: Object) -> bool:
+        return "ALL" not in ((context.get("capabilities") or {}).get("drop") or ())
+
+    keeping = pod.names(lambda container: keeps_some(container.context))
+    given = {name for container in pod.containers for name in added(container.context)}
+    forbidden = given - {ADDABLE}
+    details = []
+    if keeping:
+        who = named("container", keeping)
+        details.append(f'{who} must set securityContext.capabilities.drop=["ALL"]')
+    if forbidden:
+        adding = pod.names(lambda container: not forbidden.isdisjoint(added(container.context)))
+        details.append(not_added(adding, sorted(forbidden)))
+    return Violation("unrestricted capabilities", "; ".join(details)) if details else None
+
+
+def volumes(pod: Pod) -> Violation | None:
+    bad, kinds = [], set()
+    for volume in pod.spec.get("volumes") or ():
+        sources = {name for name, source in volume.items() if source is not None} - {"name"}
+        if _VOLUMES.isdisjoint(sources):
+            bad.append(volume["name"])
+            kinds.add(min(sources, default="unknown"))
+    if not bad:
+        return None
+    uses = "uses" if len(bad) == 1 else "use"
+    what = f"{plural('restricted volume type', kinds)} {quoted(sorted(kinds))}"
+    return Violation("restricted volume types", f"{named('volume', bad)} {uses} {what}")
+
+
+def run_as_non_root(pod: Pod) -> Violation | None:
+    reason, wanted = "runAsNonRoot != true", pod.context.get("runAsNonRoot")
+    bad = pod.names(lambda container: container.context.get("runAsNonRoot") is False)
+    who = setters(wanted is False, bad)
+    if who:
+        return Violation(reason, f"{who} must not set securityContext.runAsNonRoot=false")
+    if wanted:
+        return None
+    silent = pod.names(lambda container: container.context.get("runAsNonRoot") is None)
+    if not silent:
+        return None
+    who = named("container", silent)
+    return Violation(reason, f"pod or {who} must set securityContext.runAsNonRoot=true")
+
+
+def run_as_user(pod: Pod) -> Violation | None:
+    bad = pod.names(lambda container: container.context.get("runAsUser") == 0)
+    who = setters(pod.context.get("runAsUser") == 0, bad)
+    return Violation("runAsUser=0", f"{who} must not set runAsUser=0") if who else None
+
+
+def seccomp(pod: Pod) -> Violation | None:
+    """Everybody must have a profile, an own one or the pod's."""
+    wrong = seccomp_profile(pod)
+    if wrong is not None or seccomp_type(pod.context) is not None:
+        return wrong
+    silent = pod.names(lambda container: seccomp_type(container.context) is None)
+    if not silent:
+        return None
+    detail = (
+        f"pod or {named('container', silent)} must set securityContext.seccompProfile.type to"
+        ' "RuntimeDefault" or "Localhost"'
+    )
+    return Violation("seccompProfile", detail)

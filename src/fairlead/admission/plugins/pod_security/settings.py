@@ -1,0 +1,70 @@
+"""What the person who starts the server says of pod security: defaults and exemptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fairlead.admission.configuration import Section
+from fairlead.admission.plugins.pod_security.levels import (
+    LEVELS,
+    WRONG_LEVEL,
+    WRONG_VERSION,
+    Policy,
+    Standard,
+    minor_of,
+)
+from fairlead.schema.names import dns_label, dns_subdomain
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The policy of namespaces that say nothing, and whom no policy touches."""
+
+    defaults: Policy = field(default_factory=Policy)
+    usernames: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+    runtime_classes: frozenset[str] = frozenset()
+
+
+def settings_of(section: Section | None) -> Settings:
+    """Raises ConfigurationError."""
+    if section is None:
+        return Settings()
+    return Settings(
+        _defaults(section),
+        _exempt(section, "usernames", _user_name_faults),
+        _exempt(section, "namespaces", dns_label),
+        _exempt(section, "runtimeClasses", dns_subdomain),
+    )
+
+
+def _defaults(section: Section) -> Policy:
+    given = section.value.get("defaults") or {}
+    standards = []
+    for mode in Policy._fields:
+        level, version = given.get(mode), given.get(f"{mode}-version")
+        if level and level not in LEVELS:
+            raise section.error(f"defaults.{mode}", WRONG_LEVEL)
+        minor = minor_of(version) if version else Standard().minor
+        if minor is None:
+            raise section.error(f"defaults.{mode}-version", WRONG_VERSION)
+        standards.append(Standard(level or Standard().level, minor))
+    return Policy(*standards)
+
+
+def _exempt(section: Section, field: str, faults: Callable[[str], list[str]]) -> frozenset[str]:
+    names: list[str] = (section.value.get("exemptions") or {}).get(field) or []
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        wrong = faults(name)
+        if name in seen:
+            wrong = [f'"{name}" is there twice']
+        if wrong:
+            raise section.error(f"exemptions.{field}[{index}]", wrong[0])
+        seen.add(name)
+    return frozenset(seen)
+
+
+def _user_name_faults(name: str) -> list[str]:
+    return [] if name else ["username must not be empty"]

@@ -1,0 +1,104 @@
+"""Which checks make up each level, in each version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+from fairlead.admission.plugins.pod_security import baseline, restricted
+from fairlead.admission.plugins.pod_security.levels import (
+    BASELINE,
+    PRIVILEGED,
+    RESTRICTED,
+    Standard,
+)
+from fairlead.admission.plugins.pod_security.pods import Pod, Violation
+
+Check = Callable[[Pod], Violation | None]
+
+
+class _Entry(NamedTuple):
+    """One check: from which minor versions on it is which, and which check of the lower level it
+    makes superfluous."""
+
+    name: str
+    level: str
+    history: tuple[tuple[int, Check], ...]
+    instead_of: str = ""
+
+    def at(self, minor: int) -> Check | None:
+        return next((check for since, check in reversed(self.history) if since <= minor), None)
+
+
+_linux = restricted.except_for_windows
+# In the order in which messages list what is wrong.
+_CHECKS = (
+    _Entry("appArmorProfile", BASELINE, ((0, baseline.app_armor_profile),)),
+    _Entry("capabilities_baseline", BASELINE, ((0, baseline.capabilities),)),
+    _Entry("hostNamespaces", BASELINE, ((0, baseline.host_namespaces),)),
+    _Entry("hostPathVolumes", BASELINE, ((0, baseline.host_path_volumes),)),
+    _Entry("hostPorts", BASELINE, ((0, baseline.host_ports),)),
+    _Entry("privileged", BASELINE, ((0, baseline.privileged),)),
+    _Entry("procMount", BASELINE, ((0, baseline.proc_mount),)),
+    _Entry("seLinuxOptions", BASELINE, ((0, baseline.selinux_options),)),
+    _Entry(
+        "seccompProfile_baseline",
+        BASELINE,
+        ((0, baseline.seccomp_annotations), (19, baseline.seccomp_profile)),
+    ),
+    _Entry("sysctls", BASELINE, ((0, baseline.sysctls),)),
+    _Entry("windowsHostProcess", BASELINE, ((0, baseline.windows_host_process),)),
+    _Entry(
+        "allowPrivilegeEscalation",
+        RESTRICTED,
+        ((8, restricted.privilege_escalation), (25, _linux(restricted.privilege_escalation))),
+    ),
+    _Entry(
+        "capabilities_restricted",
+        RESTRICTED,
+        ((22, restricted.capabilities), (25, _linux(restricted.capabilities))),
+        instead_of="capabilities_baseline",
+    ),
+    _Entry("restrictedVolumes", RESTRICTED, ((0, restricted.volumes),), "hostPathVolumes"),
+    _Entry("runAsNonRoot", RESTRICTED, ((0, restricted.run_as_non_root),)),
+    _Entry("runAsUser", RESTRICTED, ((23, restricted.run_as_user),)),
+    _Entry(
+        "seccompProfile_restricted",
+        RESTRICTED,
+        ((19, restricted.seccomp), (25, _linux(restricted.seccomp))),
+        instead_of="seccompProfile_baseline",
+    ),
+)
+# Newer versions are the same as this one.
+LAST_CHANGE = max(since for entry in _CHECKS for since, _ in entry.history)
+
+
+def checks_of(standard: Standard) -> tuple[Check, ...]:
+    return _checks(standard.level, min(standard.minor, LAST_CHANGE))
+
+
+@cache
+def _checks(level: str, minor: int) -> tuple[Check, ...]:
+    if level == PRIVILEGED:
+        return ()
+    levels = (BASELINE,) if level == BASELINE else (BASELINE, RESTRICTED)
+    found = {entry: check for entry, check in _at(minor) if entry.level in levels}
+    superfluous = {entry.instead_of for entry in found}
+    return tuple(check for entry, check in found.items() if entry.name not in superfluous)
+
+
+def _at(minor: int) -> Iterator[tuple[_Entry, Check]]:
+    for entry in _CHECKS:
+        check = entry.at(minor)
+        if check is not None:
+            yield entry, check
+
+
+def violations(standard: Standard, pod: Pod) -> list[Violation]:
+    """All that is wrong with a pod by a standard."""
+    return [found for check in checks_of(standard) if (found := check(pod)) is not None]
+
+
+def listed(found: list[Violation]) -> str:
+    return ", ".join(map(str, found))

@@ -1,0 +1,1 @@
+"""PodSecurityPolicy: every pod needs a policy that its maker or its account may use."""

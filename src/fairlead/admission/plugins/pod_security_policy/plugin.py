@@ -1,0 +1,143 @@
+"""The plugin: finds the policy under which a pod may be, and gives the pod what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal, refusal
+from fairlead.admission.plugins.pod_security_policy.filling import fill
+from fairlead.admission.plugins.pod_security_policy.judging import faults
+from fairlead.admission.plugins.pod_security_policy.policy import SecurityPolicy, policies_of
+from fairlead.admission.plugins.remembering import CollectionFact, FindCollection
+from fairlead.admission.plugins.signer_rights import Allowed
+from fairlead.authentication.account_names import account_groups, account_user_name
+from fairlead.authentication.user import User
+from fairlead.authorization import attributes as questions
+from fairlead.authorization.escalation import only_housekeeping
+from fairlead.dialect import Dialect
+from fairlead.errors import Cause
+from fairlead.kinds.core.pods.annotations import keys
+from fairlead.patching.values import copied
+
+POLICIES = "policy/v1beta1/podsecuritypolicies"
+_EPHEMERAL = f"{PODS}/ephemeralcontainers"
+_GROUPS = ("policy", "extensions")  # rules may name the group that policies were in at first
+_NO_POLICIES = "PodSecurityPolicy: no providers available to validate pod request"
+
+
+class _Found(NamedTuple):
+    """A policy under which a pod may be, and the pod with what the policy gave it."""
+
+    policy: str
+    pod: Object
+
+
+class PodSecurityPolicy(PluginBase):
+    name = "PodSecurityPolicy"
+    judged_by_more: tuple[str, ...] = (PODS,)
+
+    def __init__(self, dialect: Dialect, collection: FindCollection, allowed: Allowed) -> None:
+        self._dialect = dialect
+        self._keys = keys(dialect)
+        self._allowed = allowed
+        self._mark = dialect.label("@/psp")
+        self._note = dialect.group_name("podsecuritypolicy.admission.@/")
+        self._policies = CollectionFact(
+            collection, POLICIES, lambda entries: policies_of(entries, dialect)
+        )
+
+    async def admit(self, attributes: Attributes) -> None:
+        if attributes.resource.key != PODS or attributes.operation != CREATE:
+            return
+        pod = attributes.value
+        assert pod is not None
+        policies = self._policies.get()
+        if not policies:
+            raise early_refusal(attributes, _NO_POLICIES)
+        found, causes = await self._search(attributes, pod, policies, changing=True)
+        if found is None:
+            said = f"PodSecurityPolicy: unable to admit pod: {_listed(causes)}"
+            raise early_refusal(attributes, said)
+        pod["spec"] = found.pod["spec"]
+        annotations = found.pod["metadata"].get("annotations") or {}
+        pod["metadata"]["annotations"] = {**annotations, self._mark: found.policy}
+        attributes.context.annotations[f"{self._note}admit-policy"] = found.policy
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.resource.key not in (PODS, _EPHEMERAL):
+            return
+        if attributes.operation not in (CREATE, UPDATE):
+            return
+        pod, old = attributes.value, attributes.old
+        assert pod is not None
+        if old is not None and only_housekeeping(pod, old):
+            return
+        policies = self._policies.get()
+        if not policies:
+            raise refusal(attributes, _NO_POLICIES)
+        # The policy that the pod was given is most likely the one that allows it now.
+        hint = (pod["metadata"].get("annotations") or {}).get(self._mark)
+        ordered = sorted(policies, key=lambda policy: policy.name != hint)
+        found, causes = await self._search(attributes, pod, ordered, changing=False)
+        if found is None:
+            said = f"PodSecurityPolicy: unable to validate pod: {_listed(causes)}"
+            raise refusal(attributes, said)
+        attributes.context.annotations[f"{self._note}validate-policy"] = found.policy
+
+    async def _search(
+        self,
+        attributes: Attributes,
+        pod: Object,
+        policies: Sequence[SecurityPolicy],
+        *,
+        changing: bool,
+    ) -> tuple[_Found | None, list[Cause]]:
+        """The first policy that allows the pod as it is, or else the first that allows it with
+        its defaults; and what those forbid that could have been used."""
+        changed: _Found | None = None
+        refused: list[tuple[str, list[Cause]]] = []
+        for policy in policies:
+            filled = copied(pod)
+            fill(policy, filled, self._keys)
+            causes = faults(policy, filled, self._dialect)
+            if causes:
+                refused.append((policy.name, causes))
+                continue
+            as_it_is = filled == pod
+            if not as_it_is and (not changing or changed is not None):
+                continue
+            if await self._may_use(attributes, pod, policy.name):
+                found = _Found(policy.name, filled)
+                if as_it_is:
+                    return found, []
+                changed = found
+        if changed is not None:
+            return changed, []
+        told: list[Cause] = []
+        for name, found_wrong in refused:
+            if await self._may_use(attributes, pod, name):
+                told += found_wrong
+        return None, told
+
+    async def _may_use(self, attributes: Attributes, pod: Object, policy: str) -> bool:
+        """Whether the user may use a policy, or the account that the pod runs as."""
+        namespace = attributes.namespace
+        users = [attributes.user]
+        account = pod["spec"].get("serviceAccountName")
+        if account:
+            name = account_user_name(namespace, account)
+            users.append(User(name, groups=account_groups(namespace)))
+        for user in users:
+            for group in _GROUPS:
+                asked = questions.Attributes(
+                    *(user, "use", group, "*", "podsecuritypolicies", "", namespace, policy)
+                )
+                if await self._allowed(asked):
+                    return True
+        return False
+
+
+def _listed(causes: list[Cause]) -> str:
+    return f"[{' '.join(f'{cause.field}: {cause.message}' for cause in causes)}]"

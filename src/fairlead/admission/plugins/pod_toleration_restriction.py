@@ -1,0 +1,142 @@
+"""PodTolerationRestriction: a namespace says what its pods tolerate, and what they may."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import orjson
+
+from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.configuration import Section
+from fairlead.admission.plugins.base import (
+    Object,
+    PluginBase,
+    early_refusal,
+    refusal,
+    written_pod_spec,
+)
+from fairlead.admission.plugins.default_toleration_seconds import default_tolerations
+from fairlead.admission.plugins.namespace_facts import NamespaceFacts
+from fairlead.admission.plugins.remembering import FindNamespace
+from fairlead.admission.plugins.tolerations import Covering, identity, merged, taint_of
+from fairlead.dialect import Dialect
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.core.pods.qos import BEST_EFFORT, qos_class
+from fairlead.kinds.core.pods.scheduling import check_tolerations
+from fairlead.schema.decode import decoder
+from fairlead.schema.mismatch import DecodeError
+from fairlead.schema.model import TypeProvider
+
+Tolerations = list[Object]
+
+_DEFAULTS = "scheduler.alpha.@/defaultTolerations"
+_ALLOWED = "scheduler.alpha.@/tolerationsWhitelist"
+_MEMORY_PRESSURE = "node.@/memory-pressure"
+_CONFLICT = "namespace tolerations and pod tolerations conflict"
+_NOT_ALLOWED = (
+    "pod tolerations (possibly merged with namespace default tolerations) conflict with its"
+    " namespace whitelist"
+)
+
+
+class _Wishes(NamedTuple):
+    """What a namespace wants: None where it says nothing, a text where it cannot be read."""
+
+    defaults: Tolerations | str | None
+    allowed: Tolerations | str | None
+
+
+class PodTolerationRestriction(PluginBase):
+    name = "PodTolerationRestriction"
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        find: FindNamespace,
+        types: TypeProvider,
+        section: Section | None = None,
+    ) -> None:
+        self._defaults = _settings(section, "default")
+        self._allowed = _settings(section, "whitelist")
+        self._decode = decoder(types.struct("core/v1.Toleration"))
+        self._refuses_conflicts = dialect.toleration_conflicts_refused
+        self._usual = default_tolerations(dialect)
+        self._memory_pressure = {
+            "key": dialect.label(_MEMORY_PRESSURE),
+            "operator": "Exists",
+            "effect": "NoSchedule",
+        }
+        defaults, allowed = dialect.label(_DEFAULTS), dialect.label(_ALLOWED)
+        self._wishes = NamespaceFacts(
+            find,
+            lambda annotations: _Wishes(
+                self._read(annotations, defaults), self._read(annotations, allowed)
+            ),
+        )
+
+    def _read(self, annotations: Object, name: str) -> Tolerations | str | None:
+        text = annotations.get(name)
+        if not text:
+            return None if text is None else []
+        try:
+            listed = orjson.loads(text)
+            if not isinstance(listed, list):
+                return [] if listed is None else f"annotation {name} is not a list"
+            return [self._decode(one, []) for one in listed]
+        except (orjson.JSONDecodeError, DecodeError) as error:
+            return f"annotation {name} cannot be read: {error}"
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec = written_pod_spec(attributes, (CREATE, UPDATE))
+        if spec is None:
+            return
+        added: Tolerations = []
+        if attributes.operation == CREATE:
+            wish = self._wishes.of(attributes.namespace).defaults
+            added = [dict(one) for one in _readable(attributes, wish, self._defaults)]
+            if self._refuses_conflicts and self._conflict(added, spec.get("tolerations") or []):
+                raise early_refusal(attributes, _CONFLICT)
+        if qos_class(spec) != BEST_EFFORT:
+            added.append(dict(self._memory_pressure))
+        if added:
+            spec["tolerations"] = merged(spec.get("tolerations") or [], added)
+        if not self._allows(attributes, spec):
+            raise early_refusal(attributes, _NOT_ALLOWED)
+
+    async def validate(self, attributes: Attributes) -> None:
+        spec = written_pod_spec(attributes, (CREATE, UPDATE))
+        if spec is not None and not self._allows(attributes, spec):
+            raise refusal(attributes, _NOT_ALLOWED)
+
+    def _allows(self, attributes: Attributes, spec: Object) -> bool:
+        given = spec.get("tolerations")
+        if not given:
+            return True
+        wish = self._wishes.of(attributes.namespace).allowed
+        allowed = _readable(attributes, wish, self._allowed)
+        return not allowed or all(map(Covering(allowed).covers, given))
+
+    def _conflict(self, defaults: Tolerations, given: Tolerations) -> bool:
+        """Whether both speak of the same taint and mean different things. What pods get that say
+        nothing is nobody's wish."""
+        wishes = [one for one in given if one not in self._usual]
+        taints, same = set(map(taint_of, wishes)), set(map(identity, wishes))
+        return any(taint_of(one) in taints and identity(one) not in same for one in defaults)
+
+
+def _readable(
+    attributes: Attributes, wish: Tolerations | str | None, otherwise: Tolerations
+) -> Tolerations:
+    if isinstance(wish, str):
+        raise early_refusal(attributes, f'namespace "{attributes.namespace}": {wish}')
+    return otherwise if wish is None else wish
+
+
+def _settings(section: Section | None, name: str) -> Tolerations:
+    given: Tolerations = (section.value.get(name) if section is not None else None) or []
+    causes = Causes()
+    check_tolerations(given, name, causes)
+    if causes:
+        assert section is not None
+        raise section.error(causes[0].field, causes[0].message)
+    return given

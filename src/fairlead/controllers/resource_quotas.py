@@ -1,0 +1,247 @@
+"""The status of quotas says what their namespaces hold.
+
+What is created is charged by admission, with the write itself. This controller counts anew when a
+quota is new or changed, when something goes or uses less, and every now and then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from time import monotonic
+from typing import NamedTuple
+
+from fairlead.admission.plugins.base import PODS
+from fairlead.admission.plugins.resource_quota import QUOTAS
+from fairlead.admission.plugins.resource_quota.measuring import (
+    NOTHING,
+    Counting,
+    Measure,
+    Measures,
+    Usage,
+    given_up_at,
+)
+from fairlead.admission.plugins.resource_quota.quotas import amounts
+from fairlead.admission.plugins.resource_quota.scopes import PodScopes, scopes_of, selectors_of
+from fairlead.controllers.framework import Follow, Keys
+from fairlead.errors import StatusError
+from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+from fairlead.storage.version import Version
+
+DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
+_LOOK_AGAIN = 300.0
+_LOOK_FOR_RESOURCES = 5.0  # while a quota counts what is not served yet
+_READ_A_TURN = 100  # objects that are read before others get their turn
+
+
+class _Fact(NamedTuple):
+    """What one version of an object uses, and until when it is sure to."""
+
+    version: Version
+    usage: Usage
+    scopes: PodScopes | None
+    end: datetime | None
+
+
+class ResourceQuotas:
+    """Keys are `namespace/name` of quotas."""
+
+    name = "resourcequota-controller"
+    workers = 1
+
+    def __init__(self, api: Api, objects: Client) -> None:
+        self._api = api
+        self._objects = objects
+        self._quotas = objects.collection(QUOTAS)
+        self._measures = Measures(api.dialect)
+        self._followed: dict[str, Resource] = {}
+        self._facts: dict[tuple[str, str], dict[str, _Fact]] = {}  # by resource and namespace
+        self._seen: dict[str, Object] = {}  # the specs of quotas that were counted
+        self._due: dict[str, float] = {}
+        self._follow: Follow = lambda resource, keys: None
+
+    def grow_by(self, follow: Follow) -> None:
+        self._follow = follow
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {QUOTAS: self._changed_quota, DEFINITIONS: self._quotas_of_custom}
+
+    def _changed_quota(self, change: Change) -> Iterable[str]:
+        """A quota that limits something else than before. Charges are no news."""
+        if change.after is None:
+            return (change.key,)
+        if change.before is not None and _is_charge(change.before, change.after):
+            return ()
+        value = change.after.object()
+        spec, status = value["spec"], value.get("status") or {}
+        is_known = self._seen.get(change.key) == spec
+        if is_known and (spec.get("hard") or {}) == (status.get("hard") or {}):
+            return ()
+        return (change.key,)
+
+    def _quotas_of_custom(self, change: Change) -> Iterable[str]:
+        counted = (key for key, spec in self._seen.items() if _counts_by_name(spec))
+        return list(counted)
+
+    def _counted_by(self, resource: Resource, measure: Measure, change: Change) -> Iterable[str]:
+        """The quotas of a namespace in which less may be used now."""
+        if change.before is None:
+            return ()  # charged with its creation
+        keys = [entry.key for entry in self._quotas.current(change.namespace)]
+        if not keys or change.after is None or type(measure) is Counting:
+            return keys if change.after is None else ()
+        before, after = (self._read(resource, measure, v) for v in (change.before, change.after))
+        return keys if before[1:] != after[1:] else ()
+
+    async def sync(self, key: str) -> float | None:
+        namespace, _, name = key.partition("/")
+        quota = self._objects.find(QUOTAS, namespace, name)
+        if quota is None:
+            self._forget(key, namespace)
+            return None
+        counted = self._counted(quota["spec"])
+        await self._read_ahead(counted, namespace)
+        recount = partial(self._recounted, namespace)
+        try:
+            done = await self._objects.change(QUOTAS, namespace, name, recount, "status")
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            return None
+        self._seen[key] = done["spec"]
+        return self._next_look(key, namespace, done)
+
+    def _forget(self, key: str, namespace: str) -> None:
+        self._seen.pop(key, None)
+        self._due.pop(key, None)
+        if not self._quotas.current(namespace):
+            for place in [place for place in self._facts if place[1] == namespace]:
+                del self._facts[place]
+
+    def _counted(self, spec: Object) -> list[tuple[Resource, Measure]]:
+        """The resources that a quota is about; they are followed from now on."""
+        names = tuple(spec.get("hard") or ())
+        found = []
+        for resource in self._api.resources.in_namespaces():
+            measure = self._measures.of(resource)
+            if measure is None or not measure.matching(names):
+                continue
+            found.append((resource, measure))
+            if self._followed.get(resource.key) is not resource:
+                self._followed[resource.key] = resource
+                self._follow(resource.key, partial(self._counted_by, resource, measure))
+        return found
+
+    async def _read_ahead(self, counted: list[tuple[Resource, Measure]], namespace: str) -> None:
+        """Read what was not read yet, with pauses: counting must go without."""
+        fresh = 0
+        for resource, measure in counted:
+            if type(measure) is Counting:
+                continue
+            known = self._facts.setdefault((resource.key, namespace), {})
+            for version in self._api.collection(resource).newest(namespace):
+                if version.key not in known or known[version.key].version is not version:
+                    known[version.key] = self._read(resource, measure, version)
+                    fresh += 1
+                    if fresh % _READ_A_TURN == 0:
+                        await asyncio.sleep(0)
+
+    def _read(self, resource: Resource, measure: Measure, version: Version) -> _Fact:
+        value = version.object()
+        usage = measure.usage(value)
+        if resource.key != PODS:
+            return _Fact(version, usage, None, None)
+        return _Fact(version, usage, scopes_of(value), given_up_at(value))
+
+    def _recounted(self, namespace: str, quota: Object) -> Object:
+        """The quota with its status as it should be. What is charged and what is written moves
+        together, so both are looked at in one go, uncommitted writes included."""
+        spec, status = quota["spec"], quota.get("status") or {}
+        used: Usage = {}
+        for resource, measure in self._counted(spec):
+            names = measure.matching(spec["hard"])
+            for name, found in self._used(resource, measure, namespace, names, spec).items():
+                used[name] = found
+        old = amounts(status.get("used"))
+        texts = {
+            name: status["used"][name] if name in old and old[name].value == found.value
+            else str(found)
+            for name, found in sorted(used.items())
+        }  # fmt: skip
+        wanted = {"hard": dict(sorted((spec.get("hard") or {}).items())), "used": texts}
+        kept = {name: item for name, item in status.items() if name not in wanted}
+        return {**quota, "status": kept | {name: item for name, item in wanted.items() if item}}
+
+    def _used(
+        self,
+        resource: Resource,
+        measure: Measure,
+        namespace: str,
+        names: list[str],
+        spec: Object,
+    ) -> Usage:
+        total = dict.fromkeys(names, NOTHING)
+        selectors = selectors_of(spec)
+        for usage, scopes in self._objects_of(resource, measure, namespace):
+            if selectors and (scopes is None or not all(map(scopes.match, selectors))):
+                continue
+            for name in names:
+                if name in usage:
+                    total[name] = total[name].plus(usage[name])
+        return total
+
+    def _objects_of(
+        self, resource: Resource, measure: Measure, namespace: str
+    ) -> Iterable[tuple[Usage, PodScopes | None]]:
+        versions = self._api.collection(resource).newest(namespace)
+        if type(measure) is Counting:
+            usage = measure.usage({})
+            return [(usage, None) for _ in versions]
+        known = self._facts.get((resource.key, namespace), {})
+        now = datetime.now(UTC)
+        fresh: dict[str, _Fact] = {}
+        for version in versions:
+            fact = known.get(version.key)
+            if fact is None or fact.version is not version or (fact.end and fact.end < now):
+                fact = self._read(resource, measure, version)
+            fresh[version.key] = fact
+        self._facts[resource.key, namespace] = fresh
+        return [(fact.usage, fact.scopes) for fact in fresh.values()]
+
+    def _next_look(self, key: str, namespace: str, quota: Object) -> float | None:
+        """When to count again without a reason. One look ahead is enough for each quota."""
+        pause = _LOOK_AGAIN
+        status = quota.get("status") or {}
+        if (status.get("hard") or {}).keys() != (status.get("used") or {}).keys():
+            pause = _LOOK_FOR_RESOURCES
+        now = datetime.now(UTC)
+        for fact in self._facts.get((PODS, namespace), {}).values():
+            if fact.end is not None and fact.end >= now:
+                pause = min(pause, (fact.end - now).total_seconds() + 0.01)
+        moment = monotonic()
+        due = self._due.get(key, 0.0)
+        if moment < due <= moment + pause:
+            return None
+        self._due[key] = moment + pause
+        return pause
+
+
+def _is_charge(before: Version, after: Version) -> bool:
+    """Whether nothing but what is used changed. Told by the bytes: this comes with every write
+    that is charged."""
+    return before.body is not None and _limits_part(before.body) == _limits_part(after.body or b"")
+
+
+def _limits_part(body: bytes) -> bytes:
+    """What a quota limits and says that it does; what is before and behind it is left out."""
+    start, end = body.rfind(b'"spec":'), body.rfind(b'"used":')
+    return body[start:end] if 0 <= start < end else body
+
+
+def _counts_by_name(spec: Object) -> bool:
+    return any(name.startswith("count/") for name in spec.get("hard") or ())

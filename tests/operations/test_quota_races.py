@@ -1,0 +1,136 @@
+"""Whatever happens at once, a namespace never holds more than its quota allows, and the quota never
+says less than there is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from operations_support import TESTER, on_api, system
+from support.waiting import comes_true
+
+from fairlead.admission.chain import Attributes, Chain, PluginBase
+from fairlead.admission.plugins.resource_quota import QUOTAS, ResourceQuota
+from fairlead.controllers.framework import Controllers
+from fairlead.controllers.resource_quotas import ResourceQuotas
+from fairlead.dialect import KUBERNETES
+from fairlead.errors import StatusError
+from fairlead.operations.api import Api
+from fairlead.operations.create import create
+from fairlead.operations.delete import delete
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import DeleteOptions, WriteOptions
+from fairlead.schema.decode import decoder
+from fairlead.schema.quantity import quantity
+
+PODS = "core/v1/pods"
+MOST_PODS, MOST_CPU = 4, 5
+Step = tuple[str, str, int, int]
+
+
+class Pausing(PluginBase):
+    """Lets others have their turn, so many times as a label of the pod says."""
+
+    name = "Pausing"
+
+    async def validate(self, attributes: Attributes) -> None:
+        value = attributes.value or {"metadata": {}}
+        for _ in range(int((value["metadata"].get("labels") or {}).get("pauses", 0))):
+            await asyncio.sleep(0)
+
+
+def _pod(api: Api, name: str, cpu: int, pauses: int) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": str(cpu)}}}
+    metadata = {"name": name, "labels": {"pauses": str(pauses)}}
+    value = {"metadata": metadata, "spec": {"containers": [container]}}
+    made: dict[str, Any] = decoder(api.resources.named(PODS).stored_struct)(value, [])
+    return made
+
+
+async def _do(api: Api, step: Step) -> None:
+    what, name, cpu, pauses = step
+    resource = api.resources.named(PODS)
+    with suppress(StatusError):
+        if what == "delete":
+            gone = Operation(TESTER, "delete", resource, "work", name)
+            await delete(api, gone, DeleteOptions(grace_period=0))
+        else:
+            options = WriteOptions(what == "dry run", "tester", "Strict")
+            made = Operation(TESTER, "create", resource, "work", "")
+            await create(api, made, _pod(api, name, cpu, pauses), options)
+
+
+def _held(api: Api) -> tuple[int, Decimal]:
+    pods = api.collection(api.resources.named(PODS)).current("work")
+    asked = (p.object()["spec"]["containers"][0]["resources"]["requests"]["cpu"] for p in pods)
+    return len(pods), sum(map(quantity, asked), Decimal(0))
+
+
+def _told(api: Api) -> tuple[int, Decimal]:
+    found = api.collection(api.resources.named(QUOTAS)).get("work/q")
+    used = (found.object().get("status") or {}).get("used") if found else None
+    return (int(used["pods"]), quantity(used["requests.cpu"])) if used else (-1, Decimal(-1))
+
+
+def _with_quota(work: Callable[[Api], Awaitable[None]], *, pausing_last: bool) -> None:
+    async def run(api: Api) -> None:
+        quota = ResourceQuota(
+            KUBERNETES, api.newest, lambda key: api.collection(api.resources.named(key))
+        )
+        api.admission = Chain([quota, Pausing()] if pausing_last else [Pausing(), quota])
+        controllers = Controllers(api, [ResourceQuotas(api, system(api))])
+        controllers.start()
+        running = asyncio.create_task(controllers.run())
+        hard = {"pods": str(MOST_PODS), "requests.cpu": str(MOST_CPU)}
+        quota_object = {"metadata": {"name": "q", "namespace": "work"}, "spec": {"hard": hard}}
+        await system(api).create(QUOTAS, {**quota_object, "status": {}})
+        await comes_true(lambda: _told(api) == (0, 0), "the quota is counted")
+        try:
+            await work(api)
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+
+    with TemporaryDirectory() as directory:
+        on_api(Path(directory), run)
+
+
+STEPS = st.tuples(
+    st.sampled_from(["create", "create", "create", "delete", "dry run"]),
+    st.sampled_from("abcdefgh"),
+    st.integers(0, 3),
+    st.integers(0, 3),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(STEPS, min_size=1, max_size=12), min_size=1, max_size=5), st.booleans())
+def test_a_namespace_never_holds_more_than_its_quota(
+    rounds: list[list[Step]], pausing_last: bool
+) -> None:
+    async def work(api: Api) -> None:
+        for steps in rounds:
+            await asyncio.gather(*(_do(api, step) for step in steps))
+            held, told = _held(api), _told(api)
+            assert held[0] <= told[0] <= MOST_PODS
+            assert held[1] <= told[1] <= MOST_CPU
+        await comes_true(lambda: _held(api) == _told(api), "what went is given back")
+
+    _with_quota(work, pausing_last=pausing_last)
+
+
+def test_a_hundred_at_once_fill_it_to_the_brim() -> None:
+    async def work(api: Api) -> None:
+        await asyncio.gather(*(_do(api, ("create", f"p{n}", 1, n % 4)) for n in range(100)))
+        assert _held(api) == _told(api) == (MOST_PODS, MOST_PODS)
+
+    for pausing_last in (True, False):
+        _with_quota(work, pausing_last=pausing_last)

@@ -1,0 +1,68 @@
+"""Applies that changed nothing are remembered as long as what had a say in them stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+from operations_support import NAMESPACES, on_api, operation, system
+
+from fairlead.admission.chain import Chain
+from fairlead.admission.plugins.pod_security.plugin import PodSecurity
+from fairlead.dialect import KUBERNETES
+from fairlead.operations.api import Api
+from fairlead.operations.apply import apply
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
+from fairlead.storage.collection import Collection
+
+PODS = "core/v1/pods"
+OPTIONS = WriteOptions(False, "tester", "Strict")
+POLICY = "pod-security.kubernetes.io/enforce-policy"
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "a", "namespace": "work"},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
+RAW = orjson.dumps(POD)
+
+
+async def _applied(api: Api) -> tuple[bool, Operation]:
+    """Apply the pod; whether the answer was known."""
+    asked = operation(api, "patch", "a", PODS)
+    known = await api.known_applies.find(api, asked, RAW, OPTIONS)
+    if known is None:
+        with api.known_applies.watching(api, asked, RAW, OPTIONS):
+            await apply(api, asked, orjson.loads(RAW), OPTIONS)
+    return known is not None, asked
+
+
+async def _label(api: Api, labels: dict[str, str]) -> None:
+    def labelled(old: dict[str, Any]) -> dict[str, Any]:
+        return {**old, "metadata": {**old["metadata"], "labels": labels}}
+
+    await system(api).change(NAMESPACES, "", "work", labelled)
+
+
+def test_a_namespace_that_changes_makes_applies_unknown(tmp_path: Path) -> None:
+    async def work(api: Api) -> list[bool]:
+        known = [(await _applied(api))[0] for _ in range(3)]
+        await _label(api, {"a": "b"})
+        return known + [(await _applied(api))[0] for _ in range(2)]
+
+    assert on_api(tmp_path, work) == [False, False, True, False, True]
+
+
+def test_a_known_apply_tells_the_audit_log_the_same(tmp_path: Path) -> None:
+    async def work(api: Api) -> list[tuple[bool, dict[str, str]]]:
+        def collection(key: str) -> Collection:
+            return api.collection(api.resources.named(key))
+
+        api.admission = Chain([PodSecurity(KUBERNETES, api.namespace, collection)])
+        asked = [await _applied(api) for _ in range(3)]
+        return [(known, made.annotations) for known, made in asked]
+
+    told = {POLICY: "privileged:latest"}
+    assert on_api(tmp_path, work) == [(False, told), (False, told), (True, told)]
