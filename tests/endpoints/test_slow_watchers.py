@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from support.client import Client
 from support.process import ServerProcess
+from support.slow_answers import PRELUDE
 from support.things import Space
 from support.waiting import eventually
 from support.wire import Wire
@@ -107,3 +108,15 @@ def test_a_watch_ends_in_time_though_its_client_did_not_read_then(
         write_bulk(space, 300)  # more than fits into the buffers on the way
         time.sleep(1.5)
         assert wire.rest().endswith(b"\r\n0\r\n\r\n")
+
+
+def test_a_watch_whose_client_left_before_it_began_is_none(
+    fresh_server: Callable[..., ServerProcess],
+) -> None:
+    server = fresh_server(prelude=PRELUDE)
+    space = Space(server, server.client())
+    with Wire(server) as wire:
+        wire.ask(f"GET {space.config_maps.path}?watch=1", "X-Hold: 0.5")
+    time.sleep(1)
+    counted = space.client.get("/metrics").text
+    assert 'apiserver_registered_watchers{resource="configmaps"} 0.0' in counted

@@ -374,5 +374,5 @@ def test_a_failure_is_one_line_in_the_log(
 
     with caplog.at_level(logging.ERROR):
         run(tmp_path, test)
-    assert len(caplog.records) == 3
-    assert all(record.exc_info is None for record in caplog.records)
+    (line,) = caplog.records  # however many writes are refused
+    assert line.exc_info is None

@@ -32,6 +32,7 @@ class Health:
         self._writer = writer
         self._doubtful = False
         self._gave_up = False
+        self._said = ""
         self._mending: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
@@ -52,10 +53,13 @@ class Health:
         """A write reached the disk."""
         if not self.healthy and not self._doubtful and not self._gave_up:
             self.healthy = True
+            self._said = ""
             logger.warning("the store can be written again")
 
     def failed(self, error: StorageError) -> None:
-        logger.error("%s", error)
+        if str(error) != self._said:  # once, not with every write that is refused
+            self._said = str(error)
+            logger.error("%s", error)
         self.healthy = False
         if error.fault is Fault.FATAL:
             self.give_up(str(error))
