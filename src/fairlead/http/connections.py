@@ -35,7 +35,8 @@ class Connections:
         self._open: set[HttpProtocol] = set()
         self._by_address: dict[str, int] = {}
         self._empty = asyncio.Event()
-        self._most = min(limits.connections, _descriptors() - _SPARE_DESCRIPTORS)
+        possible = _descriptors() - _SPARE_DESCRIPTORS
+        self._most = min(limits.connections or possible, possible)
         self._complained = float("-inf")
 
     def __len__(self) -> int:
@@ -47,7 +48,7 @@ class Connections:
         if len(self._open) >= self._most:
             self._complain(f"{len(self._open)} connections are open")
             return False
-        if count >= self.limits.connections_of_an_address:
+        if count >= self.limits.connections_of_an_address > 0:
             self._complain(f"{count} connections of {address} are open")
             return False
         self._by_address[address] = count + 1

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from fairlead.server.files import FileError, make_private_directory, read_private, write_private
+
+logger = logging.getLogger("fairlead")
 
 _BEGIN, _END = b"-----BEGIN ", b" PRIVATE KEY-----"
 
@@ -22,4 +25,6 @@ def ensure_service_account_key(directory: Path) -> Path:
 
     make_private_directory(path.parent)
     write_private(path, new_key())
+    if (directory / "admin.kubeconfig").exists():
+        logger.warning("%s was missing and is new: tokens that were issued before are void", path)
     return path

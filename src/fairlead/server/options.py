@@ -107,14 +107,14 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
         type=whole_number,
         default=MOST_CONNECTIONS,
         metavar="N",
-        help="connections at once",
+        help="connections at once; 0 for as many as the machine allows",
     )
     flag(
         "--max-connections-per-address",
         type=whole_number,
         default=MOST_CONNECTIONS_OF_AN_ADDRESS,
         metavar="N",
-        help="connections at once of one client address",
+        help="connections at once of one client address; 0 for no limit",
     )
     flag(
         "-v",
