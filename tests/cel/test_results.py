@@ -6,9 +6,11 @@ import math
 from typing import Any
 
 import pytest
-from support.expressions import result
+from support.expressions import evaluate, result
 
+from fairlead.cel.compile import compile_expression
 from fairlead.cel.errors import ConstantProblem, EvaluationError
+from fairlead.cel.types import DOUBLE, DURATION, INT, STRING, TIMESTAMP, ListType, ObjectType
 from fairlead.cel.values import Duration, Timestamp, UInt
 
 LARGEST, SMALLEST = 2**63 - 1, -(2**63)
@@ -271,6 +273,8 @@ RESULTS: dict[str, dict[str, Any]] = {
         "'hello'.lastIndexOf('')": 5,
         "'hello'.lastIndexOf('l', 2)": 2,
         "'hello'.lastIndexOf('z')": -1,
+        "'a'.lastIndexOf('abc')": -1,
+        "''.indexOf('')": 0,
         "['a', 'b'].join()": "ab",
         "['a', 'b'].join(', ')": "a, b",
         "self.words.filter(w, false).join('x')": "",
@@ -376,6 +380,7 @@ RESULTS: dict[str, dict[str, Any]] = {
         "bool('true')": True,
         "bool('0')": False,
         "dyn(1)": 1,
+        "string(0.0 / 0.0)": "NaN",
         "type(1)": "int",
         "type(1u)": "uint",
         "type(1.0)": "double",
@@ -535,6 +540,8 @@ ERRORS = {
         "[dyn(1), dyn('a')].max()",
         "dyn(1).contains('a')",
         "1 in dyn(2)",
+        "[dyn('a')].sum()",
+        "[dyn(1), dyn('a')].sum()",
     ),
     "index out of bounds: 3": ("[1, 2][3]", "self.words[3]"),
     "index out of bounds: -1": ("[1, 2][-1]",),
@@ -543,20 +550,26 @@ ERRORS = {
     "no such key: deep": ("self.inner.deep.y == 1", "has(self.inner.deep.y)"),
     "no such key: true": ("{1: 'x'}[dyn(true)]",),
     "Failed with repeated key a": ("{'a': 1, 'a': 2}",),
-    "unsupported key type": ("{[1]: 1}", "{null: 1}"),
+    "unsupported key type": ("{[1]: 1}", "{null: 1}", "{dyn(1): 'a', dyn(true): 'b'}"),
     "index out of range: 6": (
         "'hello'.charAt(6)",
         "'hello'.substring(6)",
         "'hello'.substring(1, 6)",
         "'hello'.indexOf('l', 6)",
         "'hello'.lastIndexOf('l', 6)",
+        "'abcdef'.indexOf('a', 6)",
     ),
-    "index out of range: -1": ("'hello'.charAt(-1)", "'hello'.substring(-1)"),
+    "index out of range: -1": (
+        "'hello'.charAt(-1)",
+        "'hello'.substring(-1)",
+        "''.lastIndexOf('a')",
+    ),
+    "index out of range: 0": ("''.indexOf('a')",),
     "invalid substring range. start: 3, end: 1": ("'hello'.substring(3, 1)",),
     "min called on empty list": ("self.numbers.filter(n, false).min()",),
     "max called on empty list": ("self.numbers.filter(n, false).max()",),
-    "Illegal regex: error parsing regexp: missing ): `(`": ("'a'.find('(' + '')",),
-    "error parsing regexp: missing ): `(`": ("'a'.matches('(' + '')",),
+    "Illegal regex: error parsing regexp: missing closing ): `(`": ("'a'.find('(' + '')",),
+    "error parsing regexp: missing closing ): `(`": ("'a'.matches('(' + '')",),
     "duration overflow": (
         "duration('2562047h') + duration('1h')",
         "timestamp('9999-01-01T00:00:00Z') - timestamp('0001-01-01T00:00:00Z')",
@@ -569,6 +582,13 @@ ERRORS = {
     "unknown time zone Nowhere": ("self.time.getHours('Nowhere')",),
     "invalid UTF-8 in bytes, cannot convert to string": ("string(b'a' + b'\\xff')",),
     'strconv.ParseInt: parsing "25%": invalid syntax': ("int(self.any)",),
+    'strconv.ParseUint: parsing "25%": invalid syntax': ("uint(self.any)",),
+    'strconv.ParseFloat: parsing "25%": invalid syntax': ("double(self.any)",),
+    'strconv.ParseBool: parsing "25%": invalid syntax': ("bool(self.any)",),
+    'strconv.ParseInt: parsing "9223372036854775808": value out of range': (
+        "int('9223372036854775808' + '')",
+    ),
+    'strconv.ParseFloat: parsing "1e999": value out of range': ("double('1e999' + '')",),
     'URL parse error during conversion from string: parse "a": invalid URI for request': (
         "url('a').getHost() == ''",
     ),
@@ -586,7 +606,7 @@ def test_an_expression_fails_with_its_error(text: str, message: str) -> None:
 
 CONSTANTS = {
     "self.name.matches(')')": "error parsing regexp: unexpected ): `)`",
-    "self.name.find('(')": "error parsing regexp: missing ): `(`",
+    "self.name.find('(')": "error parsing regexp: missing closing ): `(`",
     "int('x') == 1": 'strconv.ParseInt: parsing "x": invalid syntax',
     "duration('1y') == self.wait": 'invalid duration "1y"',
     "timestamp('yesterday') == self.time": 'cannot parse "yesterday" as a timestamp',
@@ -599,3 +619,24 @@ def test_a_constant_that_fails_is_refused_before_any_evaluation(text: str, messa
     with pytest.raises(ConstantProblem) as failed:
         result(text)
     assert str(failed.value) == f"program instantiation failed: {message}"
+
+
+def test_objects_are_compared_by_the_types_of_their_fields() -> None:
+    inner = ObjectType("Inner", {"at": TIMESTAMP, "names": ListType(STRING, keys=())})
+    thing = ObjectType("Thing", {"wait": DURATION, "ratio": DOUBLE, "inner": inner})
+    left = {"wait": "1h", "ratio": 1, "inner": {"at": "2020-01-01", "names": ["a", "b"]}}
+    right = {
+        "wait": "60m",
+        "ratio": 1.0,
+        "inner": {"at": "2020-01-01T00:00:00Z", "names": ["b", "a"]},
+    }
+    variables = {"a": (thing, left), "b": (thing, right), "c": (thing, {**right, "wait": "61m"})}
+    assert evaluate("a == b && [a] == [b] && a in [b] && {'x': a} == {'x': b}", variables)[0]
+    assert evaluate("a != c && !(a in [c])", variables)[0]
+    assert not evaluate("a == b", {"a": (thing, left), "b": (thing, {"wait": "1h"})})[0]
+
+
+def test_a_program_can_be_evaluated_again_and_again() -> None:
+    program = compile_expression("self.map(x, x + 1) + [9]", {"self": ListType(INT)})
+    results = [program.evaluate({"self": [number]}, 1000)[0] for number in range(3)]
+    assert results == [[1, 9], [2, 9], [3, 9]]

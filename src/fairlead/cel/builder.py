@@ -7,9 +7,7 @@ from typing import Any
 from fairlead.cel import loops
 from fairlead.cel.calls import call, fold, list_sum
 from fairlead.cel.code import (
-    FIRST_SLOT,
     Code,
-    Frame,
     Run,
     charged,
     conditional,
@@ -34,7 +32,7 @@ from fairlead.cel.syntax import (
     Select,
 )
 from fairlead.cel.types import ListType, MapType, ObjectType
-from fairlead.cel.values import TypeName, UInt, has_key
+from fairlead.cel.values import FIRST_SLOT, Frame, TypeName, UInt, has_key
 
 
 class Builder:
@@ -65,12 +63,12 @@ class Builder:
     def _name(self, node: Name) -> Code:
         slot = self._slot(node.name)
         if slot is None:
-            return constant(_type_value(node.name))
+            return constant(TypeName(node.name.removeprefix(".")))
         return Code(lambda frame: frame[slot], 1)
 
     def _select(self, node: Select) -> Code:
         if node.name:
-            return constant(_type_value(node.name))
+            return constant(TypeName(node.name.removeprefix(".")))
         operand = self.build(node.operand)
         if node.test:
             return Code(_test(operand.run, node), operand.cost)
@@ -87,7 +85,7 @@ class Builder:
 
     def _call(self, node: Call) -> Code:
         function = node.function.removeprefix(".")
-        arguments = [self.build(argument) for argument in node.arguments]
+        arguments = list(map(self.build, node.arguments))
         if function == "_?_:_":
             condition, chosen, other = arguments
             runs = [
@@ -108,12 +106,12 @@ class Builder:
         return code
 
     def _logic(self, node: Logic) -> Code:
-        parts = [self.build(argument) for argument in node.arguments]
+        parts = list(map(self.build, node.arguments))
         runs = [parts[0].run, *(charged(part) for part in parts[1:])]
         return Code(logic(runs, node.function == "_||_"), parts[0].cost)
 
     def _list(self, node: ListOf) -> Code:
-        items = [self.build(item) for item in node.items]
+        items = list(map(self.build, node.items))
         if all(item.constant for item in items):
             return constant([item.value for item in items])
         runs = [item.run for item in items]
@@ -173,11 +171,6 @@ def own_cost(node: Node) -> int:
     return 1 if attribute(node) and not choice and not named else 0
 
 
-def _type_value(name: str) -> TypeName:
-    plain = name.removeprefix(".")
-    return TypeName(plain)
-
-
 def _test(operand: Run, node: Select) -> Run:
     type_ = node.operand.type
     if isinstance(type_, ObjectType):
@@ -185,7 +178,7 @@ def _test(operand: Run, node: Select) -> Run:
 
         def test_field(frame: Frame) -> bool:
             value = operand(frame)
-            if value is None:
+            if type(value) is not dict:
                 raise no_such_overload()
             return value.get(key) is not None
 
@@ -222,6 +215,8 @@ def _mapping(runs: list[tuple[Run, Run]]) -> Run:
                 raise EvaluationError("unsupported key type")
             if has_key(found, key):
                 raise EvaluationError(f"Failed with repeated key {key}")
+            if key in found:  # true and 1, which Python does not tell apart
+                raise EvaluationError("unsupported key type")
             found[key] = value_of(frame)
         return found
 

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from fairlead.cel.code import BUDGET, WORK, Code, Frame, Run, charge, constant
+from fairlead.cel.code import Code, Run, charge, constant
 from fairlead.cel.comparing import addition, equality
 from fairlead.cel.conversions import CONVERSIONS
 from fairlead.cel.costs import Cost, cost_of, tenth
@@ -27,11 +27,13 @@ from fairlead.cel.types import (
     ObjectType,
     Type,
 )
-from fairlead.cel.values import Duration, UInt, equal
+from fairlead.cel.values import BUDGET, Duration, Frame, UInt, equal, work
 
 _FOLDED = CONVERSIONS.keys() - {"size"}
 _SCALARS = (bool, int, UInt, float, str, bytes)
 _EQUALITIES = {"_==_": operator.eq, "_!=_": operator.ne}
+# So many characters written, or elements looked at, are as much work as one element copied.
+_CHARACTERS, _ELEMENTS = 16, 8
 _NOTHING: dict[Type, Any] = {INT: 0, UINT: UInt(0), DOUBLE: 0.0, DURATION: Duration(0)}
 
 
@@ -39,7 +41,7 @@ def fold(function: str, arguments: list[Code]) -> Code | None:
     """A conversion of a constant, or `in` a list of constants, which is a set beforehand."""
     if function in _FOLDED and all(argument.constant for argument in arguments):
         try:
-            return constant(dispatch(function, [argument.value for argument in arguments]))
+            return constant(dispatch(function, [argument.value for argument in arguments], []))
         except EvaluationError as error:
             raise ConstantProblem(str(error)) from None
     if function == "@in" and arguments[1].constant and type(arguments[1].value) is list:
@@ -57,7 +59,7 @@ def _member(run: Run, items: list[Any]) -> Run:
         value = run(frame)
         if type(value) is str:
             return value in strings
-        return any(equal(item, value) for item in others)
+        return any(equal(item, value, frame) for item in others)
 
     return among
 
@@ -74,7 +76,7 @@ def call(function: str, node: Call, arguments: list[Code]) -> Code:
     if function in REGEXES and arguments[1].constant and type(arguments[1].value) is str:
         found = _with_pattern(function, arguments[1].value)
     if function == "@in" and isinstance(types[1], ListType):
-        found = _in_list(types[1])
+        return Code(_in_list(types[1], runs), cost)
     if function == "_+_" and (found is None or list in classes):
         return Code(_addition(types[0], runs), cost)
     price = cost_of(function, classes[0])
@@ -100,6 +102,7 @@ def _priced(found: Implementation, runs: list[Run], price: Cost) -> Run:
         values = [run(frame) for run in runs]
         result = found(*values)
         charge(frame, price(*values, result) - 1)
+        _count_work(frame, values[0], result)
         return result
 
     return call_and_charge
@@ -108,31 +111,39 @@ def _priced(found: Implementation, runs: list[Run], price: Cost) -> Run:
 def _dispatched(function: str, runs: list[Run], price: Cost | None) -> Run:
     def find_and_call(frame: Frame) -> Any:
         values = [run(frame) for run in runs]
-        result = dispatch(function, values)
+        result = dispatch(function, values, frame)
         if price is not None:
             charge(frame, price(*values, result) - 1)
+        _count_work(frame, values[0], result)
         return result
 
     return find_and_call
 
 
-def _addition(left: Type, runs: list[Run]) -> Run:
+def _count_work(frame: Frame, first: Any, result: Any) -> None:
+    """Long results and long lists, which can cost nothing."""
+    if type(result) is str:
+        work(frame, len(result) // _CHARACTERS)
+    if type(first) is list:
+        work(frame, len(first) // _ELEMENTS)
+
+
+def _addition(type_: Type, runs: list[Run]) -> Run:
     """`+` that may be of lists, which costs little however long they are."""
     price = cost_of("_+_", None)
     assert price is not None
-    merge: Callable[[Any, Any], Any] | None = None
-    if isinstance(left, ListType) and left.keys is not None:
-        merge = addition(left.keys)
+    merge: Callable[[Any, Any, Frame], Any] | None = None
+    if isinstance(type_, ListType) and type_.keys is not None:
+        merge = addition(type_.keys)
+    left_of, right_of = runs
 
     def add(frame: Frame) -> Any:
-        values = [run(frame) for run in runs]
-        result = merge(*values) if merge else dispatch("_+_", values)
+        left, right = left_of(frame), right_of(frame)
+        result = merge(left, right, frame) if merge else dispatch("_+_", [left, right], frame)
         if type(result) is list:
-            frame[WORK] -= len(result)
-            if frame[WORK] < 0:
-                raise CostExceeded
+            work(frame, len(result))
         else:
-            charge(frame, price(*values, result) - 1)
+            charge(frame, price(left, right, result) - 1)
         return result
 
     return add
@@ -156,7 +167,7 @@ def _equality(function: str, types: list[Type], runs: list[Run]) -> Run:
         one, two = left(frame), right(frame)
         check = same if type(one) is type(two) else equal
         charge(frame, price(one, two, None) - 1)
-        return check(one, two) is wanted
+        return check(one, two, frame) is wanted
 
     return compare_any
 
@@ -176,11 +187,16 @@ def _string_equality(left: Run, right: Run, wanted: bool) -> Run:
     return compare
 
 
-def _in_list(type_: ListType) -> Implementation:
+def _in_list(type_: ListType, runs: list[Run]) -> Run:
     same = equality(type_.element)
-    if same is operator.eq:
-        same = equal
-    return lambda value, items: any(same(item, value) for item in items)
+    value_of, items_of = runs
+
+    def among(frame: Frame) -> bool:
+        value, items = value_of(frame), items_of(frame)
+        charge(frame, len(items) - 1)
+        return any(same(item, value, frame) for item in items)
+
+    return among
 
 
 def _with_pattern(function: str, text: str) -> Implementation:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.cel.declarations import FUNCTIONS, TYPE_IDENTIFIERS, Overload
 from fairlead.cel.errors import Problem, TypeProblem
-from fairlead.cel.parser import DEEPEST
+from fairlead.cel.parser import DEEPEST, TOO_DEEP
 from fairlead.cel.syntax import (
     Call,
     ListOf,
@@ -77,8 +77,7 @@ class _Checker:
         try:
             self._check(root)
         except _TooDeep:
-            limit = f"expression recursion limit exceeded: {DEEPEST}"
-            self.problems[:] = [Problem(-1, limit)]
+            self.problems[:] = [Problem(-1, TOO_DEEP)]
 
     def _check(self, node: Node) -> Type:
         self._depth += 1
@@ -207,6 +206,8 @@ class _Checker:
             key = self._joined(name, key, self._check(name))
             value = self._joined(entry, value, self._check(entry))
         fresh = self.unification.fresh
+        if isinstance(key, ListType | MapType):
+            key = DYN  # which fails when it is evaluated; types do not grow on two sides
         return MapType(key or fresh(), value or fresh())
 
     def _joined(self, node: Node, before: Type | None, found: Type) -> Type:

@@ -1,8 +1,9 @@
 """The parts that programs are made of: closures over a frame, and what they cost.
 
-A frame is a list: what is left of the budget, what is left of the work, what was read of the data,
-then the variables. Costs that are known beforehand are charged once a straight piece of code;
-a call whose cost depends on sizes is charged 1 beforehand and the difference when it is made.
+A frame is a list: what is left of the budget, what is left of the work (which no cost stands
+for), what was read of the data, then the variables. Costs that are known beforehand are charged
+once a straight piece of code; a call whose cost depends on sizes is charged 1 beforehand and the
+difference when it is made.
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fairlead.cel.errors import CostExceeded, EvaluationError, no_such_overload
+from fairlead.cel.values import BUDGET, READ, Frame
 
-Frame = list[Any]
 Run = Callable[[Frame], Any]
-BUDGET, WORK, READ, FIRST_SLOT = 0, 1, 2, 3
-MOST_WORK = 2_000_000  # elements copied by adding lists, which costs little and can double
+MOST_WORK = 1_000_000  # elements compared and copied
 FAILURES = (EvaluationError, TypeError)
 VARYING: Any = object()
 
@@ -95,36 +95,30 @@ def conditional(condition: Run, chosen: Run, other: Run) -> Run:
 
 
 def field_of(slot: int | None, operand: Run, key: str) -> Run:
-    """A field of an object; null is as if it were not there."""
+    """A field of an object; null is as if it were not there, and has none."""
     if slot is not None:
 
         def get_of_variable(frame: Frame) -> Any:
-            value = frame[slot].get(key)
+            try:
+                value = frame[slot].get(key)
+            except AttributeError:
+                raise no_such_overload() from None
             if value is None:
                 raise EvaluationError(f"no such key: {key}")
             return value
 
-        return _of_null(get_of_variable)
+        return get_of_variable
 
     def get(frame: Frame) -> Any:
-        value = operand(frame).get(key)
+        holder = operand(frame)
+        if type(holder) is not dict:
+            raise no_such_overload()
+        value = holder.get(key)
         if value is None:
             raise EvaluationError(f"no such key: {key}")
         return value
 
-    return _of_null(get)
-
-
-def _of_null(get: Run) -> Run:
-    """Null has no fields."""
-
-    def get_checked(frame: Frame) -> Any:
-        try:
-            return get(frame)
-        except AttributeError:
-            raise no_such_overload() from None
-
-    return get_checked
+    return get
 
 
 def read_as(get: Run, kind: type | None, read: Callable[[Any], Any], many: bool) -> Run:

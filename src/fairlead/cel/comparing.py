@@ -3,21 +3,18 @@ objects with times in them."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
-from fairlead.cel.reading import CLASSES, reader
+from fairlead.cel.reading import reader
 from fairlead.cel.types import ListType, MapType, ObjectType, Type
-from fairlead.cel.values import equal
+from fairlead.cel.values import Frame, equal, work
 
-Equality = Callable[[Any, Any], bool]
+Equality = Callable[[Any, Any, Frame], bool]
 
 
 def equality(type_: Type) -> Equality:
     """How two values of a type are compared."""
-    if type_ in CLASSES:
-        return operator.eq
     return _special(type_, {}) or equal
 
 
@@ -42,23 +39,27 @@ def _list_equality(type_: ListType, known: dict[str, Equality | None]) -> Equali
     if type_.keys is not None:
         keys = type_.keys
 
-        def as_set(left: list[Any], right: list[Any]) -> bool:
+        def as_set(left: list[Any], right: list[Any], frame: Frame) -> bool:
             if len(left) != len(right):
                 return False
-            found = _Index(right, keys)
+            found = _Index(right, keys, frame)
             return all(
-                (other := found.get(item)) is not _MISSING and same(item, other) for item in left
+                (other := found.get(item)) is not _MISSING and same(item, other, frame)
+                for item in left
             )
 
         return as_set
     if inner is None:
         return None
-    return lambda left, right: len(left) == len(right) and all(map(same, left, right))
+    return lambda left, right, frame: (
+        len(left) == len(right)
+        and all(same(item, other, frame) for item, other in zip(left, right, strict=True))
+    )
 
 
 def _map_equality(same: Equality) -> Equality:
-    return lambda left, right: (
-        left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    return lambda left, right, frame: (
+        left.keys() == right.keys() and all(same(left[key], right[key], frame) for key in left)
     )
 
 
@@ -72,20 +73,21 @@ def _object_equality(type_: ObjectType, known: dict[str, Equality | None]) -> Eq
     if not special:
         return None
 
-    def same(left: dict[str, Any] | None, right: dict[str, Any] | None) -> bool:
+    def same(left: dict[str, Any] | None, right: dict[str, Any] | None, frame: Frame) -> bool:
         if left is None or right is None:
             return left is right
         if left.keys() != right.keys():
             return False
+        work(frame, len(left))
         for name, value in left.items():
             other = right[name]
             if name in special and value is not None and other is not None:
                 kind, read, compare = special[name]
                 value = value if type(value) is kind else read(value)
                 other = other if type(other) is kind else read(other)
-                if not compare(value, other):
+                if not compare(value, other, frame):
                     return False
-            elif not equal(value, other):
+            elif not equal(value, other, frame):
                 return False
         return True
 
@@ -99,14 +101,15 @@ _MISSING = object()
 class _Index:
     """The elements of a set or map list by what tells them apart."""
 
-    def __init__(self, items: list[Any], keys: tuple[str, ...]) -> None:
+    def __init__(self, items: list[Any], keys: tuple[str, ...], frame: Frame) -> None:
         self._keys = keys
+        self._frame = frame
         self._found = {self._key(item): item for item in items}
 
     def _key(self, item: Any) -> Any:
         if self._keys and type(item) is dict:
-            return tuple(_frozen(item.get(key)) for key in self._keys)
-        return _frozen(item)
+            return tuple(_frozen(item.get(key), self._frame) for key in self._keys)
+        return _frozen(item, self._frame)
 
     def get(self, item: Any) -> Any:
         return self._found.get(self._key(item), _MISSING)
@@ -118,15 +121,16 @@ class _Index:
         return list(self._found.values())
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: Any, frame: Frame) -> Any:
     """A value that can be a key; true and 1 differ, 1 and 1.0 do not."""
+    work(frame, 1)
     if type(value) is list:
-        return ("list", *map(_frozen, value))
+        return ("list", *(_frozen(item, frame) for item in value))
     if type(value) is dict:
-        return ("map", frozenset((_frozen(key), _frozen(item)) for key, item in value.items()))
+        return ("map", frozenset((key, _frozen(item, frame)) for key, item in value.items()))
     return ("bool", value) if type(value) is bool else value
 
 
-def addition(keys: tuple[str, ...]) -> Callable[[list[Any], list[Any]], list[Any]]:
+def addition(keys: tuple[str, ...]) -> Callable[[list[Any], list[Any], Frame], list[Any]]:
     """How a set or map list and another list are added."""
-    return lambda left, right: _Index(left, keys).merge(right)
+    return lambda left, right, frame: _Index(left, keys, frame).merge(right)

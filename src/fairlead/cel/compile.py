@@ -7,20 +7,24 @@ from typing import Any
 
 from fairlead.cel.builder import Builder
 from fairlead.cel.checker import check
-from fairlead.cel.code import BUDGET, FIRST_SLOT, MOST_WORK, charged, failure
-from fairlead.cel.errors import CostExceeded, EvaluationError
+from fairlead.cel.code import MOST_WORK, failure
+from fairlead.cel.errors import CostExceeded, EvaluationError, Problem, SyntaxProblem
 from fairlead.cel.estimate import Estimate, estimate
-from fairlead.cel.parser import parse
+from fairlead.cel.parser import TOO_DEEP, parse
 from fairlead.cel.reading import reader
 from fairlead.cel.syntax import Node
 from fairlead.cel.types import Type
+from fairlead.cel.values import BUDGET, FIRST_SLOT, READ
 
 
 def compile_expression(text: str, variables: Mapping[str, Type]) -> Program:
     """The program of an expression; raises SyntaxProblem, TypeProblem or ConstantProblem."""
-    root = parse(text)
-    check(text, root, variables)
-    return Program(root, variables)
+    try:
+        root = parse(text)
+        check(text, root, variables)
+        return Program(root, variables)
+    except RecursionError:  # within the limit, but the stack was deep already
+        raise SyntaxProblem(text, [Problem(-1, TOO_DEEP)]) from None
 
 
 class Program:
@@ -29,10 +33,9 @@ class Program:
     def __init__(self, root: Node, variables: Mapping[str, Type]) -> None:
         builder = Builder(list(variables))
         code = builder.build(root)
-        self._root = root
-        self._variables = variables
+        self._estimate = estimate(root, variables)
         self._used = frozenset(builder.used)
-        self._run, self._cost = charged(code, less=code.cost), code.cost
+        self._run, self._cost = code.run, code.cost
         self._inputs = [
             (FIRST_SLOT + place, name, *reader(type_))
             for place, (name, type_) in enumerate(variables.items())
@@ -47,26 +50,28 @@ class Program:
 
     def estimate(self) -> Estimate:
         """The least and the most that an evaluation can cost, from the sizes of the types."""
-        return estimate(self._root, self._variables)
+        return self._estimate
 
     def evaluate(self, values: Mapping[str, Any], budget: int) -> tuple[Any, int]:
         """The result and its cost; raises EvaluationError, or CostExceeded over the budget."""
         frame = self._blank.copy()
-        left = frame[0] = budget - self._cost
-        if left < 0:
+        frame[BUDGET] = budget - self._cost
+        if frame[BUDGET] < 0:
             raise CostExceeded
-        frame[2] = {}
+        frame[READ] = {}
+        for slot, name, kind, read in self._inputs:
+            if name not in values:
+                raise EvaluationError(f"no such attribute: {name}")
+            value = values[name]
+            if type(value) is not kind and kind is not None and value is not None:
+                value = read(value)
+            frame[slot] = value
         try:
-            for slot, name, kind, read in self._inputs:
-                value = values[name]
-                if type(value) is not kind and kind is not None and value is not None:
-                    value = read(value)
-                frame[slot] = value
             result = self._run(frame)
         except TypeError as error:
             raise failure(error) from None
-        except KeyError as error:
-            raise EvaluationError(f"no such attribute: {error.args[0]}") from None
         except RecursionError:
             raise CostExceeded from None
+        except UnicodeError:
+            raise EvaluationError("invalid UTF-8 in string") from None
         return result, budget - frame[BUDGET]

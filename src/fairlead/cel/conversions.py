@@ -29,7 +29,8 @@ from fairlead.cel.values import (
 
 _DECIMAL = re.compile(r"[+-]?[0-9]{1,40}")
 _DOUBLE = re.compile(
-    r"[+-]?(?:(?:[0-9]+\.?[0-9]*+|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE
+    r"[+-]?(?:(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)",
+    re.IGNORECASE,
 )
 _BOOLS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True)
 _BOOLS |= dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False)

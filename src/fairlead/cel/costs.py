@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 PER_CHARACTER = 0.1
 PER_PATTERN_CHARACTER = 0.25
 LIST, MAP = 10, 30  # making one from its parts
+_MOST_PARTS = 1_000_000
 _SIZED = (str, bytes, list, dict)
 Cost = Callable[..., int]
 
@@ -46,10 +48,24 @@ def _product(left: Any, right: Any, result: Any) -> int:
 
 
 def _traversal(value: Any, *rest: Any) -> int:
-    if type(value) is list:
-        return sum(map(_traversal, value))
-    if type(value) is dict:
-        return sum(_traversal(key) + _traversal(item) for key, item in value.items())
+    """A step a part; one step more than any budget has if there is no end to them."""
+    total, seen, left = 0, 0, [value]
+    while left:
+        part = left.pop()
+        seen += 1
+        if type(part) is list:
+            left.extend(part)
+        elif type(part) is dict:
+            left.extend(part)
+            left.extend(part.values())
+        else:
+            total += _leaf(part)
+        if seen + len(left) > _MOST_PARTS:
+            return sys.maxsize
+    return total
+
+
+def _leaf(value: Any) -> int:
     if type(value) is str:
         return len(value if value.isascii() else value.encode(errors="surrogatepass")) // 10
     return len(value) // 10 if type(value) is bytes else 1

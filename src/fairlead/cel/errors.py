@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+MOST_SHOWN = 30
+_LONGEST_LINE = 16384
+
 
 class Problem(NamedTuple):
     """One thing wrong at a place of the text; a place below 0 is the text as a whole."""
@@ -18,7 +21,8 @@ class CompileError(Exception):
 
     def __init__(self, text: str, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        shown = "\n".join(_display(text, problem) for problem in _in_order(problems))
+        first = sorted(problems)[:MOST_SHOWN]
+        shown = "\n".join(_display(text, problem) for problem in first)
         super().__init__(f"compilation failed: {shown}")
 
 
@@ -52,10 +56,6 @@ def no_such_overload() -> EvaluationError:
     return EvaluationError("no such overload")
 
 
-def _in_order(problems: Sequence[Problem]) -> list[Problem]:
-    return sorted(problems, key=lambda problem: problem.place)
-
-
 def _display(text: str, problem: Problem) -> str:
     place, message = problem
     if place < 0:
@@ -66,7 +66,7 @@ def _display(text: str, problem: Problem) -> str:
     column = place - start
     number = text.count("\n", 0, start) + 1
     header = f"ERROR: <input>:{number}:{column + 1}: {message}"
-    if start == len(text) and start > 0:
+    if len(line) > _LONGEST_LINE or (start == len(text) and start > 0):
         return header
     dots = "".join("\uff0e" if ord(mark) > 0x7F else "." for mark in line[:column])
     wide = column < len(line) and ord(line[column]) > 0x7F

@@ -112,7 +112,7 @@ class _Estimator:
         return cost
 
     def _call(self, node: Call) -> Estimate:
-        costs = [self.cost(argument) for argument in node.arguments]
+        costs = list(map(self.cost, node.arguments))
         if node.function == "_?_:_":
             return self._choice(node, costs)
         sizes = [self.size(argument) for argument in node.arguments]
@@ -138,11 +138,11 @@ class _Estimator:
         return condition.plus(chosen.union(other))
 
     def _logic(self, node: Logic) -> Estimate:
-        costs = [self.cost(argument) for argument in node.arguments]
+        costs = list(map(self.cost, node.arguments))
         return Estimate(costs[0].least, _sum(costs).most)
 
     def _list(self, node: ListOf) -> Estimate:
-        costs = [self.cost(item) for item in node.items]
+        costs = list(map(self.cost, node.items))
         self._sizes[id(node)] = fixed(len(node.items))
         return _sum([fixed(LIST), *costs])
 

@@ -8,12 +8,12 @@ from typing import Any
 from fairlead.cel.arithmetic import OPERATORS, Implementations
 from fairlead.cel.conversions import CONVERSIONS
 from fairlead.cel.errors import no_such_overload
-from fairlead.cel.lists import LISTS
+from fairlead.cel.lists import COMPARING, LISTS
 from fairlead.cel.moments import DURATION_PARTS, TIMESTAMP_PARTS
 from fairlead.cel.regexes import REGEXES
 from fairlead.cel.strings import STRINGS
 from fairlead.cel.urls import URLS
-from fairlead.cel.values import Duration, Timestamp, equal
+from fairlead.cel.values import Duration, Frame, Timestamp
 
 Implementation = Callable[..., Any]
 
@@ -28,11 +28,7 @@ def _moments() -> Implementations:
 
 
 def _all() -> Implementations:
-    found: Implementations = {
-        "_==_": {(object, object): equal},
-        "_!=_": {(object, object): lambda left, right: not equal(left, right)},
-        "_+_": {(list, list): lambda left, right: left + right},
-    }
+    found: Implementations = {"_+_": {(list, list): lambda left, right: left + right}}
     for table in (OPERATORS, CONVERSIONS, STRINGS, LISTS, REGEXES, URLS, _moments()):
         for name, overloads in table.items():
             found.setdefault(name, {}).update(overloads)
@@ -52,7 +48,12 @@ def implementation(function: str, classes: tuple[type | None, ...]) -> Implement
 
 
 def _search(function: str, classes: tuple[type | None, ...]) -> Implementation | None:
-    overloads = _FUNCTIONS[function]
+    return _matching(_FUNCTIONS.get(function, {}), classes)
+
+
+def _matching(
+    overloads: dict[tuple[type, ...], Implementation], classes: tuple[type | None, ...]
+) -> Implementation | None:
     for signature, found in overloads.items():
         if len(signature) == len(classes) and all(
             wanted is object or wanted is given
@@ -62,9 +63,13 @@ def _search(function: str, classes: tuple[type | None, ...]) -> Implementation |
     return None
 
 
-def dispatch(function: str, values: list[Any]) -> Any:
+def dispatch(function: str, values: list[Any], frame: Frame) -> Any:
     """A call whose arguments' classes are only known now."""
-    found = implementation(function, tuple(map(type, values)))
-    if found is None:
+    classes = tuple(map(type, values))
+    found = implementation(function, classes)
+    if found is not None:
+        return found(*values)
+    comparing = _matching(COMPARING.get(function, {}), classes)
+    if comparing is None:
         raise no_such_overload()
-    return found(*values)
+    return comparing(frame, *values)

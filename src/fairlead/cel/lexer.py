@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from fairlead.cel.errors import Problem
+from fairlead.cel.errors import MOST_SHOWN, Problem
 
 
 class Token(NamedTuple):
@@ -41,7 +41,7 @@ def tokens(text: str, problems: list[Problem]) -> list[Token]:
     """The tokens, closed by one of kind END; what is none is reported and left out."""
     found: list[Token] = []
     place, length = 0, len(text)
-    while place < length:
+    while place < length and len(problems) < MOST_SHOWN:
         match = _TOKEN.match(text, place)
         if match is None:
             end = place + (2 if text[place] in "|&=" and place + 1 < length else 1)

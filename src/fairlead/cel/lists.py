@@ -8,7 +8,9 @@ from typing import Any
 
 from fairlead.cel.arithmetic import OPERATORS, Implementations
 from fairlead.cel.errors import EvaluationError, no_such_overload
-from fairlead.cel.values import contains, equal, has_key, item, lookup
+from fairlead.cel.values import Duration, Frame, UInt, equal, has_key, item, lookup
+
+_SUMMED = (int, UInt, float, Duration)
 
 
 def _less(left: Any, right: Any) -> bool:
@@ -40,16 +42,24 @@ def _extreme(name: str, better: Callable[[Any, Any], bool]) -> Callable[[list[An
 
 def total(items: list[Any], nothing: Any) -> Any:
     """The sum of a list; `nothing` is that of an empty one."""
-    return reduce(_add, items) if items else nothing
+    if not items:
+        return nothing
+    if type(items[0]) not in _SUMMED:
+        raise no_such_overload()
+    return reduce(_add, items)
 
 
-def _index_of(items: list[Any], value: Any) -> int:
-    return next((place for place, known in enumerate(items) if equal(known, value)), -1)
+def _index_of(frame: Frame, items: list[Any], value: Any) -> int:
+    return next((place for place, known in enumerate(items) if equal(known, value, frame)), -1)
 
 
-def _last_index_of(items: list[Any], value: Any) -> int:
-    place = _index_of(items[::-1], value)
+def _last_index_of(frame: Frame, items: list[Any], value: Any) -> int:
+    place = _index_of(frame, items[::-1], value)
     return len(items) - 1 - place if place >= 0 else -1
+
+
+def _contains(frame: Frame, value: Any, items: list[Any]) -> bool:
+    return any(equal(item, value, frame) for item in items)
 
 
 LISTS: Implementations = {
@@ -57,11 +67,14 @@ LISTS: Implementations = {
     "min": {(list,): _extreme("min", _less)},
     "max": {(list,): _extreme("max", lambda value, best: _less(best, value))},
     "sum": {(list,): lambda items: total(items, 0)},
+    "_[_]": {(list, int): item, (object, object): lookup},
+    "@in": {(object, dict): lambda key, entries: has_key(entries, key)},
+}
+# Those that compare elements count their work in the frame, their first argument.
+COMPARING: Implementations = {
     "indexOf": {(list, object): _index_of},
     "lastIndexOf": {(list, object): _last_index_of},
-    "_[_]": {(list, int): item, (object, object): lookup},
-    "@in": {
-        (object, list): lambda value, items: contains(items, value),
-        (object, dict): lambda key, entries: has_key(entries, key),
-    },
+    "@in": {(object, list): _contains},
+    "_==_": {(object, object): lambda frame, left, right: equal(left, right, frame)},
+    "_!=_": {(object, object): lambda frame, left, right: not equal(left, right, frame)},
 }

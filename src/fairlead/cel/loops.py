@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from fairlead.cel.code import BUDGET, FAILURES, Frame, Run, charge
+from fairlead.cel.code import FAILURES, Run, charge
 from fairlead.cel.errors import CostExceeded, no_such_overload
+from fairlead.cel.values import BUDGET, Frame
 
 # What the reference's own loop costs around the condition and the transformation.
 _TEST = {"all": 2, "exists": 3}

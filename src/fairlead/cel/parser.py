@@ -23,6 +23,7 @@ from fairlead.cel.syntax import (
 
 LONGEST = 100_000  # code points
 DEEPEST = 250
+TOO_DEEP = f"expression recursion limit exceeded: {DEEPEST}"
 _BINARY = {
     "||": 1, "&&": 2,
     "<": 3, "<=": 3, ">=": 3, ">": 3, "==": 3, "!=": 3, "in": 3,
@@ -112,68 +113,64 @@ class _Parser:
     def _report(self, place: int, message: str) -> None:
         self._problems.append(Problem(place, message))
 
-    def expression(self) -> Node:
+    def expression(self, choice: bool = True) -> Node:
+        """Operands, the operators between them, and a choice by what they come to."""
         self._depth += 1
         if self._depth > DEEPEST:
-            self._report(-1, f"expression recursion limit exceeded: {DEEPEST}")
+            self._report(-1, TOO_DEEP)
             raise _Stop
-        node = self._operation()
-        if self.token.kind == "?":
-            place = self._next().place
-            chosen = self._operation()
-            self._expect(":")
-            node = Call(place, "_?_:_", [node, chosen, self.expression()])
-        self._depth -= 1
-        return node
-
-    def _operation(self) -> Node:
-        """Operands and the operators between them."""
-        operands: list[Node] = [self._unary()]
+        operands: list[Node] = [self._operand()]
         operators: list[Token] = []
         while (level := _BINARY.get(self.token.kind)) is not None:
             while operators and _BINARY[operators[-1].kind] >= level:
                 _join(operands, operators.pop())
             operators.append(self._next())
-            operands.append(self._unary())
+            operands.append(self._operand())
         while operators:
             _join(operands, operators.pop())
-        return operands[0]
+        (node,) = operands
+        if choice and self.token.kind == "?":
+            place = self._next().place
+            chosen = self.expression(choice=False)
+            self._expect(":")
+            node = Call(place, "_?_:_", [node, chosen, self.expression()])
+        self._depth -= 1
+        return node
 
-    def _unary(self) -> Node:
+    def _operand(self) -> Node:
         first = self.token
-        if first.kind not in ("!", "-"):
-            return self._member(self._primary())
         signs = 0
-        while self.token.kind == first.kind:
+        while first.kind in ("!", "-") and self.token.kind == first.kind:
             self._next()
             signs += 1
-        if first.kind == "-" and signs == 1 and self.token.kind in ("NUM_INT", "NUM_FLOAT"):
-            token = self._next()
-            return self._member(self._literal(Token(token.kind, "-" + token.text, first.place)))
-        node = self._member(self._primary())
-        return node if signs % 2 == 0 else Call(first.place, f"{first.kind}_", [node])
-
-    def _primary(self) -> Node:
         token = self.token
-        kind = token.kind
-        if kind in _READERS:
-            return self._literal(self._next())
-        if kind in _CONSTANTS:
-            self._next()
-            return Literal(token.place, _CONSTANTS[kind])
-        if kind == "IDENTIFIER" or kind == ".":
-            return self._name()
-        if kind == "(":
+        if token.kind == "(":
             self._next()
             node = self.expression()
             self._expect(")", *_AFTER_OPERAND)
-            return node
-        if kind == "[":
+        elif token.kind == "[":
             self._next()
-            return ListOf(token.place, self._items("]"))
-        if kind == "{":
+            node = ListOf(token.place, self._items("]"))
+        elif token.kind == "{":
             self._next()
-            return MapOf(token.place, self._entries())
+            node = MapOf(token.place, self._entries())
+        elif first.kind == "-" and signs == 1 and token.kind in ("NUM_INT", "NUM_FLOAT"):
+            self._next()
+            node = self._literal(Token(token.kind, "-" + token.text, first.place))
+            signs = 0
+        else:
+            node = self._atom()
+        node = self._member(node)
+        return node if signs % 2 == 0 else Call(first.place, f"{first.kind}_", [node])
+
+    def _atom(self) -> Node:
+        token = self.token
+        if token.kind in _READERS:
+            return self._literal(self._next())
+        if token.kind in _CONSTANTS:
+            return Literal(self._next().place, _CONSTANTS[token.kind])
+        if token.kind == "IDENTIFIER" or token.kind == ".":
+            return self._name()
         self.fail(_OPERANDS)
         raise AssertionError
 
@@ -191,10 +188,7 @@ class _Parser:
         token = self._expect("IDENTIFIER")
         if token.text in _RESERVED:
             self._report(token.place, f"reserved identifier: {token.text}")
-        if self.token.kind != "(":
-            return Name(token.place, dot + token.text)
-        place = self._next().place
-        return self._call(Call(place, dot + token.text, self._arguments()))
+        return Name(token.place, dot + token.text)
 
     def _member(self, node: Node) -> Node:
         """What follows an operand: fields, methods, indexes, a message's fields."""
@@ -213,6 +207,9 @@ class _Parser:
                 place = self._next().place
                 node = Call(place, "_[_]", [node, self.expression()])
                 self._expect("]", *_AFTER_OPERAND)
+            elif kind == "(" and isinstance(node, Name) and count == 0:
+                place = self._next().place
+                node = self._call(Call(place, node.name, self._arguments()))
             elif kind == "{" and isinstance(node, Name | Select):
                 node = Message(self._next().place, _dotted(node))
                 self._entries()
@@ -220,7 +217,7 @@ class _Parser:
                 return node
             count += 1
             if count > DEEPEST:
-                self._report(-1, f"expression recursion limit exceeded: {DEEPEST}")
+                self._report(-1, TOO_DEEP)
                 raise _Stop
 
     def _call(self, call: Call) -> Node:

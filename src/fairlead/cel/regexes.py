@@ -12,6 +12,19 @@ from fairlead.cel.errors import EvaluationError
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
+_LONGEST_SHOWN = 1000
+# The library's words where the reference has others.
+_WORDING = {
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid named capture group": "invalid named capture",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid repetition size": "invalid repeat count",
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "pattern too large - compile failed": "expression too large",
+    "trailing \\": "trailing backslash at end of expression",
+}
 
 
 class PatternError(EvaluationError):
@@ -23,10 +36,10 @@ def pattern(text: str) -> Any:
     try:
         return re2.compile(text, _OPTIONS)
     except (re2.error, UnicodeError) as error:
-        said = error.args[0] if error.args else ""
+        said = error.args[0]
         said = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-        what, colon, where = said.partition(": ")
-        shown = f"{what}: `{where}`" if colon else what
+        what, _, where = said.partition(": ")
+        shown = f"{_WORDING.get(what, what)}: `{where[:_LONGEST_SHOWN]}`"
         raise PatternError(f"error parsing regexp: {shown}") from None
 
 
@@ -70,8 +83,23 @@ _SEARCHES: dict[str, Callable[..., Any]] = {
 
 def with_pattern(function: str, compiled: Any) -> Callable[..., Any]:
     """The function with an expression that never changes, and was compiled beforehand."""
+    if function == "matches":
+        return _matcher(compiled)
     search = _SEARCHES[function]
     return lambda text, expression, *rest: search(compiled, text, *rest)
+
+
+def _matcher(compiled: Any) -> Callable[[str, str], bool]:
+    """A set of one expression answers sooner, as it does not say where; short of memory it finds
+    nothing, and then the expression itself is asked."""
+    quick = re2.Set.SearchSet(_OPTIONS)
+    try:
+        quick.Add(compiled.pattern)
+        quick.Compile()
+    except re2.error:
+        return lambda text, expression: _matches(compiled, text)
+    among = quick.Match
+    return lambda text, expression: among(text) is not None or _matches(compiled, text)
 
 
 REGEXES: Implementations = {

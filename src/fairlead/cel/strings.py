@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.cel.arithmetic import Implementations
 from fairlead.cel.errors import CostExceeded, EvaluationError
 
-LONGEST_RESULT = 10_000_000  # characters that one call may make
+LONGEST_RESULT = 4_000_000  # characters that one call may make
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
@@ -24,17 +24,21 @@ def _char_at(text: str, index: int) -> str:
 
 
 def _index_of(text: str, part: str, start: int = 0) -> int:
-    if part and not 0 <= start <= len(text):
+    """An empty part is found where the search starts, anything else is not looked for at the end,
+    so that there is no search in an empty text."""
+    if not part:
+        return start
+    if not 0 <= start < len(text):
         raise _out_of_range(start)
-    return text.find(part, start) if part else start
+    return text.find(part, start)
 
 
 def _last_index_of(text: str, part: str, last: int | None = None) -> int:
-    if last is None:
-        return text.rfind(part)
     if not part:
-        return last
-    if not 0 <= last <= len(text):
+        return len(text) if last is None else last
+    if last is None:
+        last = len(text) - 1
+    if not 0 <= last < len(text):
         raise _out_of_range(last)
     return text.rfind(part, 0, last + len(part))
 

@@ -26,6 +26,7 @@ class Unification:
 
     def __init__(self) -> None:
         self._known: dict[Unknown, Type] = {}
+        self._learnt: list[tuple[Unknown, Type | None]] = []  # with what was known before
         self._count = 0
 
     def fresh(self) -> Unknown:
@@ -50,10 +51,14 @@ class Unification:
 
     def accepts(self, wanted: Sequence[Type], given: Sequence[Type]) -> bool:
         """Whether all types given can be taken for those wanted; if not, nothing is learnt."""
-        before = dict(self._known)
+        self._learnt.clear()
         if len(wanted) == len(given) and all(map(self._accept, wanted, given)):
             return True
-        self._known = before
+        for unknown, before in reversed(self._learnt):
+            if before is None:
+                del self._known[unknown]
+            else:
+                self._known[unknown] = before
         return False
 
     def _accept(self, wanted: Type, given: Type) -> bool:
@@ -62,7 +67,7 @@ class Unification:
             if not isinstance(known, Unknown):
                 if not self._accept(known, given):
                     return False
-                self._known[wanted] = self._general(known, given)
+                self._set(wanted, self._general(known, given))
                 return True
         wanted, given = self._found(wanted), self._found(given)
         if wanted is given:
@@ -108,8 +113,12 @@ class Unification:
     def _learn(self, unknown: Unknown, type_: Type) -> bool:
         if self._occurs(unknown, type_):
             return False
-        self._known[unknown] = type_
+        self._set(unknown, type_)
         return True
+
+    def _set(self, unknown: Unknown, type_: Type) -> None:
+        self._learnt.append((unknown, self._known.get(unknown)))
+        self._known[unknown] = type_
 
     def _occurs(self, unknown: Unknown, type_: Type) -> bool:
         type_ = self._found(type_)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.cel.errors import EvaluationError
+from fairlead.cel.errors import CostExceeded, EvaluationError
 
+Frame = list[Any]
+BUDGET, WORK, READ, FIRST_SLOT = 0, 1, 2, 3
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 
 
@@ -56,22 +58,35 @@ def type_name(value: Any) -> TypeName:
     return TYPE_NAMES[name] if name else TypeName(value.type_name)
 
 
-def equal(left: Any, right: Any) -> bool:
+def equal(left: Any, right: Any, frame: Frame) -> bool:
     """Equality across types: numbers by value, everything else only within its type."""
     kind, other = type(left), type(right)
     if kind is not other:
         return kind in NUMBERS and other in NUMBERS and bool(left == right)
     if kind is list:
-        return len(left) == len(right) and all(map(equal, left, right))
+        if len(left) != len(right):
+            return False
+        work(frame, len(left))
+        for item, counterpart in zip(left, right, strict=True):
+            if not equal(item, counterpart, frame):
+                return False
+        return True
     if kind is dict:
         if len(left) != len(right):
             return False
-        return all(key in right and equal(value, right[key]) for key, value in left.items())
+        work(frame, len(left))
+        for key, value in left.items():
+            if key not in right or not equal(value, right[key], frame):
+                return False
+        return True
     return bool(left == right)
 
 
-def contains(items: list[Any], value: Any) -> bool:
-    return any(equal(item, value) for item in items)
+def work(frame: Frame, amount: int) -> None:
+    """Counts what costs little in the reference's terms and could yet go on for ever."""
+    frame[WORK] -= amount
+    if frame[WORK] < 0:
+        raise CostExceeded
 
 
 def lookup(container: Any, index: Any) -> Any:
@@ -102,10 +117,14 @@ def entry(entries: dict[Any, Any], key: Any) -> Any:
 def has_key(entries: dict[Any, Any], key: Any) -> bool:
     if type(key) in (list, dict):
         raise EvaluationError(f"unsupported key type: {type_name(key)}")
-    if type(key) is bool or (type(key) in NUMBERS and (key == 0 or key == 1)):
-        # Python takes true for 1; the language does not.
-        return any(equal(known, key) for known in entries)
-    return key in entries
+    if key not in entries:
+        return False
+    if type(key) is str:
+        return True
+    # Python takes true for 1; the language does not. No map has keys of both kinds.
+    is_bool = type(key) is bool
+    others = (known for known in entries if type(known) is not str)
+    return (type(next(others, key)) is bool) is is_bool
 
 
 def shown(value: Any) -> str:
