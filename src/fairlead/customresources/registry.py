@@ -90,8 +90,7 @@ class Registry:
         if old is not None and old.refresh(source, value):
             definition = old
         else:
-            # What is on its way to the disk now was judged by the schema before.
-            since = source.revision if old is None else self._api.store.next_revision
+            since = self._since(source, value, old)
             converter = self._make_converter(value)
             resources = self._api.resources
             definition = Definition(
@@ -100,6 +99,14 @@ class Registry:
         self._definitions[name] = definition
         self._by_group.setdefault(definition.group, {})[name] = definition
         self._serve(definition)
+
+    def _since(self, source: Version, value: Object, old: Definition | None) -> int:
+        """From where on objects are stored by the schemas that a definition has now. What is on
+        its way to the disk was judged by those before."""
+        if old is None:
+            return source.revision
+        same = _schemas(old.source.object()) == _schemas(value)
+        return old.since if same else self._api.store.next_revision
 
     def _serve(self, definition: Definition) -> None:
         api, name = self._api, definition.name
@@ -168,3 +175,9 @@ class Registry:
         if unserved is not None:
             self._api.resources.forget(unserved)
         self._api.resources.touch()
+
+
+def _schemas(value: Object) -> tuple[object, dict[str, object]]:
+    spec = value["spec"]
+    schemas = {version["name"]: version.get("schema") for version in spec["versions"]}
+    return spec.get("preserveUnknownFields"), schemas

@@ -38,10 +38,17 @@ def _known_fields(resource: Resource, fields: tuple[Requirement, ...]) -> tuple[
     known = []
     for rule in fields:
         name = aliases.get(rule.key, rule.key)
-        if name not in _GENERIC_FIELDS and name not in main.selectable:
+        if name not in _generic_fields(main) and name not in main.selectable:
             raise unknown_field(main, rule.key)
         known.append(Requirement(name, rule.operator, rule.values))
     return tuple(known)
+
+
+def _generic_fields(resource: Resource) -> tuple[str, ...]:
+    """A custom kind that lies in no namespace cannot be selected by one."""
+    if resource.custom is not None and not resource.namespaced:
+        return _GENERIC_FIELDS[:1]
+    return _GENERIC_FIELDS
 
 
 def _field_aliases(resource: Resource) -> Mapping[str, str]:
@@ -69,7 +76,7 @@ _EVENT_ALIASES = {
 def unknown_field(resource: Resource, name: str) -> StatusError:
     if resource.key == "batch/v1/jobs":
         return bad_request(f'field label "{name}" not supported for Job')
-    if resource.selectable:
+    if resource.selectable or resource.custom is not None:
         return bad_request(f"field label not supported: {name}")
     return bad_request(
         f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'

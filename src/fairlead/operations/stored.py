@@ -8,7 +8,10 @@ where they enter it. What needs nothing of that costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from time import perf_counter
+from typing import TypeVar
 
 from fairlead.kinds.custom.kind import CustomKind
 from fairlead.kinds.resources import Resource
@@ -17,6 +20,10 @@ from fairlead.schema.model import Object
 from fairlead.storage.change import DELETED, Change
 from fairlead.storage.version import Version, body_of, encode
 from fairlead.storage.watcher import Event
+
+T = TypeVar("T")
+
+_TURN_SECONDS = 0.004
 
 
 async def read(resource: Resource, version: Version) -> Object:
@@ -105,17 +112,27 @@ async def _shown(kind: CustomKind, versions: list[Version]) -> list[Version]:
     found = {id(version): version for version in versions if kind.keeps(version)}
     found.update(_remembered(kind, (one for one in versions if id(one) not in found)))
     todo = [version for version in versions if id(version) not in found]
-    values = [_repaired(kind, version) for version in todo]
+    values = [_repaired(kind, version) async for version in _in_turns(todo)]
     converter = kind.definition.converter
     if converter is not None and values:
         values = await converter.convert(values, kind.api_version)
-    for version, value in zip(todo, values, strict=True):
+    async for version, value in _in_turns(list(zip(todo, values, strict=True))):
         made = _version(version, kind, kind.pruned(value))
         found[id(version)] = made
         if converter is None:
             assert made.body is not None
             kind.shown.keep((version.key, version.revision), made.body, len(made.body))
     return [found[id(version)] for version in versions]
+
+
+async def _in_turns(items: Sequence[T]) -> AsyncIterator[T]:
+    """The items of a long list, with room for others in between."""
+    end = perf_counter() + _TURN_SECONDS
+    for item in items:
+        yield item
+        if perf_counter() >= end:
+            await asyncio.sleep(0)
+            end = perf_counter() + _TURN_SECONDS
 
 
 def _remembered(kind: CustomKind, versions: Iterable[Version]) -> dict[int, Version]:
