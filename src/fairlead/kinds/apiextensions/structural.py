@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.kinds.causes import Causes
+from fairlead.patterns import PatternError, compiled
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
 from fairlead.schema.custom.patience import Patience
-from fairlead.schema.custom.patterns import PatternError, compiled
 
 ROOT, ITEM, FIELD = "root", "item", "field"
 _NO_TYPE = {

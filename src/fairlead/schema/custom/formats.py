@@ -8,7 +8,7 @@ from datetime import date
 from unicodedata import category
 from urllib.parse import urlsplit
 
-from fairlead.schema.custom.patterns import matcher
+from fairlead.patterns import matcher
 from fairlead.schema.durations import DurationError, parse_duration
 
 IsOf = Callable[[str], bool]

@@ -14,12 +14,12 @@ from typing import Any
 
 import orjson
 
+from fairlead.patterns import matcher
 from fairlead.schema.custom import junctors
 from fairlead.schema.custom.formats import check_of
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
 from fairlead.schema.custom.numbers import is_integer, plain
 from fairlead.schema.custom.patience import Patience
-from fairlead.schema.custom.patterns import matcher
 from fairlead.schema.custom.problems import (
     INVALID,
     MOST,

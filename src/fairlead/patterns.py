@@ -36,7 +36,7 @@ def compiled(pattern: str) -> Any:
     """The compiled pattern; raises PatternError."""
     try:
         return re2.compile(pattern, _OPTIONS)
-    except re2.error as error:
+    except (re2.error, UnicodeError) as error:
         raise PatternError(_explained(error.args[0])) from None
 
 
@@ -47,16 +47,16 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     def matches(text: str) -> bool:
         nonlocal found
         if found is None:
-            found = _matches(pattern)
+            found = searcher(pattern)
         return found(text)
 
     return matches
 
 
 @remembered(1024)
-def _matches(pattern: str) -> Callable[[str], bool]:
-    """A set of one pattern answers at a sixth of the cost, because it does not say where. It may
-    give up for want of memory, which looks as if nothing was found."""
+def searcher(pattern: str) -> Callable[[str], bool]:
+    """The same, compiled at once. A set of one pattern answers at a sixth of the cost, because it
+    does not say where. It may give up for want of memory, which looks as if nothing was found."""
     try:
         search = compiled(pattern).search
     except PatternError:
@@ -71,7 +71,7 @@ def _matches(pattern: str) -> Callable[[str], bool]:
     return lambda text: match(text) is not None or search(text) is not None
 
 
-def _explained(said: bytes | str) -> str:
-    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+def _explained(said: object) -> str:
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
     what, _, where = text.partition(": ")
     return f"error parsing regexp: {_WORDS.get(what, what)}: `{where[:_LONGEST_SHOWN]}`"
