@@ -9,7 +9,17 @@ from support.expressions import evaluate
 
 from fairlead.cel.compile import compile_expression
 from fairlead.cel.errors import CompileError, ConstantProblem, CostExceeded, EvaluationError
-from fairlead.cel.types import DYN, INT, STRING, ListType, ObjectType
+from fairlead.cel.types import (
+    BYTES,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    ListType,
+    MapType,
+    ObjectType,
+)
 
 MOST_SECONDS = 2.0
 TOO_LONG = "expression code point size exceeds limit: size: 1000000, limit 100000"
@@ -108,7 +118,20 @@ def test_data_of_any_depth_is_compared_or_given_up() -> None:
 
 
 def test_data_that_is_not_of_its_type_is_an_error() -> None:
-    thing = ObjectType("Thing", {"n": INT, "l": ListType(INT), "o": ObjectType("O", {"x": INT})})
+    inner = ObjectType("O", {"x": INT})
+    thing = ObjectType(
+        "Thing",
+        {
+            "n": INT,
+            "l": ListType(INT),
+            "o": inner,
+            "things": ListType(inner),
+            "data": BYTES,
+            "at": TIMESTAMP,
+            "wait": DURATION,
+            "spans": MapType(STRING, DURATION),
+        },
+    )
     for text, data in (
         ("self.n + 1 > 0", {"n": "a"}),
         ("self.n + 1 > 0", {"n": True}),
@@ -117,6 +140,14 @@ def test_data_that_is_not_of_its_type_is_an_error() -> None:
         ("self.o.x > 0", {"o": []}),
         ("self.o.x > 0", {"o": 1}),
         ("has(self.o.x)", {"o": "a"}),
+        ("self.things.all(t, has(t.x))", {"things": ["a"]}),
+        ("self.things.all(t, t.x > 0)", {"things": ["a"]}),
+        ("self.data == b''", {"data": "?"}),
+        ("self.at == timestamp(0)", {"at": "2020"}),
+        ("self.wait == duration('1s')", {"wait": "1y"}),
+        ("self.wait == duration('1s')", {"wait": 5}),
+        ("self.spans.a == duration('1s')", {"spans": {"a": "1y"}}),
+        ("self.spans.a == duration('1s')", {"spans": []}),
         ("self.n > 0", []),
         ("self.n > 0", None),
     ):

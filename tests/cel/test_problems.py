@@ -59,7 +59,7 @@ SYNTAX = {
     "has(self)": (3, "invalid argument to has() macro"),
     "has(self['a'])": (3, "invalid argument to has() macro"),
     "has(1)": (3, "invalid argument to has() macro"),
-    "[1].all(1, true)": (8, "argument is not an identifier"),
+    "[1].all(1, true)": (8, "argument must be a simple name"),
     "[1].map(a.b, true)": (9, "argument is not an identifier"),
 }
 

@@ -380,6 +380,7 @@ RESULTS: dict[str, dict[str, Any]] = {
         "bool('true')": True,
         "bool('0')": False,
         "dyn(1)": 1,
+        "string(0.0 / 0.0)": "NaN",
         "type(1)": "int",
         "type(1u)": "uint",
         "type(1.0)": "double",
@@ -549,7 +550,7 @@ ERRORS = {
     "no such key: deep": ("self.inner.deep.y == 1", "has(self.inner.deep.y)"),
     "no such key: true": ("{1: 'x'}[dyn(true)]",),
     "Failed with repeated key a": ("{'a': 1, 'a': 2}",),
-    "unsupported key type": ("{[1]: 1}", "{null: 1}"),
+    "unsupported key type": ("{[1]: 1}", "{null: 1}", "{dyn(1): 'a', dyn(true): 'b'}"),
     "index out of range: 6": (
         "'hello'.charAt(6)",
         "'hello'.substring(6)",
@@ -581,6 +582,13 @@ ERRORS = {
     "unknown time zone Nowhere": ("self.time.getHours('Nowhere')",),
     "invalid UTF-8 in bytes, cannot convert to string": ("string(b'a' + b'\\xff')",),
     'strconv.ParseInt: parsing "25%": invalid syntax': ("int(self.any)",),
+    'strconv.ParseUint: parsing "25%": invalid syntax': ("uint(self.any)",),
+    'strconv.ParseFloat: parsing "25%": invalid syntax': ("double(self.any)",),
+    'strconv.ParseBool: parsing "25%": invalid syntax': ("bool(self.any)",),
+    'strconv.ParseInt: parsing "9223372036854775808": value out of range': (
+        "int('9223372036854775808' + '')",
+    ),
+    'strconv.ParseFloat: parsing "1e999": value out of range': ("double('1e999' + '')",),
     'URL parse error during conversion from string: parse "a": invalid URI for request': (
         "url('a').getHost() == ''",
     ),

@@ -66,6 +66,7 @@ GOOD: list[Any] = [
     keyed({**OBJECT, "properties": {"n": {**STRING, "default": ""}}}, "n"),
     array({**OBJECT, MAP_TYPE: "atomic"}, **{LIST_TYPE: "set"}),
     ruled({**STRING, "maxLength": 10}, "self != 'x'", "self == oldSelf"),
+    ruled({**INTEGER, "default": 6}, "self > 5", "self == oldSelf"),
     {"type": "string", "multipleOf": 0.5},
 ]
 
@@ -208,6 +209,20 @@ BAD: list[tuple[Any, str, str]] = [
         'Invalid value: "integer": a in body must be of type string: "integer"',
     ),
     ({**INTEGER, "default": 2**63}, ".default", ' in body must be of type integer: "number"'),
+    (
+        ruled({**INTEGER, "default": 1}, "self > 5"),
+        ".default",
+        'Invalid value: "integer": failed rule: self > 5',
+    ),
+    (
+        {
+            **OBJECT,
+            "properties": {"a": ruled(INTEGER, "self > 5", message="too small")},
+            "default": {"a": 1},
+        },
+        ".default.a",
+        'Invalid value: "integer": too small',
+    ),
     (ruled(STRING, ""), f".{RULES}[0].rule", "Required value: rule is not specified"),
     (
         ruled(STRING, "true", message="a\nb"),

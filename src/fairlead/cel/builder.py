@@ -178,7 +178,7 @@ def _test(operand: Run, node: Select) -> Run:
 
         def test_field(frame: Frame) -> bool:
             value = operand(frame)
-            if value is None:
+            if type(value) is not dict:
                 raise no_such_overload()
             return value.get(key) is not None
 

@@ -24,7 +24,11 @@ def expand(call: Call) -> Node:
         return call
     over, variable, *rest = call.arguments
     if not isinstance(variable, Name):
-        raise MacroError(variable.place, "argument is not an identifier")
+        collects = call.function in ("map", "filter")
+        raise MacroError(
+            variable.place,
+            "argument is not an identifier" if collects else "argument must be a simple name",
+        )
     if variable.name == _ACCUMULATOR:
         raise MacroError(variable.place, "iteration variable overwrites accumulator variable")
     transform = rest.pop() if call.function == "map" else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
-from functools import lru_cache
-from zoneinfo import ZoneInfo
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
 
 from fairlead.cel.errors import EvaluationError
 from fairlead.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
@@ -109,7 +109,16 @@ def _local(value: Timestamp, zone: str) -> datetime:
         raise EvaluationError("timestamp overflow") from None
 
 
-@lru_cache(maxsize=256)
+@cache
+def _known_zones() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+@cache
+def _known_zone(name: str) -> ZoneInfo:
+    return ZoneInfo(name)
+
+
 def _zone(name: str) -> timezone | ZoneInfo:
     match = _OFFSET.fullmatch(name)
     if match:
@@ -119,10 +128,9 @@ def _zone(name: str) -> timezone | ZoneInfo:
         return timezone(timedelta(minutes=-minutes if match[1] == "-" else minutes))
     if name in ("", "UTC"):
         return UTC
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, KeyError):
-        raise EvaluationError(f"unknown time zone {name}") from None
+    if name not in _known_zones():
+        raise EvaluationError(f"unknown time zone {name}")
+    return _known_zone(name)
 
 
 _PARTS: dict[str, Callable[[datetime], int]] = {

@@ -7,7 +7,7 @@ from typing import Any
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.schema.custom.decoding import DecoderBuilder
 from fairlead.schema.custom.list_types import repeats_check
-from fairlead.schema.custom.markers import Markers, Schema, items_schema
+from fairlead.schema.custom.markers import Markers, Schema, has_rules, items_schema
 from fairlead.schema.custom.numbers import plain
 from fairlead.schema.custom.patience import Patience
 from fairlead.schema.custom.problems import report
@@ -50,7 +50,7 @@ class _Defaults:
             self.check(inner, f"{path}.properties[{name}]", meta)
 
     def _check_default(self, schema: Schema, default: Any, path: str, inside_meta: bool) -> None:
-        unknown: list[str] = []
+        before, unknown = len(self._causes), list[str]()
         decode = self._decoders.of(schema)
         if decode is not None and not inside_meta:
             decode(default, unknown)
@@ -61,3 +61,7 @@ class _Defaults:
         report(check(default) if check else None, self._causes, path)
         repeats = repeats_check(schema, self._markers)
         report(repeats(default) if repeats else None, self._causes, path)
+        if len(self._causes) == before and has_rules(schema, self._markers):
+            from fairlead.schema.custom.rules import check_default
+
+            check_default(schema, self._markers, default, path, self._causes)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import orjson
+
 Schema = dict[str, Any]
 
 
@@ -32,6 +34,11 @@ def markers_of(word: str) -> Markers:
         map_type=f"x-{word}-map-type",
         validations=f"x-{word}-validations",
     )
+
+
+def has_rules(schema: Schema, markers: Markers) -> bool:
+    """Whether there are validation rules in a schema, and so need for the expression language."""
+    return markers.validations.encode() in orjson.dumps(schema)
 
 
 def values_schema(schema: Schema) -> Schema | None:

@@ -140,6 +140,15 @@ def _check(node: Node, value: Any, old: Any, causes: Causes) -> None:
     run.visit(node, value, old, "")
 
 
+def check_default(
+    schema: Schema, markers: Markers, default: Any, path: str, causes: Causes
+) -> None:
+    """Evaluate the rules on a default, as if it had been there before."""
+    node = rules_of(schema, markers, bool(schema.get(markers.embedded)))
+    if node is not None:
+        _Run(causes).visit(node, default, default, path)
+
+
 class _Run:
     """One object's evaluation. It stops when it has cost too much."""
 
