@@ -41,6 +41,9 @@ class Plugin(Protocol):
     # Resources (our names, `*` for all) whose updates it judges by more than the write itself,
     # the namespace that it is in and what it looks up through `Needs`.
     judged_by_more: tuple[str, ...]
+    # Resources (our names; their subresources count too) that it may have something to say about;
+    # None for all. It is not asked about others.
+    concerns: frozenset[str] | None
 
     async def admit(self, attributes: Attributes) -> None:
         """May change `attributes.value`."""
@@ -57,6 +60,7 @@ class PluginBase:
 
     name = ""
     judged_by_more: tuple[str, ...] = ()
+    concerns: frozenset[str] | None = None
 
     async def admit(self, attributes: Attributes) -> None:
         pass
@@ -69,17 +73,17 @@ class PluginBase:
 
 
 Step = Callable[[Attributes], Awaitable[None]]
+Steps = Sequence[tuple[str, Step]]
 
 
 class Chain:
-    """All plugins in their order; steps that a plugin leaves out cost nothing."""
+    """All plugins in their order; steps that a plugin leaves out cost nothing, nor do plugins that
+    a resource does not concern."""
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = tuple(plugins)
-        self._admit = [(p.name, p.admit) for p in plugins if type(p).admit is not PluginBase.admit]
-        self._validate = [
-            (p.name, p.validate) for p in plugins if type(p).validate is not PluginBase.validate
-        ]
+        self._admit: dict[str, Steps] = {}
+        self._validate: dict[str, Steps] = {}
         self._judged_by_more = {key for plugin in plugins for key in plugin.judged_by_more}
 
     def judges_updates_alone(self, resource: Resource) -> bool:
@@ -87,17 +91,36 @@ class Chain:
         return self._judged_by_more.isdisjoint((resource.main.key, "*"))
 
     async def admit(self, attributes: Attributes) -> None:
-        await _take(self._admit, attributes)
+        key = attributes.resource.main.key
+        steps = self._admit.get(key)
+        if steps is None:
+            steps = self._admit[key] = [
+                (plugin.name, plugin.admit)
+                for plugin in self._concerned(key)
+                if type(plugin).admit is not PluginBase.admit
+            ]
+        await _take(steps, attributes)
 
     async def validate(self, attributes: Attributes) -> None:
-        await _take(self._validate, attributes)
+        key = attributes.resource.main.key
+        steps = self._validate.get(key)
+        if steps is None:
+            steps = self._validate[key] = [
+                (plugin.name, plugin.validate)
+                for plugin in self._concerned(key)
+                if type(plugin).validate is not PluginBase.validate
+            ]
+        await _take(steps, attributes)
+
+    def _concerned(self, key: str) -> list[Plugin]:
+        return [p for p in self.plugins if p.concerns is None or key in p.concerns]
 
     async def close(self) -> None:
         for plugin in self.plugins:
             await plugin.close()
 
 
-async def _take(steps: Sequence[tuple[str, Step]], attributes: Attributes) -> None:
+async def _take(steps: Steps, attributes: Attributes) -> None:
     name = ""
     try:
         for name, step in steps:  # noqa: B007

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from fairlead.storage.backend import (
@@ -33,6 +34,7 @@ from fairlead.storage.writer import Pending, Writer
 
 logger = logging.getLogger("fairlead.storage")
 
+_HEAD = attrgetter("resource", "key", "revision", "api_version", "value")
 _CHANGES_A_TURN = 500  # handed out before other work of the loop gets its turn
 
 
@@ -146,25 +148,17 @@ class Store:
                 self._health.give_up(str(error))
 
     def _load(self) -> None:
-        rows = defaultdict(list)
-        for row in self._backend.heads():
-            rows[row.resource].append(row)
+        found: dict[Collection, list[Version]] = defaultdict(list)
+        for resource, key, revision, api_version, value in map(_HEAD, self._backend.heads()):
+            collection = self.collection(resource)
+            body = body_of(value or b"", revision)
+            version = Version(key, revision, api_version, body, collection.fields_of)
+            found[collection].append(version)
         self.revision = self._backend.revision
         self.floor = self._backend.floor
         self._next_revision = self.revision + 1
-        for resource, kept in rows.items():
-            collection = self.collection(resource)
-            select = collection.fields_of
-            collection.load(
-                Version(
-                    row.key,
-                    row.revision,
-                    row.api_version,
-                    body_of(row.value or b"", row.revision),
-                    select,
-                )
-                for row in kept
-            )
+        for collection, versions in found.items():
+            collection.load(versions)
         # What came before is read from the backend; memory keeps what happens from now on.
         self._history.begin(self.revision, self._backend.size() - self._live_bytes())
         self._forget_in_memory(self.revision)

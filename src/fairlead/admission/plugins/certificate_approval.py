@@ -13,6 +13,7 @@ APPROVAL = f"{REQUESTS}/approval"
 
 class CertificateApproval(PluginBase):
     name = "CertificateApproval"
+    concerns: frozenset[str] | None = frozenset({REQUESTS})
 
     def __init__(self, dialect: Dialect, allowed: Allowed) -> None:
         self._rights = SignerRights(dialect, allowed)

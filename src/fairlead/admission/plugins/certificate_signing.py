@@ -13,6 +13,7 @@ STATUS = f"{REQUESTS}/status"
 
 class CertificateSigning(PluginBase):
     name = "CertificateSigning"
+    concerns: frozenset[str] | None = frozenset({REQUESTS})
 
     def __init__(self, dialect: Dialect, allowed: Allowed) -> None:
         self._rights = SignerRights(dialect, allowed)

@@ -13,6 +13,7 @@ from fairlead.dialect import Dialect
 
 class CertificateSubjectRestriction(PluginBase):
     name = "CertificateSubjectRestriction"
+    concerns: frozenset[str] | None = frozenset({REQUESTS})
 
     def __init__(self, dialect: Dialect) -> None:
         self._signer = dialect.signer_client

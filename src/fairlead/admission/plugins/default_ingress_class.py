@@ -13,6 +13,7 @@ INGRESSES, CLASSES = "networking/v1/ingresses", "networking/v1/ingressclasses"
 
 class DefaultIngressClass(PluginBase):
     name = "DefaultIngressClass"
+    concerns: frozenset[str] | None = frozenset({INGRESSES})
 
     def __init__(self, dialect: Dialect, collection: FindCollection) -> None:
         self._old_annotation = dialect.label("@/ingress.class")

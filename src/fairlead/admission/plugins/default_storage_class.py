@@ -15,6 +15,7 @@ _MARKS = ("storageclass.@/is-default-class", "storageclass.beta.@/is-default-cla
 
 class DefaultStorageClass(PluginBase):
     name = "DefaultStorageClass"
+    concerns: frozenset[str] | None = frozenset({CLAIMS})
 
     def __init__(self, dialect: Dialect, collection: FindCollection) -> None:
         self._class_annotation = dialect.label(CLASS_ANNOTATION)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.admission.chain import CREATE, UPDATE, Attributes
-from fairlead.admission.plugins.base import Object, PluginBase, written_pod_spec
+from fairlead.admission.plugins.base import PODS, Object, PluginBase, written_pod_spec
 from fairlead.dialect import Dialect
 
 DEFAULT_SECONDS = 300
@@ -26,6 +26,7 @@ def default_tolerations(dialect: Dialect) -> list[Object]:
 
 class DefaultTolerationSeconds(PluginBase):
     name = "DefaultTolerationSeconds"
+    concerns: frozenset[str] | None = frozenset({PODS})
 
     def __init__(self, dialect: Dialect) -> None:
         self._defaults = default_tolerations(dialect)

@@ -24,6 +24,7 @@ _USUAL = Range((("cpu", "100m"),), (), ())
 
 class LimitRanger(PluginBase):
     name = "LimitRanger"
+    concerns: frozenset[str] | None = frozenset({PODS, CLAIMS})
     # Claims that nobody changes are held against ranges that may be new. Pods are not: what a range
     # looks at cannot change.
     judged_by_more: tuple[str, ...] = (CLAIMS,)

@@ -21,6 +21,7 @@ _NOT_GROWING = (
 
 class PersistentVolumeClaimResize(PluginBase):
     name = "PersistentVolumeClaimResize"
+    concerns: frozenset[str] | None = frozenset({CLAIMS})
 
     def __init__(self, dialect: Dialect, find: Find) -> None:
         self._find = find

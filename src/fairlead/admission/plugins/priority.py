@@ -39,6 +39,7 @@ def _default_class(entries: Iterable[Version]) -> _Class | None:
 
 class Priority(PluginBase):
     name = "Priority"
+    concerns: frozenset[str] | None = frozenset({PODS, CLASSES})
     judged_by_more: tuple[str, ...] = (CLASSES,)
 
     def __init__(self, find: Find, collection: FindCollection) -> None:

@@ -20,6 +20,7 @@ from fairlead.authorization.rbac import (
 class RbacEscalation(PluginBase):
     name = "RbacEscalation"
     judged_by_more: tuple[str, ...] = (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)
+    concerns: frozenset[str] | None = frozenset(judged_by_more)
 
     def __init__(self, guard: EscalationGuard) -> None:
         self._guard = guard

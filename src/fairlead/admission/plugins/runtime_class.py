@@ -22,6 +22,7 @@ _UNKNOWN_OVERHEAD = (
 
 class RuntimeClass(PluginBase):
     name = "RuntimeClass"
+    concerns: frozenset[str] | None = frozenset({PODS})
 
     def __init__(self, find: Find) -> None:
         self._find = find

@@ -38,6 +38,7 @@ class _Account:
 
 class ServiceAccount(PluginBase):
     name = "ServiceAccount"
+    concerns: frozenset[str] | None = frozenset({PODS})
 
     def __init__(self, dialect: Dialect, find: Find) -> None:
         self._find = find

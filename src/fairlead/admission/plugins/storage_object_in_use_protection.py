@@ -9,6 +9,9 @@ from fairlead.dialect import Dialect
 
 class StorageObjectInUseProtection(PluginBase):
     name = "StorageObjectInUseProtection"
+    concerns: frozenset[str] | None = frozenset(
+        {"core/v1/persistentvolumeclaims", "core/v1/persistentvolumes"}
+    )
 
     def __init__(self, dialect: Dialect) -> None:
         self._finalizers = {

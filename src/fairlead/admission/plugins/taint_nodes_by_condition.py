@@ -11,6 +11,7 @@ _EFFECT = "NoSchedule"
 
 class TaintNodesByCondition(PluginBase):
     name = "TaintNodesByCondition"
+    concerns: frozenset[str] | None = frozenset({"core/v1/nodes"})
 
     def __init__(self, dialect: Dialect) -> None:
         self._key = dialect.label("node.@/not-ready")

@@ -54,6 +54,7 @@ def _asked(policy: Policy, error: str = "") -> _Asked:
 
 class PodSecurity(PluginBase):
     name = "PodSecurity"
+    concerns: frozenset[str] | None = frozenset({NAMESPACES, PODS, *_TEMPLATES})
     # Whether a change of a namespace is warned of depends on the pods in it.
     judged_by_more: tuple[str, ...] = (NAMESPACES,)
 
