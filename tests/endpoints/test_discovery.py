@@ -157,6 +157,8 @@ def test_every_listable_resource_can_be_listed(client: Client) -> None:
     for group in client.get("/apis").body["groups"]:
         served += [(group["name"], version["version"]) for version in group["versions"]]
     for group, version in served:
+        if group.endswith(".example.com"):
+            continue  # what another test defined, whose webhook may be gone
         base = f"/apis/{group}/{version}" if group else f"/api/{version}"
         for name, entry in resources(client, group, version).items():
             if "list" in entry["verbs"]:
