@@ -63,7 +63,7 @@ coverage: $(TESTING) ## run all tests and measure which lines they reach
 	@$(MAKE) --no-print-directory covered
 
 covered: $(TESTING) ## tell which lines the last measured run reached, and hold the floor
-	@$(BIN)/coverage report --skip-covered --fail-under=$(COVERAGE_FLOOR) | tail -60
+	@$(BIN)/coverage report --skip-covered --fail-under=$(COVERAGE_FLOOR)
 
 lint: $(TESTING) ## check style, types and the direction of imports
 	$(BIN)/ruff check $(CHECKED)
