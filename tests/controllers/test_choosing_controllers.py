@@ -9,24 +9,25 @@ from support.waiting import eventually
 from fairlead.controllers.enabling import ControllerNameError, chosen_controllers
 
 
-def test_all_of_them_run_unless_told_otherwise() -> None:
-    assert {"namespace-controller", "token-cleaner"} <= chosen_controllers("").running
-
-
-def test_a_star_leaves_out_those_that_are_off_by_default() -> None:
-    running = chosen_controllers("*").running
-    assert "namespace-controller" in running
-    assert "token-cleaner" not in running
+def test_all_run_but_those_that_are_off_by_default() -> None:
+    for text in ("", "*"):
+        running = chosen_controllers(text).running
+        assert "namespace" in running
+        assert not running & {"tokencleaner", "bootstrapsigner"}
 
 
 def test_without_a_star_only_those_named_run() -> None:
-    assert chosen_controllers("tokencleaner").running == {"token-cleaner"}
+    assert chosen_controllers("tokencleaner").running == {"tokencleaner"}
 
 
 def test_a_minus_leaves_one_out() -> None:
     running = chosen_controllers("*,-namespace").running
-    assert "namespace-controller" not in running
-    assert "tokens-controller" in running
+    assert "namespace" not in running
+    assert "serviceaccount-token" in running
+
+
+def test_a_minus_and_a_star_leave_all_out() -> None:
+    assert chosen_controllers("-*").running == frozenset()
 
 
 def test_what_cannot_be_switched_is_named() -> None:

@@ -18,6 +18,12 @@ TOKENS = {
     "alice-token": ("alice", "dev"),
 }
 START_TIMEOUT = 60.0
+# The prelude of servers whose clock can be moved; see `ServerProcess.advance`.
+MOVABLE_CLOCK = (
+    "import os, pathlib, signal; from fairlead import clock;"
+    " signal.signal(signal.SIGUSR1, lambda *_: clock.advance(float(step.read_text())));"
+    " step = pathlib.Path(os.environ['CLOCK_STEP'])"
+)
 
 
 def write_tokens(directory: Path) -> Path:
@@ -70,7 +76,12 @@ class ServerProcess:
         """Start it and wait for the line that says where it serves."""
         command = serve_command(self.directory, self.dialect.name, self.flags, self.prelude)
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
+            self.process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, "CLOCK_STEP": str(self.directory / "clock-step")},
+            )
         found = re.search(r"https://\S+", self._first_line())
         if found is None:
             self.kill()
@@ -110,6 +121,11 @@ class ServerProcess:
     def signal(self, number: signal.Signals) -> None:
         assert self.process is not None
         self.process.send_signal(number)
+
+    def advance(self, seconds: float) -> None:
+        """Move the server's clock, shortly after; it needs the prelude MOVABLE_CLOCK."""
+        (self.directory / "clock-step").write_text(str(seconds))
+        self.signal(signal.SIGUSR1)
 
     def wait(self, timeout: float = 30.0) -> int:
         """The exit code."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import time
 from urllib.parse import urlsplit
 
 from fairlead.authentication.account_names import account_user_name
@@ -12,6 +11,7 @@ from fairlead.authentication.bearer import Audiences
 from fairlead.authentication.keys import KeyRing
 from fairlead.authentication.service_accounts import AccountClaims, account_claims
 from fairlead.authentication.tokens import Claims, sign
+from fairlead.clock import time
 from fairlead.dialect import Dialect
 from fairlead.schema.model import Object as Object
 

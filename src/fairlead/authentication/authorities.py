@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from time import time
 from typing import TYPE_CHECKING
 
+from fairlead.clock import time
 from fairlead.logs import Tally
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
-from time import time
 from typing import Protocol
 
 from fairlead.authentication.chain import Credentials, Rejected
 from fairlead.authentication.user import User, user_bytes
 from fairlead.bounded import Bounded, hashed
+from fairlead.clock import time
 
 Audiences = tuple[str, ...]
 # An object that a token stands or falls with: our name for its resource, and its storage key.

@@ -6,11 +6,11 @@ import hmac
 import re
 from base64 import b64decode
 from math import inf
-from time import time
 
 from fairlead.authentication.bearer import Audiences, Grant, common
 from fairlead.authentication.service_accounts import SECRETS, Lookup, Object
 from fairlead.authentication.user import User, with_authenticated_group
+from fairlead.clock import time
 from fairlead.dialect import Dialect
 from fairlead.schema.times import TimeError, parse_time
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import time
 
 from fairlead.authentication.oidc_provider import Provider, ProviderKey
 from fairlead.authentication.tokens import (
@@ -15,6 +14,7 @@ from fairlead.authentication.tokens import (
     unverified,
     verified,
 )
+from fairlead.clock import time
 
 _SKEW = 60.0  # seconds by which the provider's clock may be ahead
 

@@ -12,7 +12,6 @@ from base64 import b64decode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from time import time
 
 from fairlead.authentication.account_names import (
     account_groups,
@@ -31,6 +30,7 @@ from fairlead.authentication.tokens import (
     verified_by_any,
 )
 from fairlead.authentication.user import User, with_authenticated_group
+from fairlead.clock import time
 from fairlead.dialect import Dialect
 from fairlead.schema.model import Object as Object
 from fairlead.schema.times import parse_time

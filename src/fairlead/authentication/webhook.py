@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from time import time
 from typing import Any, Protocol
 
 from fairlead.authentication.bearer import Audiences, Grant, common
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.user import User, user_bytes, with_authenticated_group
 from fairlead.bounded import Bounded, hashed
+from fairlead.clock import time
 from fairlead.outgoing.client import CallError
 
 _TIMEOUT = 10.0  # seconds of one call

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# The names that the flag knows, and what our controller of that name is called.
-_BUILT = {
-    "namespace": "namespace-controller",
-    "pv-protection": "pv-protection-controller",
-    "pvc-protection": "pvc-protection-controller",
-    "resourcequota": "resourcequota-controller",
-    "root-ca-cert-publisher": "root-ca-cert-publisher",
-    "serviceaccount": "service-account-controller",
-    "serviceaccount-token": "tokens-controller",
-    "tokencleaner": "token-cleaner",
-}
+# What the catalogue builds.
+_BUILT = frozenset(
+    """
+    namespace pv-protection pvc-protection resourcequota root-ca-cert-publisher serviceaccount
+    serviceaccount-token tokencleaner
+    """.split()  # noqa: SIM905 as a list it would be a page
+)
 _WITHOUT_EFFECT = frozenset(
     """
     attachdetach bootstrapsigner cloud-node-lifecycle clusterrole-aggregation cronjob csrapproving
@@ -25,7 +21,7 @@ _WITHOUT_EFFECT = frozenset(
     """.split()  # noqa: SIM905 as a list it would be a page
 )
 _OFF_BY_DEFAULT = frozenset({"bootstrapsigner", "tokencleaner"})
-DEFAULT_CONTROLLERS = "*,bootstrapsigner,tokencleaner"
+DEFAULT_CONTROLLERS = "*"
 
 
 class ControllerNameError(ValueError):
@@ -34,8 +30,8 @@ class ControllerNameError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """`running` has the names of our controllers; `without_effect` what was named and cannot be
-    switched in this release."""
+    """`running` has names of the catalogue; `without_effect` what was named and cannot be switched
+    in this release."""
 
     running: frozenset[str]
     without_effect: tuple[str, ...]
@@ -47,15 +43,11 @@ def chosen_controllers(text: str) -> Chosen:
     wanted: dict[str, bool] = {}
     for part in given or DEFAULT_CONTROLLERS.split(","):
         name = part.removeprefix("-")
-        if name not in _BUILT and name not in _WITHOUT_EFFECT and part != "*":
+        if name not in _BUILT and name not in _WITHOUT_EFFECT and name != "*":
             known = ", ".join(sorted({*_BUILT, *_WITHOUT_EFFECT}))
             raise ControllerNameError(f'unknown controller "{name}"; known are {known}')
         wanted.setdefault(name, part[:1] != "-")
     rest = wanted.get("*", False)
-    running = (
-        ours
-        for name, ours in _BUILT.items()
-        if wanted.get(name, rest and name not in _OFF_BY_DEFAULT)
-    )
+    running = (name for name in _BUILT if wanted.get(name, rest and name not in _OFF_BY_DEFAULT))
     without_effect = (part for part in given if part.removeprefix("-") in _WITHOUT_EFFECT)
     return Chosen(frozenset(running), tuple(without_effect))

@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 from fairlead.authentication.account_names import account_groups, account_user_name
 from fairlead.authentication.user import MASTERS, User, with_authenticated_group
 from fairlead.controllers.counts import SECONDS
+from fairlead.controllers.events import EventWriter
 from fairlead.controllers.queue import WorkQueue
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
@@ -70,8 +71,11 @@ def manager_user(dialect: Dialect, *, privileged: bool = False) -> User:
 class Controllers:
     """Runs controllers on the watch cache of a server."""
 
-    def __init__(self, api: Api, controllers: Sequence[Controller]) -> None:
+    def __init__(
+        self, api: Api, controllers: Sequence[Controller], events: EventWriter | None = None
+    ) -> None:
         self._api = api
+        self._events = events or EventWriter()
         self._queues = [(controller, WorkQueue[str](controller.name)) for controller in controllers]
 
     def start(self) -> None:
@@ -101,6 +105,7 @@ class Controllers:
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._events.run())
             for controller, queue in self._queues:
                 for _ in range(controller.workers):
                     group.create_task(_work(controller, queue))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from functools import partial
 from typing import Generic, TypeVar
 
+from fairlead import clock
 from fairlead.controllers.counts import ADDS, DEPTH, RETRIES
 
 Key = TypeVar("Key")
@@ -42,7 +44,8 @@ class WorkQueue(Generic[Key]):
         self._wake.set()
 
     def add_later(self, key: Key, delay: float) -> None:
-        asyncio.get_running_loop().call_later(delay, self.add, key)
+        """Add a key when the clock has moved on by so much."""
+        clock.call_later(delay, partial(self.add, key))
 
     async def get(self) -> Key:
         """The next key; `done` or `failed` must follow."""
@@ -67,7 +70,7 @@ class WorkQueue(Generic[Key]):
         self._failures[key] = count + 1
         pause = min(_FIRST_PAUSE * float(1 << min(count, 30)), _LONGEST_PAUSE)
         self._release(key)
-        self.add_later(key, pause)
+        asyncio.get_running_loop().call_later(pause, self.add, key)
         return pause
 
     def _release(self, key: Key) -> None:

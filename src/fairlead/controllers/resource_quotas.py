@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from time import monotonic
 from typing import NamedTuple
 
+from fairlead import clock
 from fairlead.admission.plugins.base import PODS
 from fairlead.admission.plugins.resource_quota import QUOTAS
 from fairlead.admission.plugins.resource_quota.measuring import (
@@ -169,7 +170,7 @@ class ResourceQuotas:
     ) -> _Fact:
         """What is known about a version, from now on at least."""
         fact = known.get(version.key)
-        is_over = fact is not None and fact.end is not None and fact.end < datetime.now(UTC)
+        is_over = fact is not None and fact.end is not None and fact.end < clock.now()
         if fact is None or fact.version is not version or is_over:
             fact = known[version.key] = self._read(resource, measure, version)
         return fact
@@ -240,7 +241,7 @@ class ResourceQuotas:
         status = quota.get("status") or {}
         if (status.get("hard") or {}).keys() != (status.get("used") or {}).keys():
             pause = _LOOK_FOR_RESOURCES
-        now = datetime.now(UTC)
+        now = clock.now()
         for fact in self._facts.get((PODS, namespace), {}).values():
             if fact.end is not None and fact.end >= now:
                 pause = min(pause, (fact.end - now).total_seconds() + 0.01)

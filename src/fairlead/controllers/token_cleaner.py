@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import inf
-from time import time
 
 from fairlead.authentication.bootstrap_tokens import expiry
 from fairlead.authentication.service_accounts import SECRETS
+from fairlead.clock import time
 from fairlead.controllers.framework import Keys
 from fairlead.dialect import Dialect
 from fairlead.operations.client import Client

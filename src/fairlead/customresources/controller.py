@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 
+from fairlead import clock
 from fairlead.controllers.framework import Keys
 from fairlead.customresources.naming import Taken, accept_names
 from fairlead.customresources.registry import DEFINITIONS, Registry
@@ -150,4 +150,4 @@ class DefinitionController:
 
 def _seconds_since(value: Object) -> float:
     marked = parse_time(value["metadata"]["deletionTimestamp"])
-    return (datetime.now(UTC) - marked).total_seconds()
+    return (clock.now() - marked).total_seconds()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
+from fairlead import clock
 from fairlead.dialect import Dialect
 from fairlead.endpoints.answers import Answer, encode
 from fairlead.endpoints.negotiation import Representation
@@ -62,7 +62,7 @@ def table(
     from fairlead.kinds.printing import printer_of  # many modules that few servers need at once
 
     printer = printer_of(resource)
-    now = datetime.now(UTC)
+    now = clock.now()
     rows = []
     if printer.order is not None:
         values = sorted(values, key=printer.order)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
+from fairlead import clock
 from fairlead.admission.chain import DELETE, Chain
 from fairlead.errors import StatusError, not_found
 from fairlead.operations import preparing
@@ -100,7 +101,7 @@ def _mark(value: Object, grace: int | None, propagation: str) -> None:
             metadata["generation"] += 1
     elif grace is None or grace >= metadata.get("deletionGracePeriodSeconds", 0):
         return  # a second delete can bring the end nearer, not put it off
-    moment = datetime.now(UTC) + timedelta(seconds=grace or 0)
+    moment = clock.now() + timedelta(seconds=grace or 0)
     metadata["deletionTimestamp"] = format_time(moment)
     metadata["deletionGracePeriodSeconds"] = grace or 0
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
+from fairlead import clock
 from fairlead.admission.chain import CREATE, Attributes
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.service_accounts import ACCOUNTS, PODS, SECRETS
@@ -73,7 +74,7 @@ async def request_token(
         raise not_found(ResourceRef("", "serviceaccounts", operation.name))
     issuer = api.authentication.issuer
     spec["audiences"] = list(spec.get("audiences") or issuer.audiences)
-    now = datetime.now(UTC)
+    now = clock.now()
     metadata |= {
         "name": operation.name,
         "namespace": operation.namespace,

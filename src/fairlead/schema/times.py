@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from time import time
+
+from fairlead.clock import time
 
 _SECONDS = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
 _CANONICAL = re.compile(_SECONDS + r"Z\Z", re.ASCII)

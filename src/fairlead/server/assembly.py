@@ -32,20 +32,9 @@ from fairlead.authorization.setup import (
     AuthorizationOptions,
     build_authorization,
 )
+from fairlead.controllers.catalogue import Surroundings, build_controllers
 from fairlead.controllers.enabling import chosen_controllers
-from fairlead.controllers.framework import (
-    Controller,
-    Controllers,
-    controller_user,
-    manager_user,
-)
-from fairlead.controllers.namespace_deletion import NamespaceDeletion
-from fairlead.controllers.resource_quotas import ResourceQuotas
-from fairlead.controllers.root_ca import RootCaPublisher
-from fairlead.controllers.service_accounts import DefaultServiceAccounts
-from fairlead.controllers.storage_protection import ClaimProtection, VolumeProtection
-from fairlead.controllers.token_cleaner import TokenCleaner
-from fairlead.controllers.token_secrets import TokenSecrets
+from fairlead.controllers.framework import Controllers
 from fairlead.customresources.controller import DefinitionController
 from fairlead.customresources.registry import DEFINITIONS, Registry
 from fairlead.dialect import Dialect
@@ -227,30 +216,15 @@ class Assembly:
         return read_configuration(path, self.api.types, ORDER)
 
     def _controllers(self, ca: Path) -> Controllers:
-        api, dialect = self.api, self.dialect
-
         privileged = "RBAC" not in parse_modes(self.options.authorization_mode)
-
-        def client(name: str) -> Client:
-            return Client(api, controller_user(dialect, name, privileged=privileged))
-
-        manager = Client(api, manager_user(dialect, privileged=privileged))
-        issuer = api.authentication.issuer
-        built: list[Controller] = [
-            NamespaceDeletion(api, client(NamespaceDeletion.name)),
-            DefaultServiceAccounts(client(DefaultServiceAccounts.name)),
-            RootCaPublisher(client(RootCaPublisher.name), dialect, ca),
-            TokenSecrets(manager, dialect, issuer, ca),
-            TokenCleaner(client(TokenCleaner.name), dialect),
-            ClaimProtection(client(ClaimProtection.name), dialect),
-            VolumeProtection(client(VolumeProtection.name), dialect),
-            ResourceQuotas(api, client(ResourceQuotas.name)),
-        ]
+        given = Surroundings(self.api, self.options, ca, privileged)
         chosen = chosen_controllers(",".join(self.options.controllers))
-        running = [one for one in built if one.name in chosen.running]
-        # Part of serving rather than of what can be left to others.
-        running.append(DefinitionController(api, self.definitions, self._objects))
-        return Controllers(api, running)
+        # The last is part of serving rather than of what can be left to others.
+        running = [
+            *build_controllers(given, chosen.running),
+            DefinitionController(self.api, self.definitions, self._objects),
+        ]
+        return Controllers(self.api, running, given.events)
 
     async def _write_rules(self, name: str, rules: list[Rule]) -> None:
         with suppress(StatusError):

@@ -7,10 +7,11 @@ import os
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead import clock
 from fairlead.server.files import FileError, make_private_directory, read_private, write_private
 from fairlead.server.validity import Validity, validity_of
 
@@ -27,7 +28,7 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    return datetime.now(UTC)
+    return clock.now()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import ROUND_UP, Decimal
 from typing import Protocol
 
+from fairlead import clock
 from fairlead.admission.plugins.base import Object
 from fairlead.admission.plugins.pod_demands import demands, pod_totals
 from fairlead.dialect import Dialect
@@ -223,7 +224,7 @@ def is_counted(pod: Object) -> bool:
     if (pod.get("status") or {}).get("phase") in _FINISHED:
         return False
     end = given_up_at(pod)
-    return end is None or datetime.now(UTC) <= end
+    return end is None or clock.now() <= end
 
 
 def given_up_at(pod: Object) -> datetime | None:

@@ -1,0 +1,137 @@
+"""Events that controllers leave about objects, for people to read.
+
+Nothing waits for them and nothing fails with them: they are written in the background, the same
+one again only raises its count, and who says too much about one object is not heard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from time import time_ns
+
+from fairlead import clock
+from fairlead.bounded import Bounded
+from fairlead.errors import StatusError
+from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.schema.times import now
+
+logger = logging.getLogger("fairlead.controllers")
+
+EVENTS = "core/v1/events"
+NORMAL, WARNING = "Normal", "Warning"
+MOST_TEXT = 1024
+_MOST_WAITING = 5_000
+_MOST_KNOWN = 4_096
+_MOST_TEXT_KNOWN = 2 * MOST_TEXT
+_BURST, _SECONDS_APART = 25, 300.0  # of events about one object
+
+
+@dataclass(slots=True)
+class _Allowance:
+    """How many more events about an object are written, as of a moment."""
+
+    left: float
+    at: float
+
+    def take(self) -> bool:
+        moment = clock.time()
+        self.left = min(_BURST, self.left + (moment - self.at) / _SECONDS_APART)
+        self.at = moment
+        if self.left < 1:
+            return False
+        self.left -= 1
+        return True
+
+
+class EventWriter:
+    """Writes the events of all controllers, one after the other."""
+
+    def __init__(self) -> None:
+        self._waiting: asyncio.Queue[tuple[Client, Object]] = asyncio.Queue(_MOST_WAITING)
+        self._written: Bounded[str, str] = Bounded(_MOST_KNOWN, longest=_MOST_TEXT_KNOWN)
+        self._allowances: Bounded[tuple[str, str], _Allowance] = Bounded(_MOST_KNOWN)
+
+    def submit(self, client: Client, event: Object) -> None:
+        """Have an event written, unless there is too much about its object already."""
+        about = event["source"]["component"], event["involvedObject"]["uid"]
+        allowance = self._allowances.get(about)
+        if allowance is None:
+            allowance = _Allowance(_BURST, clock.time())
+            self._allowances.keep(about, allowance, len(about[0]) + len(about[1]))
+        if allowance.take() and not self._waiting.full():
+            self._waiting.put_nowait((client, event))
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        while True:
+            client, event = await self._waiting.get()
+            try:
+                await self._write(client, event)
+            except StatusError as error:
+                logger.debug("an event was not written: %s", error)
+
+    async def _write(self, client: Client, event: Object) -> None:
+        key = _sameness(event)
+        namespace = event["metadata"]["namespace"]
+        name = self._written.get(key)
+        if name is not None:
+            try:
+                await client.change(EVENTS, namespace, name, _again)
+            except StatusError as error:
+                if error.code != 404:
+                    raise
+            else:
+                return
+        created = await client.create(EVENTS, event)
+        self._written.keep(key, created["metadata"]["name"], len(key))
+
+
+def _sameness(event: Object) -> str:
+    about = event["involvedObject"]
+    said = (about["uid"], about.get("fieldPath", ""), event["type"], event["reason"])
+    return "\n".join((event["source"]["component"], *said, event["message"]))
+
+
+def _again(event: Object) -> Object:
+    return {**event, "count": event.get("count", 1) + 1, "lastTimestamp": now()}
+
+
+class Recorder:
+    """The events of one controller, under the name that it is known by."""
+
+    def __init__(self, writer: EventWriter, client: Client, component: str) -> None:
+        self._writer = writer
+        self._client = client
+        self._component = component
+
+    def record(self, resource: Resource, value: Object, kind: str, reason: str, text: str) -> None:
+        """Say something about an object; `kind` is NORMAL or WARNING."""
+        metadata = value["metadata"]
+        moment = now()
+        reference = {
+            "kind": resource.kind,
+            "namespace": metadata.get("namespace", ""),
+            "name": metadata["name"],
+            "uid": metadata.get("uid", ""),
+            "apiVersion": resource.api_version,
+            "resourceVersion": metadata.get("resourceVersion", ""),
+        }
+        event = {
+            "metadata": {
+                "name": f"{metadata['name']}.{time_ns():x}",
+                "namespace": metadata.get("namespace") or "default",
+            },
+            "involvedObject": {name: text for name, text in reference.items() if text},
+            "reason": reason,
+            "message": text[:MOST_TEXT],
+            "source": {"component": self._component},
+            "firstTimestamp": moment,
+            "lastTimestamp": moment,
+            "count": 1,
+            "type": kind,
+        }
+        self._writer.submit(self._client, event)
