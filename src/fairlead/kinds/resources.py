@@ -79,6 +79,7 @@ class Resource:
         self.parent = parent
         self.main: Resource = parent or self  # whose objects a subresource is a view of
         self.subresource = name.partition("/")[2]
+        self.is_scale = self.subresource == "scale"
         body_version, _, self.kind = kind.rpartition(".")
         self.body_version = body_version or group_version.table_name
         self.namespaced: bool = parent.namespaced if parent else "namespaced" in marks
@@ -136,10 +137,6 @@ class Resource:
             return False
         served = self.custom.definition.served
         return bool(served) and self.custom is not served[0]
-
-    @property
-    def is_scale(self) -> bool:
-        return self.subresource == "scale"
 
     @property
     def speaks_text_only(self) -> bool:

@@ -185,11 +185,8 @@ class Store:
 
     def latest(self, collection: Collection, key: str) -> Version | None:
         """The newest live version of a key, including one that is not committed yet."""
-        newest = self._newest(collection, key)
+        newest = collection.pending.get(key) or collection.heads.get(key)
         return newest if newest is not None and newest.body is not None else None
-
-    def _newest(self, collection: Collection, key: str) -> Version | None:
-        return collection.pending.get(key) or collection.head(key)
 
     async def put(
         self,
@@ -205,6 +202,10 @@ class Store:
         what it requires. Returns after the commit; raises Conflict, ConditionFailed."""
         expected = self._expected(collection, key, over, requires)
         encoded = encode(value)
+        if not alongside:
+            version = self._next_version(collection, key, value, encoded)
+            await self._submit(collection, version, encoded, expected, requires).settled()
+            return version
         companions = [(one, encode(one.value), self._companion(one)) for one in alongside]
         version = self._next_version(collection, key, value, encoded)
         pending = self._submit(collection, version, encoded, expected, requires)
@@ -355,8 +356,9 @@ class Store:
     def _deliver(self) -> None:
         undelivered = self._undelivered
         turn, self._undelivered = undelivered[:_CHANGES_A_TURN], undelivered[_CHANGES_A_TURN:]
+        alone = len(undelivered) == 1
         for collection, change, _ in turn:
-            collection.publish(change)
+            collection.publish(change, alone=alone)
         loop = asyncio.get_running_loop()
         if turn:
             FEED_LAG.observe(loop.time() - turn[0][2])
