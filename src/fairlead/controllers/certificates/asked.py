@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.kinds.certificates.pem import blocks
-from fairlead.operations.api import Object
+from fairlead.schema.model import Object
 
 if TYPE_CHECKING:  # the library is imported when there is something to read
     from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
