@@ -51,8 +51,10 @@ def read_asked(value: Object) -> Asked:
         raise Unreadable("PEM block type must be CERTIFICATE REQUEST")
     try:
         return _read(load_der_x509_csr(block.der))
-    except (ValueError, TypeError, UnsupportedAlgorithm, DuplicateExtension, UnknownName) as error:
-        raise Unreadable(f"unable to parse csr: {error}") from None
+    except UnsupportedAlgorithm:
+        raise Unreadable("unable to parse csr: the kind of its key is not known") from None
+    except (ValueError, TypeError, DuplicateExtension, UnknownName):
+        raise Unreadable("unable to parse csr: malformed certificate request") from None
 
 
 def _read(request: CertificateSigningRequest) -> Asked:

@@ -1,0 +1,115 @@
+"""The files of a signing CA, and what is signed with them."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+from cryptography.x509.oid import NameOID
+from signing_support import KEY, name_of, request_pem, write_authority
+
+from fairlead import clock
+from fairlead.controllers.certificates.asked import Asked, Unreadable, read_asked
+from fairlead.controllers.certificates.authority import (
+    Expired,
+    SigningAuthority,
+    SigningFileError,
+)
+
+DAY = timedelta(days=1)
+
+
+def _asked(pem: bytes) -> Asked:
+    return read_asked({"spec": {"request": b64encode(pem).decode()}})
+
+
+def _signed(paths: tuple[Path, Path], *usages: str, pem: bytes = b"") -> x509.Certificate:
+    asked = _asked(pem or request_pem("jane"))
+    return x509.load_pem_x509_certificate(SigningAuthority(*paths).sign(asked, usages, DAY))
+
+
+def _authority_with(key: Any, directory: Path) -> tuple[Path, Path]:
+    paths = directory / "ca.crt", directory / "ca.key"
+    digest = None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+    name = name_of("ca")
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), 1)
+        .not_valid_before(clock.now() - DAY)
+        .not_valid_after(clock.now() + 2 * DAY)
+        .sign(key, digest)
+    )
+    paths[0].write_bytes(made.public_bytes(Encoding.PEM))
+    paths[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return paths
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        rsa.generate_private_key(65537, 2048),
+        ec.generate_private_key(ec.SECP384R1()),
+        ec.generate_private_key(ec.SECP521R1()),
+        ed25519.Ed25519PrivateKey.generate(),
+    ],
+    ids=["rsa", "p384", "p521", "ed25519"],
+)
+def test_keys_of_every_usual_kind_sign(key: Any, tmp_path: Path) -> None:
+    paths = _authority_with(key, tmp_path)
+    ca = x509.load_pem_x509_certificate(paths[0].read_bytes())
+    _signed(paths, "client auth").verify_directly_issued_by(ca)
+
+
+def test_usages_become_those_of_the_certificate(tmp_path: Path) -> None:
+    usages = ("signing", "cert sign", "s/mime", "email protection", "any", "encipher only")
+    found = _signed(write_authority(tmp_path, "ca"), *usages).extensions
+    bits = found.get_extension_for_class(x509.KeyUsage).value
+    assert bits.digital_signature
+    assert bits.key_cert_sign
+    assert not bits.key_agreement
+    purposes = found.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert [one.dotted_string for one in purposes] == ["2.5.29.37.0", "1.3.6.1.5.5.7.3.4"]
+
+
+def test_parts_of_names_that_certificates_do_not_have_are_dropped(tmp_path: Path) -> None:
+    parts = [
+        x509.NameAttribute(NameOID.DOMAIN_COMPONENT, "example"),
+        x509.NameAttribute(NameOID.COMMON_NAME, "jane"),
+        x509.NameAttribute(NameOID.LOCALITY_NAME, "Riga"),
+    ]
+    request = x509.CertificateSigningRequestBuilder(x509.Name(parts)).sign(KEY, hashes.SHA256())
+    pem = request.public_bytes(Encoding.PEM)
+    found = _signed(write_authority(tmp_path, "ca"), "client auth", pem=pem)
+    assert found.subject.rfc4514_string() == "CN=jane,L=Riga"
+
+
+def test_malformed_names_make_a_request_unreadable() -> None:
+    broken = x509.UnrecognizedExtension(x509.oid.ExtensionOID.SUBJECT_ALTERNATIVE_NAME, b"\1\2")
+    with pytest.raises(Unreadable, match="malformed certificate request"):
+        _asked(request_pem("jane", extensions=(broken,)))
+
+
+def test_a_ca_that_has_ended_signs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = write_authority(tmp_path, "ca", timedelta(hours=1))
+    monkeypatch.setattr(clock, "_ahead", 3601.0)
+    with pytest.raises(Expired, match="the signer has expired: NotAfter="):
+        _signed(paths, "client auth")
+
+
+def test_an_encrypted_key_is_refused(tmp_path: Path) -> None:
+    paths = _authority_with(KEY, tmp_path)
+    encryption = BestAvailableEncryption(b"secret")
+    paths[1].write_bytes(KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption))
+    with pytest.raises(SigningFileError, match="the key is encrypted"):
+        SigningAuthority(*paths).load()
