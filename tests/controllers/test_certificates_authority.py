@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from base64 import b64encode
 from datetime import timedelta
 from pathlib import Path
@@ -21,12 +22,21 @@ from cryptography.x509.oid import NameOID
 from signing_support import KEY, name_of, request_pem, write_authority
 
 from fairlead import clock
+from fairlead.cli.parsing import Parser
 from fairlead.controllers.certificates.asked import Asked, Unreadable, read_asked
 from fairlead.controllers.certificates.authority import (
     Expired,
     SigningAuthority,
     SigningFileError,
 )
+from fairlead.controllers.certificates.flags import (
+    SigningFlagError,
+    add_signing_flags,
+    check_signing_flags,
+    signing_authorities,
+)
+from fairlead.dialect import CLUSTER
+from fairlead.server.flag_values import duration
 
 DAY = timedelta(days=1)
 
@@ -113,3 +123,49 @@ def test_an_encrypted_key_is_refused(tmp_path: Path) -> None:
     paths[1].write_bytes(KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption))
     with pytest.raises(SigningFileError, match="the key is encrypted"):
         SigningAuthority(*paths).load()
+
+
+def _options(*flags: str) -> argparse.Namespace:
+    parser = Parser(prog="serve")
+    add_signing_flags(parser, duration)
+    return parser.parse_args([f"--cluster-signing-{flag}" for flag in flags])
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["cert-file=a"], "--cluster-signing-cert-file and --cluster-signing-key-file go together"),
+        (
+            ["node-agent-client-key-file=a"],
+            "--cluster-signing-kubelet-client-cert-file and"
+            " --cluster-signing-kubelet-client-key-file go together",
+        ),
+        (
+            [
+                "cert-file=a",
+                "key-file=b",
+                "legacy-unknown-cert-file=a",
+                "legacy-unknown-key-file=b",
+            ],
+            "--cluster-signing-cert-file and --cluster-signing-legacy-unknown-cert-file exclude"
+            " each other",
+        ),
+    ],
+)
+def test_flags_that_do_not_go_together_are_named(flags: list[str], said: str) -> None:
+    with pytest.raises(SigningFlagError) as caught:
+        check_signing_flags(_options(*flags))
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("text", ["0", "1ms", "9999999h", "soon"])
+def test_a_life_of_certificates_must_be_one(text: str) -> None:
+    with pytest.raises(SystemExit):
+        _options(f"duration={text}")
+
+
+def test_signers_without_files_of_their_own_share_a_ca(tmp_path: Path) -> None:
+    own = write_authority(tmp_path, "own")
+    found = signing_authorities(_options(), CLUSTER, own)
+    assert len(found) == 4
+    assert len({id(authority) for authority in found.values()}) == 1

@@ -21,7 +21,6 @@ from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.serialization.yaml_writing import dump
 from fairlead.storage.change import Change
 
 CLUSTER_INFO = "cluster-info"
@@ -95,6 +94,8 @@ class BootstrapSigner:
 
     def _config(self) -> str:
         """A client configuration of a server without users: its address and CA."""
+        from fairlead.serialization.yaml_writing import dump  # few servers need it at start
+
         cluster = {
             "certificate-authority-data": b64encode(self._ca_file.read_bytes()).decode(),
             "server": f"https://{self._address}",
