@@ -125,6 +125,38 @@ def test_an_encrypted_key_is_refused(tmp_path: Path) -> None:
         SigningAuthority(*paths).load()
 
 
+@pytest.mark.parametrize(
+    ("which", "content", "said"),
+    [
+        (0, b"no certificate", "{0} holds no certificate"),
+        (0, None, "cannot read {0}: No such file or directory"),
+        (1, b"", "{1} holds no private key"),
+        (1, None, "cannot read {1}: No such file or directory"),
+    ],
+)
+def test_files_that_hold_nothing_are_named(
+    tmp_path: Path, which: int, content: bytes | None, said: str
+) -> None:
+    paths = write_authority(tmp_path, "ca")
+    paths[which].unlink()
+    if content is not None:
+        paths[which].write_bytes(content)
+    with pytest.raises(SigningFileError) as caught:
+        SigningAuthority(*paths).load()
+    assert str(caught.value) == said.format(*paths)
+
+
+def test_files_that_do_not_belong_together_are_named(tmp_path: Path) -> None:
+    certificate, key = write_authority(tmp_path, "ca")
+    (tmp_path / "other").mkdir()
+    other = write_authority(tmp_path / "other", "other")[1]
+    with pytest.raises(SigningFileError, match=f"{other} is not the key of {certificate}"):
+        SigningAuthority(certificate, other).load()
+    certificate.write_bytes(certificate.read_bytes() * 2)
+    with pytest.raises(SigningFileError, match="holds 2 certificates; one is needed"):
+        SigningAuthority(certificate, key).load()
+
+
 def _options(*flags: str) -> argparse.Namespace:
     parser = Parser(prog="serve")
     add_signing_flags(parser, duration)

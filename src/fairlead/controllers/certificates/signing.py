@@ -20,6 +20,7 @@ from fairlead.controllers.framework import Keys
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.kinds.certificates.conditions import FAILED
+from fairlead.logs import quoted
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
@@ -68,6 +69,7 @@ class Signing:
             problem = str(error)
         try:
             if problem:
+                logger.info("%s: %s is refused: %s", self.name, quoted(key), problem)
                 await self._refuse(request, problem)
             else:
                 await self._sign(request, asked)
@@ -75,7 +77,7 @@ class Signing:
             if error.code != 404:
                 raise
         except (Expired, SigningFileError) as error:
-            logger.warning("%s: %s is not signed: %s", self.name, key, error)
+            logger.warning("%s: %s is not signed: %s", self.name, quoted(key), error)
             return _TRY_AGAIN
         return None
 
