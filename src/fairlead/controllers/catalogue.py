@@ -5,8 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
+from fairlead.controllers.bootstrap_signer import BootstrapSigner
+from fairlead.controllers.certificates.approving import Approving
+from fairlead.controllers.certificates.cleaning import Cleaning
+from fairlead.controllers.certificates.flags import signing_authorities
+from fairlead.controllers.certificates.signing import Signing
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import Controller, controller_user, manager_user
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
@@ -18,17 +24,20 @@ from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
 from fairlead.dialect import Dialect
 from fairlead.operations.api import Api
-from fairlead.operations.client import Client
+from fairlead.operations.client import Client, system_user
 
 
 @dataclass(frozen=True)
 class Surroundings:
     """What controllers are built from. `privileged`: roles decide nothing on this server, so that
-    the controllers' users must be allowed everything. `ca` is the certificate of its authority."""
+    the controllers' users must be allowed everything. `ca` is the certificate of its authority,
+    `ca_key` the key; `address` is where clients reach it."""
 
     api: Api
     options: argparse.Namespace
     ca: Path
+    ca_key: Path
+    address: str
     privileged: bool
     events: EventWriter = field(default_factory=EventWriter)
 
@@ -50,6 +59,28 @@ class Surroundings:
 
 
 Build = Callable[[Surroundings], Controller]
+
+
+def _bootstrap_signer(given: Surroundings) -> Controller:
+    server = Client(given.api, system_user("apiserver"))
+    signer = given.client("bootstrap-signer")
+    return BootstrapSigner(server, signer, given.dialect, given.address, given.ca)
+
+
+def _approving(given: Surroundings) -> Controller:
+    client = given.client("certificate-controller")
+    return Approving(client, given.dialect, given.api.allowed)
+
+
+def _cleaning(given: Surroundings) -> Controller:
+    return Cleaning(given.client("certificate-controller"), given.dialect)
+
+
+def _signing(given: Surroundings) -> Controller:
+    own = given.ca, given.ca_key
+    authorities = signing_authorities(given.options, given.dialect, own)
+    lifetime = timedelta(seconds=given.options.cluster_signing_duration)
+    return Signing(given.client("certificate-controller"), given.dialect, authorities, lifetime)
 
 
 def _namespace(given: Surroundings) -> Controller:
@@ -86,6 +117,10 @@ def _token_cleaner(given: Surroundings) -> Controller:
 
 
 _BUILDERS: dict[str, Build] = {
+    "bootstrapsigner": _bootstrap_signer,
+    "csrapproving": _approving,
+    "csrcleaner": _cleaning,
+    "csrsigning": _signing,
     "namespace": _namespace,
     "pv-protection": _volume_protection,
     "pvc-protection": _claim_protection,
@@ -98,5 +133,5 @@ _BUILDERS: dict[str, Build] = {
 
 
 def build_controllers(given: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
-    """The controllers of these names."""
+    """The controllers of these names. Raises SigningFlagError."""
     return [build(given) for name, build in _BUILDERS.items() if name in running]

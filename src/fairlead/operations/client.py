@@ -41,6 +41,11 @@ class Client:
         self._user = user
         self._options = WriteOptions(False, user.name.rpartition(":")[2], "Ignore")
 
+    @property
+    def manager(self) -> str:
+        """The name under which it owns the fields that it writes."""
+        return self._options.manager
+
     def serves(self, key: str) -> bool:
         """Whether the resource is switched on."""
         return self._api.resources.serves(key)

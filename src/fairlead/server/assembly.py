@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from fairlead.admission.chain import Chain, Plugin
@@ -33,7 +32,9 @@ from fairlead.authorization.setup import (
     build_authorization,
 )
 from fairlead.controllers.catalogue import Surroundings, build_controllers
+from fairlead.controllers.certificates.flags import SigningFlagError
 from fairlead.controllers.enabling import chosen_controllers
+from fairlead.controllers.event_expiry import EventExpiry
 from fairlead.controllers.framework import Controllers
 from fairlead.customresources.controller import DefinitionController
 from fairlead.customresources.registry import DEFINITIONS, Registry
@@ -50,7 +51,7 @@ from fairlead.outgoing.flags import ReachError, build_reach, build_webhooks
 from fairlead.outgoing.reaching import Reach
 from fairlead.outgoing.webhooks import Webhooks
 from fairlead.server.bootstrap import create_first_objects
-from fairlead.server.certificates import Pki
+from fairlead.server.certificates import Pair, Pki
 from fairlead.server.files import FileError
 from fairlead.server.identity import ensure_service_account_key
 from fairlead.storage.change import Change
@@ -73,6 +74,7 @@ class Assembly:
         store: Store,
         pki: Pki,
         resources: Resources,
+        address: str,
     ) -> None:
         self.options = options
         self.dialect = dialect
@@ -88,7 +90,7 @@ class Assembly:
         self.webhooks = self._webhooks()
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
-        self.controllers = self._controllers(pki.ca.certificate)
+        self.controllers = self._controllers(pki.ca, address)
 
     def _api(self, store: Store, resources: Resources) -> Api:
         try:
@@ -215,14 +217,19 @@ class Assembly:
             return Configuration()
         return read_configuration(path, self.api.types, ORDER)
 
-    def _controllers(self, ca: Path) -> Controllers:
+    def _controllers(self, ca: Pair, address: str) -> Controllers:
         privileged = "RBAC" not in parse_modes(self.options.authorization_mode)
-        given = Surroundings(self.api, self.options, ca, privileged)
+        given = Surroundings(self.api, self.options, ca.certificate, ca.key, address, privileged)
         chosen = chosen_controllers(",".join(self.options.controllers))
-        # The last is part of serving rather than of what can be left to others.
+        try:
+            built = build_controllers(given, chosen.running)
+        except SigningFlagError as error:
+            raise StartError(str(error)) from None
+        # The others are part of serving rather than of what can be left to somebody else.
         running = [
-            *build_controllers(given, chosen.running),
+            *built,
             DefinitionController(self.api, self.definitions, self._objects),
+            EventExpiry(self.api, self.options.event_ttl),
         ]
         return Controllers(self.api, running, given.events)
 

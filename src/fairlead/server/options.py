@@ -9,6 +9,11 @@ from fairlead.admission.configuration import FLAG as CONFIGURATION_FLAG
 from fairlead.admission.enabling import PluginNameError, switched_on
 from fairlead.authentication.flags import add_authentication_flags
 from fairlead.authorization.modes import DEFAULT_MODES, MODES, ModeError, check_files, parse_modes
+from fairlead.controllers.certificates.flags import (
+    SigningFlagError,
+    add_signing_flags,
+    check_signing_flags,
+)
 from fairlead.controllers.enabling import DEFAULT_CONTROLLERS, chosen_controllers
 from fairlead.dialect import DIALECTS
 from fairlead.endpoints.discovery import ADVERTISED
@@ -42,9 +47,8 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     _add_admission_flags(parser)
     add_authentication_flags(parser, duration)
     _add_authorization_flags(parser)
+    add_signing_flags(parser, duration)
     add_reaching_flags(parser)
-    for name in PLANNED:
-        parser.add_argument(name, action="append", nargs="?", const="true", help=argparse.SUPPRESS)
 
 
 def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
@@ -197,6 +201,13 @@ def _add_api_flags(parser: argparse.ArgumentParser) -> None:
         help="ports of services on nodes",
     )
     flag(
+        "--event-ttl",
+        type=duration,
+        default=3600.0,
+        metavar="DURATION",
+        help="how long events are kept after they were last written; 0 for ever",
+    )
+    flag(
         "--advertised-version",
         type=release,
         default=ADVERTISED,
@@ -299,6 +310,10 @@ def check_flags(options: argparse.Namespace) -> None:
         raise FlagError(f"--authorization-mode: {error}") from None
     if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
         raise FlagError("--tls-cert-file and --tls-private-key-file go together")
+    try:
+        check_signing_flags(options)
+    except SigningFlagError as error:
+        raise FlagError(str(error)) from None
     if options.storage != "sqlite":
         raise FlagError("--storage: etcd is not available in this release yet; use sqlite")
     if options.runtime_config:
@@ -317,18 +332,8 @@ def _check_runtime_config(options: argparse.Namespace) -> None:
         raise FlagError(f"--runtime-config: {error}") from None
 
 
-# Flags of the specification whose part is not built yet: taken, and said so at start.
-PLANNED = (
-    "--cluster-signing-cert-file",
-    "--cluster-signing-duration",
-    "--cluster-signing-key-file",
-)
-
-
 def planned_flags(options: argparse.Namespace) -> list[str]:
     """What was given that has no effect: flags, and controllers that are not built."""
-    given = [name for name in PLANNED if getattr(options, name[2:].replace("-", "_")) is not None]
-    if options.etcd_servers:
-        given.append("--etcd-servers")
+    given = ["--etcd-servers"] if options.etcd_servers else []
     without_effect = chosen_controllers(",".join(options.controllers)).without_effect
     return given + [f"--controllers={name}" for name in without_effect]
