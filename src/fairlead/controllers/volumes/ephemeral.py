@@ -98,4 +98,4 @@ def _claim_for(pod: Object, volume: Object) -> Object:
         **{name: wanted[name] for name in ("annotations", "labels") if wanted.get(name)},
         "ownerReferences": [owner],
     }
-    return {"metadata": metadata, "spec": template["spec"]}
+    return {"metadata": metadata, "spec": template["spec"], "status": {}}

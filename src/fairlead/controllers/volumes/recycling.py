@@ -56,6 +56,7 @@ def _pod_for(volume: Object) -> Object:
         "image": _IMAGE,
         "command": ["/bin/sh"],
         "args": ["-c", _SCRUB],
+        "resources": {},
         "volumeMounts": [{"name": "vol", "mountPath": "/scrub"}],
     }
     spec = {
@@ -65,4 +66,4 @@ def _pod_for(volume: Object) -> Object:
         "containers": [container],
     }
     name = f"{RECYCLER_PREFIX}{volume['metadata']['name']}"
-    return {"metadata": {"name": name, "namespace": RECYCLER_NAMESPACE}, "spec": spec}
+    return {"metadata": {"name": name, "namespace": RECYCLER_NAMESPACE}, "spec": spec, "status": {}}
