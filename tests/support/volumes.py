@@ -8,6 +8,8 @@ from support.client import Object
 from support.things import Space
 from support.waiting import eventually
 
+SOURCES = {"awsElasticBlockStore", "csi", "flexVolume", "hostPath", "iscsi", "nfs"}
+
 
 class Storage:
     def __init__(self, space: Space) -> None:
@@ -26,14 +28,14 @@ class Storage:
         self, word: str, size: str = "1Gi", metadata: Object | None = None, **spec: Any
     ) -> Object:
         """A volume of the test's class; it is there, whatever its phase."""
-        source = {} if "csi" in spec or "nfs" in spec else {"hostPath": {"path": "/data"}}
         wanted = {
             "capacity": {"storage": size},
             "accessModes": ["ReadWriteOnce"],
             "storageClassName": self.space.name,
-            **(source if "flexVolume" not in spec and "iscsi" not in spec else {}),
             **spec,
         }
+        if not SOURCES.intersection(spec):
+            wanted["hostPath"] = {"path": "/data"}
         return self.volumes.create(self.name(word), metadata=metadata or {}, spec=wanted)
 
     def free_volume(self, word: str, size: str = "1Gi", **spec: Any) -> Object:
