@@ -54,7 +54,7 @@ class VolumeBinder:
         return change.key, *(key for key in claims if key)
 
     def _claims_of_class(self, change: Change) -> Iterable[str]:
-        return self._index.waiting.to(change.key)
+        return self._index.waiting.of_class(change.key)
 
     def _touched_by_pod(self, change: Change) -> Iterable[str]:
         """What waits for pods: claims for the first to use them, volumes for the last to end and
@@ -73,7 +73,7 @@ class VolumeBinder:
             key = f"{version.namespace}/{name}"
             if key in self._index.waiting:
                 yield key
-            elif self._client.find(CLAIMS, version.namespace, name) is None:
+            elif self._client.collection(CLAIMS).get(key) is None:
                 yield from self._index.reserved.to(key)
 
     async def sync(self, key: str) -> None:

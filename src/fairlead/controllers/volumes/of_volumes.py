@@ -40,7 +40,7 @@ class VolumeRules:
             elif reference is None:
                 await self._offer(volume)
             return
-        claim = self._client.find(CLAIMS, reference["namespace"], reference["name"])
+        claim = self._client.find(CLAIMS, reference.get("namespace", ""), reference.get("name", ""))
         if claim is None or claim["metadata"]["uid"] != reference["uid"]:
             await self._reclaimer.release(volume)
         else:
@@ -81,7 +81,7 @@ class VolumeRules:
     async def _offer(self, volume: Object) -> None:
         """Let the claims that wait look again, until one has taken the volume."""
         class_name, name = class_of(volume, self._names), volume["metadata"]["name"]
-        waiting = self._index.waiting.to(class_name)
+        waiting = self._index.waiting.that_fit(volume, class_name)
         if not waiting or self._claims.is_delayed(class_name):
             return
         for key in waiting:
