@@ -42,15 +42,17 @@ class VolumeBinder:
         }
 
     def _claim(self, change: Change) -> Iterable[str]:
-        self._index.take_claim(change.key, _object(change.after))
-        sides = [version.object()["spec"].get("volumeName") for version in _sides(change)]
-        volumes = {*sides, *self._index.reserved.to(change.key)}
+        before, after = _objects(change)
+        self._index.take_claim(change.key, after)
+        named = [claim["spec"].get("volumeName") for claim in (before, after) if claim]
+        volumes = {*named, *self._index.reserved.to(change.key)}
         return change.key, *(name for name in volumes if name)
 
     def _volume(self, change: Change) -> Iterable[str]:
-        self._index.take_volume(change.key, _object(change.after))
-        sides = [claim_key_of(version.object()) for version in _sides(change)]
-        claims = {*sides, *self._index.named.to(change.key)}
+        before, after = _objects(change)
+        self._index.take_volume(change.key, after)
+        meant = [claim_key_of(volume) for volume in (before, after) if volume]
+        claims = {*meant, *self._index.named.to(change.key)}
         return change.key, *(key for key in claims if key)
 
     def _claims_of_class(self, change: Change) -> Iterable[str]:
@@ -88,9 +90,6 @@ class VolumeBinder:
                 await self._volumes.settle(volume)
 
 
-def _object(version: Version | None) -> Object | None:
-    return version.object() if version is not None else None
-
-
-def _sides(change: Change) -> Iterable[Version]:
-    return (version for version in (change.before, change.after) if version is not None)
+def _objects(change: Change) -> tuple[Object | None, Object | None]:
+    before, after = change.before, change.after
+    return before.object() if before else None, after.object() if after else None

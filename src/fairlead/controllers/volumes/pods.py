@@ -56,9 +56,10 @@ def may_use_claims(version: Version) -> bool:
 
 
 def pods_using(client: Client, namespace: str, claim: str) -> Iterator[Object]:
-    """The pods that use a claim; the others are told by their bytes."""
+    """The pods that use a claim, those that are just being written included; the others are told
+    by their bytes."""
     named = b'"claimName":"%b"' % claim.encode()
-    for version in client.collection(PODS).current(namespace):
+    for version in client.collection(PODS).newest(namespace):
         if may_have_ephemeral(version) or (version.body is not None and named in version.body):
             pod = version.object()
             if claim in claims_of(pod):
