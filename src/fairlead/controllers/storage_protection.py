@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from fairlead.controllers.framework import Keys
+from fairlead.controllers.volumes.facts import is_going
 from fairlead.controllers.volumes.names import BOUND, CLAIMS, PODS, VOLUMES, phase_of
 from fairlead.controllers.volumes.pods import (
     claims_of,
@@ -39,14 +40,16 @@ class _Protection:
         if value is None:
             return
         finalizers = value["metadata"].get("finalizers") or []
-        going = value["metadata"].get("deletionTimestamp") is not None
-        if going == (self._finalizer not in finalizers) or (going and self._is_used(value)):
-            return
-        left = [found for found in finalizers if found != self._finalizer]
-        wanted = left if going else [*finalizers, self._finalizer]
-        await self._client.replace(
-            self._resource, {**value, "metadata": {**value["metadata"], "finalizers": wanted}}
-        )
+        protected = self._finalizer in finalizers
+        if not is_going(value):
+            if not protected:
+                await self._write(value, [*finalizers, self._finalizer])
+        elif protected and not self._is_used(value):
+            await self._write(value, [name for name in finalizers if name != self._finalizer])
+
+    async def _write(self, value: Object, finalizers: list[str]) -> None:
+        metadata = {**value["metadata"], "finalizers": finalizers}
+        await self._client.replace(self._resource, {**value, "metadata": metadata})
 
 
 class ClaimProtection:
@@ -91,11 +94,7 @@ def _holds(pod: Object, claim: Object) -> bool:
         return False
     if claim["metadata"]["name"] in plain_claims_of(pod):
         return True
-    metadata = pod["metadata"]
-    is_shut_down = (
-        metadata.get("deletionTimestamp") is not None
-        and metadata.get("deletionGracePeriodSeconds") == 0
-    )
+    is_shut_down = is_going(pod) and pod["metadata"].get("deletionGracePeriodSeconds") == 0
     return not is_shut_down and is_made_for(claim, pod)
 
 

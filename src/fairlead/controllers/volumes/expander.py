@@ -28,7 +28,7 @@ from fairlead.schema.quantity import quantity
 from fairlead.schema.times import now
 from fairlead.storage.change import Change
 
-_STATES = ("Resizing", "FileSystemResizePending")
+_RESIZING, _PENDING = _STATES = ("Resizing", "FileSystemResizePending")
 _IGNORED = (
     "Ignoring the PVC: didn't find a plugin capable of expanding the volume; waiting for an"
     " external controller to process this PVC."
@@ -84,6 +84,8 @@ class VolumeExpander:
         self._recorder.record(self._claims, claim, NORMAL, reason, text)
 
     async def _expand_on_node(self, claim: Object, volume: Object) -> None:
+        if size_of(volume) >= size_wanted(claim) and _waits_for_node(claim):
+            return
         driver = volume["spec"]["flexVolume"]["driver"]
         claim = await self._write(claim, _with_state(self._resized_by(claim, driver), _resizing()))
         size = claim["spec"]["resources"]["requests"]["storage"]
@@ -114,14 +116,17 @@ def _wants_more(claim: Object) -> bool:
     return phase_of(claim) == BOUND and size_wanted(claim) > quantity(has)
 
 
+def _waits_for_node(claim: Object) -> bool:
+    return any(state["type"] == _PENDING for state in claim["status"].get("conditions") or ())
+
+
 def _resizing() -> Object:
-    return {"type": "Resizing", "status": "True", "lastTransitionTime": now()}
+    return {"type": _RESIZING, "status": "True", "lastTransitionTime": now()}
 
 
 def _pending_on_node() -> Object:
     text = "Waiting for user to (re-)start a pod to finish file system resize of volume on node."
-    kind = "FileSystemResizePending"
-    return {"type": kind, "status": "True", "lastTransitionTime": now(), "message": text}
+    return {"type": _PENDING, "status": "True", "lastTransitionTime": now(), "message": text}
 
 
 def _with_state(claim: Object, state: Object | None = None) -> Object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairlead.controllers.volumes.facts import is_going
 from fairlead.controllers.volumes.names import PODS
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
@@ -73,4 +74,4 @@ def is_finished(pod: Object) -> bool:
         return True
     states = (container.get("state") or {} for container in status.get("containerStatuses") or ())
     runs = any(not state.get("terminated") and not state.get("waiting") for state in states)
-    return pod["metadata"].get("deletionTimestamp") is not None and not runs
+    return is_going(pod) and not runs
