@@ -22,6 +22,9 @@ from fairlead.controllers.service_accounts import DefaultServiceAccounts
 from fairlead.controllers.storage_protection import ClaimProtection, VolumeProtection
 from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
+from fairlead.controllers.volumes.binder import VolumeBinder
+from fairlead.controllers.volumes.ephemeral import EphemeralClaims
+from fairlead.controllers.volumes.expander import VolumeExpander
 from fairlead.dialect import Dialect
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client, system_user
@@ -116,12 +119,31 @@ def _token_cleaner(given: Surroundings) -> Controller:
     return TokenCleaner(given.client("token-cleaner"), given.dialect)
 
 
+def _volume_binder(given: Surroundings) -> Controller:
+    client = given.client("persistent-volume-binder")
+    recorder = given.recorder(client, "persistentvolume-controller")
+    return VolumeBinder(given.api, client, recorder)
+
+
+def _volume_expander(given: Surroundings) -> Controller:
+    client = given.client("expand-controller")
+    return VolumeExpander(given.api, client, given.recorder(client, "volume_expand"))
+
+
+def _ephemeral_claims(given: Surroundings) -> Controller:
+    client = given.client("ephemeral-volume-controller")
+    return EphemeralClaims(given.api, client, given.recorder(client, "ephemeral_volume"))
+
+
 _BUILDERS: dict[str, Build] = {
     "bootstrapsigner": _bootstrap_signer,
     "csrapproving": _approving,
     "csrcleaner": _cleaning,
     "csrsigning": _signing,
+    "ephemeral-volume": _ephemeral_claims,
     "namespace": _namespace,
+    "persistentvolume-binder": _volume_binder,
+    "persistentvolume-expander": _volume_expander,
     "pv-protection": _volume_protection,
     "pvc-protection": _claim_protection,
     "resourcequota": _quota,

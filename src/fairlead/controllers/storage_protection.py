@@ -1,52 +1,55 @@
 """Claims and volumes that are being deleted stay until nothing uses them.
 
-StorageObjectInUseProtection puts the finalizers on; these controllers take them off.
+StorageObjectInUseProtection puts the finalizers on, and these controllers on what it missed; they
+take them off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from fairlead.controllers.framework import Keys
+from fairlead.controllers.volumes.facts import is_going
+from fairlead.controllers.volumes.names import BOUND, CLAIMS, PODS, VOLUMES, phase_of
+from fairlead.controllers.volumes.pods import (
+    claims_of,
+    is_made_for,
+    may_use_claims,
+    plain_claims_of,
+    pods_using,
+)
 from fairlead.dialect import Dialect
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
 
-CLAIMS, VOLUMES, PODS = (
-    "core/v1/persistentvolumeclaims",
-    "core/v1/persistentvolumes",
-    "core/v1/pods",
-)
-_FINISHED = ("Succeeded", "Failed")
 
+class _Protection:
+    """Puts one finalizer on what lacks it, and takes it off what is going and unused."""
 
-def _without(finalizer: str, value: Object) -> Object:
-    left = [name for name in value["metadata"].get("finalizers") or () if name != finalizer]
-    return {**value, "metadata": {**value["metadata"], "finalizers": left}}
+    def __init__(
+        self, client: Client, resource: str, finalizer: str, is_used: Callable[[Object], bool]
+    ) -> None:
+        self._client = client
+        self._resource = resource
+        self._finalizer = finalizer
+        self._is_used = is_used
 
+    async def settle(self, namespace: str, name: str) -> None:
+        value = self._client.find(self._resource, namespace, name)
+        if value is None:
+            return
+        finalizers = value["metadata"].get("finalizers") or []
+        protected = self._finalizer in finalizers
+        if not is_going(value):
+            if not protected:
+                await self._write(value, [*finalizers, self._finalizer])
+        elif protected and not self._is_used(value):
+            await self._write(value, [name for name in finalizers if name != self._finalizer])
 
-def _waits_for(finalizer: str, value: Object | None) -> bool:
-    """Whether an object is being deleted and this finalizer still holds it."""
-    if value is None or value["metadata"].get("deletionTimestamp") is None:
-        return False
-    return finalizer in (value["metadata"].get("finalizers") or ())
-
-
-def claims_of(pod: Object) -> Iterable[str]:
-    """The names of the claims that a pod uses, those made for it included."""
-    for volume in pod["spec"].get("volumes") or ():
-        if volume.get("persistentVolumeClaim"):
-            yield volume["persistentVolumeClaim"]["claimName"]
-        elif volume.get("ephemeral"):
-            yield f"{pod['metadata']['name']}-{volume['name']}"
-
-
-def _is_using(pod: Object) -> bool:
-    """Pods that no node has taken up, or that are through, hold nothing."""
-    if not pod["spec"].get("nodeName"):
-        return False
-    return (pod.get("status") or {}).get("phase") not in _FINISHED
+    async def _write(self, value: Object, finalizers: list[str]) -> None:
+        metadata = {**value["metadata"], "finalizers": finalizers}
+        await self._client.replace(self._resource, {**value, "metadata": metadata})
 
 
 class ClaimProtection:
@@ -55,9 +58,9 @@ class ClaimProtection:
     name = "pvc-protection-controller"
     workers = 1
 
-    def __init__(self, objects: Client, dialect: Dialect) -> None:
-        self._objects = objects
-        self._finalizer = dialect.pvc_protection
+    def __init__(self, client: Client, dialect: Dialect) -> None:
+        self._client = client
+        self._protection = _Protection(client, CLAIMS, dialect.pvc_protection, self._is_used)
 
     def follows(self) -> Mapping[str, Keys]:
         return {CLAIMS: self._claim, PODS: self._claims_of_pod}
@@ -66,30 +69,33 @@ class ClaimProtection:
         return () if change.deleted else (change.key,)
 
     def _claims_of_pod(self, change: Change) -> Iterable[str]:
-        """A pod that ends or goes may have been the last user of its claims."""
-        content = change.after or change.before
-        if content is None or content.body is None:
+        """A pod that goes or is gone may have been the last user of its claims."""
+        version = change.after or change.before
+        if version is None or version.body is None or not may_use_claims(version):
             return ()
-        if b'"claimName"' not in content.body and b'"ephemeral"' not in content.body:
+        if not change.deleted and b'"deletionTimestamp"' not in version.body:
             return ()
-        if not change.deleted and content.fields["status.phase"] not in _FINISHED:
-            return ()
-        return [f"{change.namespace}/{name}" for name in claims_of(content.object())]
+        return [f"{change.namespace}/{name}" for name in claims_of(version.object())]
 
-    async def sync(self, key: str) -> float | None:
+    async def sync(self, key: str) -> None:
         namespace, _, name = key.partition("/")
-        claim = self._objects.find(CLAIMS, namespace, name)
-        if not _waits_for(self._finalizer, claim) or self._is_used(namespace, name):
-            return None
-        await self._objects.change(
-            CLAIMS, namespace, name, lambda old: _without(self._finalizer, old)
-        )
-        return None
+        await self._protection.settle(namespace, name)
 
-    def _is_used(self, namespace: str, name: str) -> bool:
-        return any(
-            _is_using(pod) and name in claims_of(pod) for pod in self._objects.list(PODS, namespace)
-        )
+    def _is_used(self, claim: Object) -> bool:
+        metadata = claim["metadata"]
+        pods = pods_using(self._client, metadata["namespace"], metadata["name"])
+        return any(_holds(pod, claim) for pod in pods)
+
+
+def _holds(pod: Object, claim: Object) -> bool:
+    """Whether a pod keeps a claim. One that no node has taken up does not, nor does one that is
+    shut down keep the claims that were made for it; one that is through keeps what it names."""
+    if not pod["spec"].get("nodeName"):
+        return False
+    if claim["metadata"]["name"] in plain_claims_of(pod):
+        return True
+    is_shut_down = is_going(pod) and pod["metadata"].get("deletionGracePeriodSeconds") == 0
+    return not is_shut_down and is_made_for(claim, pod)
 
 
 class VolumeProtection:
@@ -98,18 +104,13 @@ class VolumeProtection:
     name = "pv-protection-controller"
     workers = 1
 
-    def __init__(self, objects: Client, dialect: Dialect) -> None:
-        self._objects = objects
-        self._finalizer = dialect.pv_protection
+    def __init__(self, client: Client, dialect: Dialect) -> None:
+        self._protection = _Protection(
+            client, VOLUMES, dialect.pv_protection, lambda volume: phase_of(volume) == BOUND
+        )
 
     def follows(self) -> Mapping[str, Keys]:
         return {VOLUMES: lambda change: () if change.deleted else (change.name,)}
 
-    async def sync(self, key: str) -> float | None:
-        volume = self._objects.find(VOLUMES, "", key)
-        if volume is None or not _waits_for(self._finalizer, volume):
-            return None
-        if (volume.get("status") or {}).get("phase") == "Bound":
-            return None
-        await self._objects.change(VOLUMES, "", key, lambda old: _without(self._finalizer, old))
-        return None
+    async def sync(self, key: str) -> None:
+        await self._protection.settle("", key)
