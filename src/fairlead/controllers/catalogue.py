@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from fairlead.controllers.events import EventWriter, Recorder
@@ -16,6 +17,10 @@ from fairlead.controllers.service_accounts import DefaultServiceAccounts
 from fairlead.controllers.storage_protection import ClaimProtection, VolumeProtection
 from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
+from fairlead.controllers.workloads.deployments.controller import Deployments
+from fairlead.controllers.workloads.index import Owned
+from fairlead.controllers.workloads.pods import PODS, Pod, read_pod
+from fairlead.controllers.workloads.replicas import REPLICA_SETS, REPLICATION_CONTROLLERS, Replicas
 from fairlead.dialect import Dialect
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client
@@ -47,6 +52,11 @@ class Surroundings:
 
     def recorder(self, client: Client, component: str) -> Recorder:
         return Recorder(self.events, client, component)
+
+    @cached_property
+    def pods(self) -> Owned[Pod]:
+        """The pods by their controller, for all that make pods."""
+        return Owned(self.api.collection(self.api.resources.named(PODS)), read_pod)
 
 
 Build = Callable[[Surroundings], Controller]
@@ -85,10 +95,32 @@ def _token_cleaner(given: Surroundings) -> Controller:
     return TokenCleaner(given.client("token-cleaner"), given.dialect)
 
 
+def _replica_sets(given: Surroundings) -> Controller:
+    return _replicas(given, REPLICA_SETS, "replicaset-controller")
+
+
+def _replication_controllers(given: Surroundings) -> Controller:
+    return _replicas(given, REPLICATION_CONTROLLERS, "replication-controller")
+
+
+def _replicas(given: Surroundings, resource: str, name: str) -> Controller:
+    client = given.client(name)
+    return Replicas(resource, given.api, client, given.recorder(client, name), given.pods)
+
+
+def _deployments(given: Surroundings) -> Controller:
+    client = given.client("deployment-controller")
+    events = given.recorder(client, "deployment-controller")
+    return Deployments(given.api, client, events, given.pods)
+
+
 _BUILDERS: dict[str, Build] = {
+    "deployment": _deployments,
     "namespace": _namespace,
     "pv-protection": _volume_protection,
     "pvc-protection": _claim_protection,
+    "replicaset": _replica_sets,
+    "replicationcontroller": _replication_controllers,
     "resourcequota": _quota,
     "root-ca-cert-publisher": _root_ca,
     "serviceaccount": _accounts,

@@ -1,0 +1,21 @@
+"""Objects that have a controller, as it sees them."""
+
+from __future__ import annotations
+
+from fairlead.operations.api import Object
+from fairlead.storage.version import Version
+
+
+class Dependent:
+    """An object that has a controller or may get one. Nobody changes it."""
+
+    __slots__ = ("created", "deleting", "labels", "name", "namespace", "uid")
+
+    def __init__(self, version: Version, value: Object) -> None:
+        metadata = value["metadata"]
+        self.namespace = version.namespace
+        self.name: str = metadata["name"]
+        self.uid: str = metadata["uid"]
+        self.created: str = metadata["creationTimestamp"]
+        self.labels: dict[str, str] = metadata.get("labels") or {}
+        self.deleting = metadata.get("deletionTimestamp") is not None
