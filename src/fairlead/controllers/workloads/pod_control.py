@@ -32,6 +32,7 @@ def pod_from(template: Object, resource: Resource, owner: Object) -> Object:
             "ownerReferences": [controller_reference(resource, owner)],
         },
         "spec": template["spec"],
+        "status": {},
     }
 
 

@@ -104,6 +104,7 @@ class Revisions:
                 "selector": selector_with_hash(spec["selector"], text),
                 "template": {**template, "metadata": {**template["metadata"], "labels": labels}},
             },
+            "status": {},
         }
         if min_ready := spec.get("minReadySeconds"):
             made["spec"]["minReadySeconds"] = min_ready
