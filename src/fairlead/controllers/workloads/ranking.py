@@ -8,7 +8,6 @@ from math import log2
 
 from fairlead import clock
 from fairlead.controllers.workloads.pods import Pod
-from fairlead.kinds.core.pods.annotations import is_deletion_cost
 from fairlead.schema.times import parse_time
 
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
@@ -46,6 +45,8 @@ def to_remove(
 
 
 def _cost(pod: Pod, annotation: str) -> int:
+    from fairlead.kinds.core.pods.annotations import is_deletion_cost  # with all rules of pods
+
     text = pod.annotations.get(annotation, "0") if annotation else "0"
     return int(text) if is_deletion_cost(text) else 0
 
