@@ -276,7 +276,7 @@ def test_a_replica_set_that_is_no_longer_selected_is_let_go(work: Workloads) -> 
     work.create_deployment(1)
     work.await_pods(1)
     name = work.replica_set_of("one")["metadata"]["name"]
-    work.replica_sets.label(name, other="x")
+    work.replica_sets.patch(name, {"metadata": {"labels": {"app": "other"}}})
     eventually(
         lambda: "ownerReferences" not in work.replica_sets.read(name)["metadata"], "it is let go"
     )
