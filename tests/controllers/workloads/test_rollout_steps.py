@@ -8,7 +8,8 @@ import pytest
 
 from fairlead.controllers.workloads.deployments import steps
 from fairlead.controllers.workloads.deployments.annotations import Annotations
-from fairlead.controllers.workloads.deployments.templates import same_template, template_hash
+from fairlead.controllers.workloads.deployments.templates import same_template
+from fairlead.controllers.workloads.hashes import short_hash
 from fairlead.dialect import DIALECTS
 
 Object = dict[str, Any]
@@ -113,12 +114,12 @@ def test_what_is_empty_is_as_good_as_absent() -> None:
     one = template(app="a")
     other = {**one, "spec": {**one["spec"], "volumes": [], "securityContext": {}, "x": None}}
     assert same_template(one, other)
-    assert template_hash(one, None) == template_hash(other, None)
+    assert short_hash(one, None) == short_hash(other, None)
 
 
 def test_a_collision_leads_to_another_hash() -> None:
     one = template(app="a")
-    hashes = {template_hash(one, count) for count in (None, 0, 1, 2)}
+    hashes = {short_hash(one, count) for count in (None, 0, 1, 2)}
     assert len(hashes) == 4
 
 

@@ -19,3 +19,17 @@ class Dependent:
         self.created: str = metadata["creationTimestamp"]
         self.labels: dict[str, str] = metadata.get("labels") or {}
         self.deleting = metadata.get("deletionTimestamp") is not None
+
+
+class Whole(Dependent):
+    """One of which everything may count."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, version: Version, value: Object) -> None:
+        super().__init__(version, value)
+        self.value = value
+
+
+def read_whole(version: Version) -> Whole:
+    return Whole(version, version.object())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import orjson
@@ -11,8 +12,8 @@ from fairlead.operations.api import Object
 from fairlead.storage.version import Version
 
 _REFERENCES = b'"ownerReferences":['
-# Where the metadata ends: within it no key of this name has an object as its value.
-_BEHIND_METADATA = b',"spec":{'
+# Where the metadata ends: within it keys of these names have texts as their values.
+_BEHIND_METADATA = re.compile(rb',"(?:spec|data|status)":[^"]')
 
 
 def controller_among(references: Iterable[Object] | None) -> Object | None:
@@ -21,12 +22,11 @@ def controller_among(references: Iterable[Object] | None) -> Object | None:
 
 
 def controller_of(version: Version) -> Object | None:
-    """The reference to the controller of a stored object that has a spec. It runs on every commit:
+    """The reference to the controller of a stored object of a workload. It runs on every commit:
     only the references are decoded."""
     body = version.body or b""
-    end = body.find(_BEHIND_METADATA)
-    start = body.find(_REFERENCES, 0, end if end >= 0 else len(body))
-    if start < 0:
+    start = body.find(_REFERENCES)
+    if start < 0 or _BEHIND_METADATA.search(body, 0, start):
         return None
     start += len(_REFERENCES) - 1
     try:

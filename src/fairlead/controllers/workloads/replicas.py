@@ -12,18 +12,17 @@ from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads import conditions
 from fairlead.controllers.workloads.batches import all_of, growing
-from fairlead.controllers.workloads.dependents import Dependent
+from fairlead.controllers.workloads.dependents import read_whole
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
 from fairlead.controllers.workloads.owners import controller_among
 from fairlead.controllers.workloads.owning import Claims
 from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_ending, pod_from
 from fairlead.controllers.workloads.pods import PODS, Pod
 from fairlead.controllers.workloads.ranking import to_remove
-from fairlead.errors import StatusError
+from fairlead.errors import StatusError, not_found
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
-from fairlead.storage.version import Version
 
 REPLICA_SETS, REPLICATION_CONTROLLERS = "apps/v1/replicasets", "core/v1/replicationcontrollers"
 REPLICA_FAILURE = "ReplicaFailure"
@@ -40,20 +39,6 @@ def selected_labels(owner: Object) -> Object | None:
     """The label selector of a ReplicationController, which has a plain map of labels."""
     labels = owner["spec"].get("selector")
     return {"matchLabels": labels} if labels else None
-
-
-class ReplicaSet(Dependent):
-    """A ReplicaSet that has a controller, with what it says."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, version: Version, value: Object) -> None:
-        super().__init__(version, value)
-        self.value = value
-
-
-def read_replica_set(version: Version) -> ReplicaSet:
-    return ReplicaSet(version, version.object())
 
 
 class Replicas:
@@ -75,7 +60,7 @@ class Replicas:
         self._selector_of = selected_labels if plain else selector_of
         collection = objects.collection(resource)
         self._selectors = Selectors(collection, self._selector_of)
-        self._siblings = Owned(collection, read_replica_set)
+        self._siblings = Owned(collection, read_whole)
         costs = api.gates["PodDeletionCost"]
         self._cost = api.dialect.label("controller.@/pod-deletion-cost") if costs else ""
 
@@ -149,7 +134,7 @@ class Replicas:
 
         def say(current: Object) -> Object:
             if current["metadata"]["uid"] != metadata["uid"]:
-                return current
+                raise not_found(self._resource.ref(metadata["name"]))
             return {**current, "status": status}
 
         try:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads.dependents import read_whole
 from fairlead.controllers.workloads.deployments import progress
 from fairlead.controllers.workloads.deployments.annotations import Annotations
 from fairlead.controllers.workloads.deployments.revisions import Revisions
@@ -15,8 +16,8 @@ from fairlead.controllers.workloads.index import Owned, Selectors, owners_concer
 from fairlead.controllers.workloads.owners import controller_of
 from fairlead.controllers.workloads.owning import Claims
 from fairlead.controllers.workloads.pods import PODS, Pod
-from fairlead.controllers.workloads.replicas import REPLICA_SETS, read_replica_set, selector_of
-from fairlead.errors import StatusError
+from fairlead.controllers.workloads.replicas import REPLICA_SETS, selector_of
+from fairlead.errors import StatusError, not_found
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.patching.values import copied
@@ -40,7 +41,7 @@ class Deployments:
         self._pods = pods
         self._deployments = objects.collection(DEPLOYMENTS)
         self._replica_sets = objects.collection(REPLICA_SETS)
-        self._owned = Owned(self._replica_sets, read_replica_set)
+        self._owned = Owned(self._replica_sets, read_whole)
         self._selectors = Selectors(self._deployments, selector_of)
         self._claims = Claims(objects, self._resource, REPLICA_SETS)
         self._writer = ReplicaSetWriter(objects, events, self._resource, Annotations(api.dialect))
@@ -117,7 +118,7 @@ class Deployments:
 
         def say(current: Object) -> Object:
             if current["metadata"]["uid"] != metadata["uid"]:
-                return current
+                raise not_found(self._resource.ref(metadata["name"]))
             told = {**current, "status": status}
             if revision is not None:
                 texts = {**(current["metadata"].get("annotations") or {}), name: revision}

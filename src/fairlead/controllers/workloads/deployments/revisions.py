@@ -11,10 +11,10 @@ from fairlead.controllers.workloads.deployments.steps import limits_of, new_size
 from fairlead.controllers.workloads.deployments.templates import (
     same_template,
     selector_with_hash,
-    template_hash,
     with_hash,
 )
 from fairlead.controllers.workloads.deployments.writing import ReplicaSetWriter
+from fairlead.controllers.workloads.hashes import short_hash
 from fairlead.controllers.workloads.owners import controller_among, controller_reference
 from fairlead.controllers.workloads.pod_control import is_namespace_ending
 from fairlead.errors import StatusError
@@ -88,7 +88,7 @@ class Revisions:
     def _new(self, deployment: Object, old: Sequence[Object], revision: int) -> Object:
         metadata, spec = deployment["metadata"], deployment["spec"]
         template, limits = spec["template"], limits_of(deployment)
-        text = template_hash(template, deployment["status"].get("collisionCount"))
+        text = short_hash(template, deployment["status"].get("collisionCount"))
         labels = with_hash((template.get("metadata") or {}).get("labels"), text)
         annotations = self._annotations.of_new(deployment, None, revision)
         made = {
