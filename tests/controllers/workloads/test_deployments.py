@@ -227,6 +227,42 @@ def test_an_image_set_back_is_the_latest_revision_again(space: Space) -> None:
     assert work.replica_set_of("two")["metadata"]["annotations"][revision] == "2"
 
 
+ROLLBACK = "deprecated.deployment.rollback.to"
+
+
+@pytest.mark.parametrize(("asked", "image"), [("0", "two"), ("1", "one")])
+def test_an_annotation_asks_for_an_earlier_revision(
+    work: Workloads, asked: str, image: str
+) -> None:
+    work.create_deployment(1)
+    for next_image in ("one", "two", "three"):
+        work.set_image(next_image)
+        work.finish()
+    work.deployments.patch("web", {"metadata": {"annotations": {ROLLBACK: asked}}})
+    work.await_event("RollbackDone", 'Rolled back deployment "web" to revision')
+    work.finish()
+    assert {found for found, size in work.sizes().items() if size} == {image}
+    deployment = work.deployments.read("web")
+    assert ROLLBACK not in deployment["metadata"]["annotations"]
+    assert HASH not in deployment["spec"]["template"]["metadata"]["labels"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"), [("7", "RollbackRevisionNotFound"), ("1", "RollbackTemplateUnchanged")]
+)
+def test_a_revision_that_cannot_be_gone_back_to_is_told(
+    work: Workloads, asked: str, reason: str
+) -> None:
+    work.create_deployment(1)
+    work.finish()
+    work.deployments.patch("web", {"metadata": {"annotations": {ROLLBACK: asked}}})
+    assert work.await_event(reason)["type"] == "Warning"
+    eventually(
+        lambda: ROLLBACK not in work.deployments.read("web")["metadata"]["annotations"],
+        "the wish is taken off",
+    )
+
+
 def test_annotations_of_the_deployment_are_carried_over(work: Workloads) -> None:
     applied = work.space.dialect.label("kubectl.@/last-applied-configuration")
     work.create_deployment(1)

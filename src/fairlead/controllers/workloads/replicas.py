@@ -19,7 +19,8 @@ from fairlead.controllers.workloads.owning import Claims
 from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_ending, pod_from
 from fairlead.controllers.workloads.pods import PODS, Pod
 from fairlead.controllers.workloads.ranking import to_remove
-from fairlead.errors import StatusError, not_found
+from fairlead.controllers.workloads.statuses import write_status
+from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
@@ -130,20 +131,9 @@ class Replicas:
         status = _status(owner, pods, failure)
         if status == owner.get("status"):
             return
-        metadata = owner["metadata"]
-
-        def say(current: Object) -> Object:
-            if current["metadata"]["uid"] != metadata["uid"]:
-                raise not_found(self._resource.ref(metadata["name"]))
-            return {**current, "status": status}
-
-        try:
-            await self._objects.change(
-                self._resource.key, metadata["namespace"], metadata["name"], say, "status"
-            )
-        except StatusError as error:
-            if error.code != 404:
-                raise
+        await write_status(
+            self._objects, self._resource, owner, lambda current: {**current, "status": status}
+        )
 
 
 def _status(owner: Object, pods: Sequence[Pod], failure: StatusError | None) -> Object:

@@ -74,6 +74,10 @@ class Annotations:
             result[self.history] = _with_past(result.get(self.history, ""), before)
         return result
 
+    def rollback_of(self, deployment: Object) -> int | None:
+        """The revision that a Deployment shall go back to, if it shall; 0 is the one before."""
+        return _number(_texts(deployment).get(self.rollback, ""))
+
     def restored(self, deployment: Object, one: Object) -> Object:
         """The annotations of a Deployment that goes back to a ReplicaSet: its own of these, and the
         ReplicaSet's of all others."""

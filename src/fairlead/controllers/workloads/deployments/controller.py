@@ -10,6 +10,7 @@ from fairlead.controllers.workloads.dependents import read_whole
 from fairlead.controllers.workloads.deployments import progress
 from fairlead.controllers.workloads.deployments.annotations import Annotations
 from fairlead.controllers.workloads.deployments.revisions import Revisions
+from fairlead.controllers.workloads.deployments.rollback import Rollback
 from fairlead.controllers.workloads.deployments.rollout import Rollout
 from fairlead.controllers.workloads.deployments.writing import ReplicaSetWriter
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
@@ -17,7 +18,7 @@ from fairlead.controllers.workloads.owners import controller_of
 from fairlead.controllers.workloads.owning import Claims
 from fairlead.controllers.workloads.pods import PODS, Pod
 from fairlead.controllers.workloads.replicas import REPLICA_SETS, selector_of
-from fairlead.errors import StatusError, not_found
+from fairlead.controllers.workloads.statuses import write_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.patching.values import copied
@@ -46,6 +47,7 @@ class Deployments:
         self._claims = Claims(objects, self._resource, REPLICA_SETS)
         self._writer = ReplicaSetWriter(objects, events, self._resource, Annotations(api.dialect))
         self._revisions = Revisions(self._writer, self._resource)
+        self._rollback = Rollback(objects, self._writer, self._resource)
 
     def follows(self) -> Mapping[str, Keys]:
         return {
@@ -100,7 +102,12 @@ class Deployments:
             return
         progress.note_pause(deployment)
         await rollout.number()
-        if deployment["spec"].get("paused") or rollout.is_resized:
+        revision = self._writer.annotations.rollback_of(deployment)
+        if deployment["spec"].get("paused"):
+            await rollout.resize()
+        elif revision is not None:
+            await self._rollback.perform(deployment, rollout.everything, revision)
+        elif rollout.is_resized:
             await rollout.resize()
         elif deployment["spec"]["strategy"].get("type") == "Recreate":
             await rollout.recreate(pod for one in rollout.old for pod in self._pods.of(one))
@@ -117,18 +124,10 @@ class Deployments:
             return
 
         def say(current: Object) -> Object:
-            if current["metadata"]["uid"] != metadata["uid"]:
-                raise not_found(self._resource.ref(metadata["name"]))
             told = {**current, "status": status}
             if revision is not None:
                 texts = {**(current["metadata"].get("annotations") or {}), name: revision}
                 told["metadata"] = {**current["metadata"], "annotations": texts}
             return told
 
-        try:
-            await self._objects.change(
-                DEPLOYMENTS, metadata["namespace"], metadata["name"], say, "status"
-            )
-        except StatusError as error:
-            if error.code != 404:
-                raise
+        await write_status(self._objects, self._resource, deployment, say)

@@ -127,9 +127,13 @@ class Rollout:
             annotations = self._writer.annotations
             for one, size in steps.shared_out(self.deployment, self.everything, annotations):
                 self._replace(one, await self._writer.resize(self.deployment, one, size))
-        if self.deployment["spec"].get("paused"):
+        if self.deployment["spec"].get("paused") and not self._shall_go_back:
             await self._clean_up()
         self.tell_counts()
+
+    @property
+    def _shall_go_back(self) -> bool:
+        return self._writer.annotations.rollback_of(self.deployment) is not None
 
     def _is_saturated(self, replicas: int) -> bool:
         """Whether the new ReplicaSet does all the work."""

@@ -16,10 +16,14 @@ def same_template(one: Object, other: Object) -> bool:
 
 
 def _essence(template: Object) -> Any:
+    return filled(without_hash(template))
+
+
+def without_hash(template: Object) -> Object:
     metadata = template.get("metadata") or {}
     labels = {**(metadata.get("labels") or {})}
     labels.pop(HASH_LABEL, None)
-    return filled({**template, "metadata": {**metadata, "labels": labels}})
+    return {**template, "metadata": {**metadata, "labels": labels}}
 
 
 def with_hash(labels: Object | None, text: str) -> Object:
