@@ -132,8 +132,10 @@ def test_generation_is_the_servers_count_of_changes(space: Space) -> None:
     made = deployments.create("a", spec=spec)
     made["metadata"]["generation"] = 99
     made["metadata"]["labels"] = {"x": "1"}
+    del made["metadata"]["resourceVersion"]  # its controller writes to it, too
     labelled = deployments.update(made)
     assert labelled["metadata"]["generation"] == 1
+    del labelled["metadata"]["resourceVersion"]
     labelled["spec"]["replicas"] = 2
     assert deployments.update(labelled)["metadata"]["generation"] == 2
 

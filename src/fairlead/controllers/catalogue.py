@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 
 from fairlead.controllers.bootstrap_signer import BootstrapSigner
@@ -25,6 +26,10 @@ from fairlead.controllers.token_secrets import TokenSecrets
 from fairlead.controllers.volumes.binder import VolumeBinder
 from fairlead.controllers.volumes.ephemeral import EphemeralClaims
 from fairlead.controllers.volumes.expander import VolumeExpander
+from fairlead.controllers.workloads.deployments.controller import Deployments
+from fairlead.controllers.workloads.index import Owned
+from fairlead.controllers.workloads.pods import PODS, Pod, read_pod
+from fairlead.controllers.workloads.replicas import REPLICA_SETS, REPLICATION_CONTROLLERS, Replicas
 from fairlead.dialect import Dialect
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client, system_user
@@ -59,6 +64,11 @@ class Surroundings:
 
     def recorder(self, client: Client, component: str) -> Recorder:
         return Recorder(self.events, client, component)
+
+    @cached_property
+    def pods(self) -> Owned[Pod]:
+        """The pods by their controller, for all that make pods."""
+        return Owned(self.api.collection(self.api.resources.named(PODS)), read_pod)
 
 
 Build = Callable[[Surroundings], Controller]
@@ -141,11 +151,34 @@ _BUILDERS: dict[str, Build] = {
     "csrcleaner": _cleaning,
     "csrsigning": _signing,
     "ephemeral-volume": _ephemeral_claims,
+def _replica_sets(given: Surroundings) -> Controller:
+    return _replicas(given, REPLICA_SETS, "replicaset-controller")
+
+
+def _replication_controllers(given: Surroundings) -> Controller:
+    return _replicas(given, REPLICATION_CONTROLLERS, "replication-controller")
+
+
+def _replicas(given: Surroundings, resource: str, name: str) -> Controller:
+    client = given.client(name)
+    return Replicas(resource, given.api, client, given.recorder(client, name), given.pods)
+
+
+def _deployments(given: Surroundings) -> Controller:
+    client = given.client("deployment-controller")
+    events = given.recorder(client, "deployment-controller")
+    return Deployments(given.api, client, events, given.pods)
+
+
+_BUILDERS: dict[str, Build] = {
+    "deployment": _deployments,
     "namespace": _namespace,
     "persistentvolume-binder": _volume_binder,
     "persistentvolume-expander": _volume_expander,
     "pv-protection": _volume_protection,
     "pvc-protection": _claim_protection,
+    "replicaset": _replica_sets,
+    "replicationcontroller": _replication_controllers,
     "resourcequota": _quota,
     "root-ca-cert-publisher": _root_ca,
     "serviceaccount": _accounts,

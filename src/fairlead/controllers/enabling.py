@@ -17,9 +17,9 @@ _NAMES = frozenset(
 # What the catalogue does not build.
 _WITHOUT_EFFECT = frozenset(
     """
-    attachdetach cloud-node-lifecycle clusterrole-aggregation cronjob daemonset deployment
+    attachdetach cloud-node-lifecycle clusterrole-aggregation cronjob daemonset
     disruption endpoint endpointslice endpointslicemirroring garbagecollector
-    horizontalpodautoscaling job nodeipam nodelifecycle podgc replicaset replicationcontroller route
+    horizontalpodautoscaling job nodeipam nodelifecycle podgc route
     service statefulset ttl ttl-after-finished
     """.split()  # noqa: SIM905 as a list it would be a page
 )

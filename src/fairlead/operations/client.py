@@ -79,9 +79,11 @@ class Client:
         name: str,
         change: Callable[[Object], Object],
         subresource: str = "",
+        verb: str = "update",
     ) -> Object:
-        """Change the newest version; `change` gets a copy and gives the wanted object."""
-        operation = self._operation("update", key, namespace, name, subresource)
+        """Change the newest version; `change` gets a copy and gives the wanted object. `verb` is
+        what the user must be allowed to do: `update` or `patch`."""
+        operation = self._operation(verb, key, namespace, name, subresource)
         work = partial(
             store_changed, self._api, operation, lambda old: Changed(change(old)), self._options
         )
