@@ -145,12 +145,6 @@ def _ephemeral_claims(given: Surroundings) -> Controller:
     return EphemeralClaims(given.api, client, given.recorder(client, "ephemeral_volume"))
 
 
-_BUILDERS: dict[str, Build] = {
-    "bootstrapsigner": _bootstrap_signer,
-    "csrapproving": _approving,
-    "csrcleaner": _cleaning,
-    "csrsigning": _signing,
-    "ephemeral-volume": _ephemeral_claims,
 def _replica_sets(given: Surroundings) -> Controller:
     return _replicas(given, REPLICA_SETS, "replicaset-controller")
 
@@ -171,6 +165,11 @@ def _deployments(given: Surroundings) -> Controller:
 
 
 _BUILDERS: dict[str, Build] = {
+    "bootstrapsigner": _bootstrap_signer,
+    "csrapproving": _approving,
+    "csrcleaner": _cleaning,
+    "csrsigning": _signing,
+    "ephemeral-volume": _ephemeral_claims,
     "deployment": _deployments,
     "namespace": _namespace,
     "persistentvolume-binder": _volume_binder,
