@@ -31,11 +31,12 @@ from fairlead.authorization.setup import (
     AuthorizationOptions,
     build_authorization,
 )
-from fairlead.controllers.catalogue import Surroundings, build_controllers
+from fairlead.controllers.catalogue import build_controllers
 from fairlead.controllers.certificates.flags import SigningFlagError
 from fairlead.controllers.enabling import chosen_controllers
 from fairlead.controllers.event_expiry import EventExpiry
 from fairlead.controllers.framework import Controllers
+from fairlead.controllers.surroundings import Surroundings
 from fairlead.customresources.controller import DefinitionController
 from fairlead.customresources.registry import DEFINITIONS, Registry
 from fairlead.dialect import Dialect
