@@ -19,7 +19,7 @@ from fairlead.operations.client import Client
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The parts of a server that controllers need. `privileged`: roles decide nothing on this server, so that
+    """The parts of a server that controllers need. `privileged`: roles decide nothing here, so that
     the controllers' users must be allowed everything. `ca` is the certificate of its authority,
     `ca_key` the key; `address` is where clients reach it."""
 
