@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import Controller, controller_user, manager_user
+from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.controllers.root_ca import RootCaPublisher
@@ -52,6 +53,12 @@ class Surroundings:
 Build = Callable[[Surroundings], Controller]
 
 
+def _garbage(given: Surroundings) -> Controller:
+    client = given.client("generic-garbage-collector")
+    recorder = given.recorder(client, GarbageCollector.name)
+    return GarbageCollector(given.api, client, recorder)
+
+
 def _namespace(given: Surroundings) -> Controller:
     return NamespaceDeletion(given.api, given.client("namespace-controller"))
 
@@ -86,6 +93,7 @@ def _token_cleaner(given: Surroundings) -> Controller:
 
 
 _BUILDERS: dict[str, Build] = {
+    "garbagecollector": _garbage,
     "namespace": _namespace,
     "pv-protection": _volume_protection,
     "pvc-protection": _claim_protection,

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 # What the catalogue builds.
 _BUILT = frozenset(
     """
-    namespace pv-protection pvc-protection resourcequota root-ca-cert-publisher serviceaccount
-    serviceaccount-token tokencleaner
+    garbagecollector namespace pv-protection pvc-protection resourcequota root-ca-cert-publisher
+    serviceaccount serviceaccount-token tokencleaner
     """.split()  # noqa: SIM905 as a list it would be a page
 )
 _WITHOUT_EFFECT = frozenset(
     """
     attachdetach bootstrapsigner cloud-node-lifecycle clusterrole-aggregation cronjob csrapproving
     csrcleaner csrsigning daemonset deployment disruption endpoint endpointslice
-    endpointslicemirroring ephemeral-volume garbagecollector horizontalpodautoscaling job nodeipam
+    endpointslicemirroring ephemeral-volume horizontalpodautoscaling job nodeipam
     nodelifecycle persistentvolume-binder persistentvolume-expander podgc replicaset
     replicationcontroller route service statefulset ttl ttl-after-finished
     """.split()  # noqa: SIM905 as a list it would be a page

@@ -418,11 +418,13 @@ class Store:
         *,
         essential: bool,
         resync: Callable[[], None] | None = None,
+        replay: bool = True,
     ) -> None:
-        """Tell a listener of every object that there is, as if it were added now, and then of
-        every change: an essential one before the writer is answered (if it raises, the process
-        stops), others afterwards. One that raised has lost a change: `resync` is called soon."""
-        for version in collection.current(""):
+        """Tell a listener of every object that there is, as if it were added now (if it wants a
+        replay), and then of every change: an essential one before the writer is answered (if it
+        raises, the process stops), others afterwards. One that raised has lost a change: `resync`
+        is called soon."""
+        for version in collection.current("") if replay else ():
             listener(existing(collection.resource, version))
         collection.followers.add(listener, self.revision, essential=essential, resync=resync)
 
