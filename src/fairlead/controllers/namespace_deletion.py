@@ -2,92 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Iterable, Mapping
 
-from fairlead.controllers.framework import Keys
-from fairlead.controllers.namespaces import NAMESPACES, name_of
+from fairlead import clock
+from fairlead.controllers.definitions import DEFINITIONS
+from fairlead.controllers.framework import Follow, Keys, Unfollow
+from fairlead.controllers.namespace_remains import Remains
+from fairlead.controllers.namespaces import NAMESPACES
+from fairlead.controllers.versions import finalizers_of, is_going, may_be_going, may_be_held
 from fairlead.errors import StatusError
 from fairlead.kinds.core.namespaces import CONTENT_FINALIZER
+from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.schema.times import now
+from fairlead.storage.change import Change
 
-_LOOK_AGAIN = 0.5
 _BACKGROUND = DeleteOptions(propagation="Background")
-
-
-@dataclass(slots=True)
-class Remains:
-    """What is still in a namespace: objects by resource, finalizers that hold some of them, and
-    what went wrong."""
-
-    objects: Counter[str] = field(default_factory=Counter)
-    finalizers: Counter[str] = field(default_factory=Counter)
-    failures: list[str] = field(default_factory=list)
-
-    def conditions(self) -> Iterator[Object]:
-        """What the namespace's status says of it."""
-        yield _condition(
-            "NamespaceDeletionDiscoveryFailure",
-            "",
-            ("", "ResourcesDiscovered"),
-            "All resources successfully discovered",
-        )
-        yield _condition(
-            "NamespaceDeletionGroupVersionParsingFailure",
-            "",
-            ("", "ParsedGroupVersions"),
-            "All legacy kube types successfully parsed",
-        )
-        yield _condition(
-            "NamespaceDeletionContentFailure",
-            f"Failed to delete all resource types, {len(self.failures)} remaining:"
-            f" {', '.join(self.failures)}"
-            if self.failures
-            else "",
-            ("ContentDeletionFailed", "ContentDeleted"),
-            "All content successfully deleted, may be waiting on finalization",
-        )
-        yield _condition(
-            "NamespaceContentRemaining",
-            _listed("Some resources are remaining: ", self.objects, "{} has {} resource instances"),
-            ("SomeResourcesRemain", "ContentRemoved"),
-            "All content successfully removed",
-        )
-        yield _condition(
-            "NamespaceFinalizersRemaining",
-            _listed(
-                "Some content in the namespace has finalizers remaining: ",
-                self.finalizers,
-                "{} in {} resource instances",
-            ),
-            ("SomeFinalizersRemain", "ContentHasNoFinalizers"),
-            "All content-preserving finalizers finished",
-        )
-
-
-def _listed(what: str, counts: Counter[str], form: str) -> str:
-    parts = [form.format(name, counts[name]) for name in sorted(counts)]
-    return what + ", ".join(parts) if parts else ""
-
-
-def _condition(kind: str, problem: str, reasons: tuple[str, str], fine: str) -> Object:
-    """A condition that is true, with the first reason, if there is a problem."""
-    return {
-        "type": kind,
-        "status": "True" if problem else "False",
-        "lastTransitionTime": now(),
-        "reason": reasons[0 if problem else 1],
-        "message": problem or fine,
-    }
+_REST = 1.0  # seconds between two accounts of what is left, while things go one by one
 
 
 class NamespaceDeletion:
-    """Keys are names of namespaces. What finalizers or grace periods hold back is looked at again
-    until it is gone."""
+    """Keys are names of namespaces. What finalizers or grace periods hold back is followed until
+    it is gone."""
 
     name = "namespace-controller"
     workers = 2
@@ -95,60 +33,132 @@ class NamespaceDeletion:
     def __init__(self, api: Api, client: Client) -> None:
         self._api = api
         self._client = client
+        self._held: dict[str, list[Resource]] = {}  # namespaces, and where their content is
+        self._followed: dict[Resource, Unfollow] = {}
+        self._rests: dict[str, float] = {}  # until when what is left is not counted again
+        self._due: set[str] = set()  # those that will be when that is over
+        self._follow: Follow
+
+    def grow_by(self, follow: Follow) -> None:
+        self._follow = follow
 
     def follows(self) -> Mapping[str, Keys]:
-        return {NAMESPACES: name_of}
+        return {NAMESPACES: self._going, DEFINITIONS: lambda change: list(self._held)}
+
+    def _going(self, change: Change) -> Iterable[str]:
+        if change.after is None:
+            return (change.name,) if change.name in self._held else ()
+        return (change.name,) if may_be_going(change.after) else ()
+
+    def _content_changed(self, change: Change) -> Iterable[str]:
+        """Something came or went, or has lost a finalizer."""
+        if change.namespace not in self._held:
+            return ()
+        before = change.before
+        is_news = before is None or change.after is None or may_be_held(before)
+        return (change.namespace,) if is_news else ()
 
     async def sync(self, key: str) -> float | None:
         namespace = self._client.find(NAMESPACES, "", key)
-        if namespace is None or not namespace["metadata"].get("deletionTimestamp"):
+        if namespace is None or not _is_to_be_emptied(namespace):
+            self._release(key)
             return None
-        if CONTENT_FINALIZER not in ((namespace.get("spec") or {}).get("finalizers") or ()):
-            return None  # emptied already; somebody else holds it
+        pause = self._rest(key)
+        if pause is not None:
+            return pause if pause > 0 else None
         remains = await self._empty(key)
-        if remains.objects or remains.failures:
-            await self._tell(namespace, remains)
-            return _LOOK_AGAIN
-        await self._client.change(NAMESPACES, "", key, _finalized, "finalize")
+        if remains.told(namespace) != namespace:
+            await self._client.change(NAMESPACES, "", key, remains.told, "status")
+        if remains.failures:
+            raise remains.failures[0]
+        if not remains.objects:
+            await self._client.change(NAMESPACES, "", key, _finalized, "finalize")
         return None
 
+    def _rest(self, namespace: str) -> float | None:
+        """The seconds for which a namespace that is known to hold something is left alone, 0 if
+        somebody else comes back to it then; None if it has to be looked at now."""
+        left = self._rests.get(namespace, 0.0) - clock.time()
+        held = self._held.get(namespace, ())
+        if left <= 0 or not any(self._api.collection(one).newest(namespace) for one in held):
+            self._due.discard(namespace)
+            return None
+        if namespace in self._due:
+            return 0.0
+        self._due.add(namespace)
+        return left
+
     async def _empty(self, namespace: str) -> Remains:
-        """Delete all content that is not on its way already; gives how much of it is left."""
+        """Delete all content that is not on its way already; gives what is left, which is followed
+        from then on."""
         remains = Remains()
-        for resource in self._api.resources.in_namespaces():
-            collection = self._api.collection(resource)
-            if any(not _is_going(version.object()) for version in collection.current(namespace)):
-                try:
-                    await self._client.delete_collection(resource.key, namespace, _BACKGROUND)
-                except StatusError as error:
-                    remains.failures.append(str(error))
-            for version in collection.current(namespace):
-                remains.objects[f"{resource.name}.{resource.group}"] += 1
-                remains.finalizers.update(version.object()["metadata"].get("finalizers") or ())
+        contents = self._contents()
+        # Some are served by two groups and kept once.
+        kept = {self._api.collection(resource): resource for resource in reversed(contents)}
+        outcomes = await asyncio.gather(
+            *(self._delete_all(resource, namespace) for resource in kept.values())
+        )
+        remains.failures = [error for error in outcomes if error is not None]
+        held = []
+        for resource in contents:
+            versions = self._api.collection(resource).newest(namespace)
+            if versions:
+                held.append(resource)
+                remains.objects[f"{resource.name}.{resource.group}"] = len(versions)
+            for version in versions:
+                remains.finalizers.update(finalizers_of(version))
+        # After a failure it is the queue that knows when to try again.
+        self._hold(namespace, held, 0.0 if remains.failures else _REST)
         return remains
 
-    async def _tell(self, namespace: Object, remains: Remains) -> None:
-        """Say in the status what is left, where that is not said already."""
-        known = {c["type"]: c for c in (namespace["status"].get("conditions") or ())}
-        wanted = []
-        for condition in remains.conditions():
-            old = known.pop(condition["type"], {})
-            if old.get("status") == condition["status"]:
-                condition["lastTransitionTime"] = old["lastTransitionTime"]
-            wanted.append(condition)
-        conditions = [*known.values(), *wanted]
-        if conditions == namespace["status"].get("conditions"):
+    def _contents(self) -> list[Resource]:
+        """What may be in a namespace, each resource in the version that its group prefers."""
+        found: dict[tuple[str, str], Resource] = {}
+        for group_version in self._api.resources.group_versions():
+            for resource in group_version.resources.values():
+                if resource.namespaced and "delete" in resource.verbs:
+                    found.setdefault((resource.group, resource.name), resource)
+        return list(found.values())
+
+    async def _delete_all(self, resource: Resource, namespace: str) -> StatusError | None:
+        if all(map(is_going, self._api.collection(resource).newest(namespace))):
+            return None
+        try:
+            await self._client.delete_collection(resource.key, namespace, _BACKGROUND)
+        except StatusError as error:
+            return error
+        return None
+
+    def _hold(self, namespace: str, held: list[Resource], rest: float) -> None:
+        """Hear of what happens to what is left."""
+        if not held:
+            self._release(namespace)
             return
+        self._held[namespace] = held
+        self._rests[namespace] = clock.time() + rest
+        self._follow_held()
 
-        def say(current: Object) -> Object:
-            return {**current, "status": {**current["status"], "conditions": conditions}}
+    def _release(self, namespace: str) -> None:
+        self._rests.pop(namespace, None)
+        self._due.discard(namespace)
+        if self._held.pop(namespace, None) is not None:
+            self._follow_held()
 
-        name = namespace["metadata"]["name"]
-        await self._client.change(NAMESPACES, "", name, say, "status")
+    def _follow_held(self) -> None:
+        wanted = {resource for held in self._held.values() for resource in held}
+        for resource in self._followed.keys() - wanted:
+            self._followed.pop(resource)()
+        for resource in wanted - self._followed.keys():
+            self._followed[resource] = self._follow(
+                resource.key, self._content_changed, replay=False
+            )
 
 
-def _is_going(value: Object) -> bool:
-    return value["metadata"].get("deletionTimestamp") is not None
+def _is_to_be_emptied(namespace: Object) -> bool:
+    """Whether a namespace is being deleted and was not emptied yet; others may hold it."""
+    if namespace["metadata"].get("deletionTimestamp") is None:
+        return False
+    return CONTENT_FINALIZER in ((namespace.get("spec") or {}).get("finalizers") or ())
 
 
 def _finalized(namespace: Object) -> Object:

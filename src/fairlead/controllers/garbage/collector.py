@@ -15,13 +15,12 @@ from fairlead.controllers.garbage.owners import Owners, State, is_collected
 from fairlead.controllers.garbage.references import (
     Reference,
     blocks,
-    may_be_going,
     owners_of,
     owners_part,
     references_of,
     steps_of,
-    uid_of,
 )
+from fairlead.controllers.versions import may_be_going, uid_of
 from fairlead.errors import StatusError
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object

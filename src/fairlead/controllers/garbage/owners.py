@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import Enum, auto
 
 from fairlead.controllers.garbage.graph import Graph
-from fairlead.controllers.garbage.references import Reference, steps_of, uid_of
+from fairlead.controllers.garbage.references import Reference, steps_of
 from fairlead.controllers.namespaces import NAMESPACES
+from fairlead.controllers.versions import uid_of
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api
 from fairlead.operations.delete import FOREGROUND

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fairlead.controllers.versions import may_be_going
 from fairlead.operations.delete import FOREGROUND, ORPHAN
 from fairlead.schema.model import Object
 from fairlead.storage.version import Version
 
 _OWNERS, _MANAGERS = b'"ownerReferences":[', b'"managedFields":['
-_UID, _DELETED, _BLOCKS = b'"uid":"', b'"deletionTimestamp":"', b'"blockOwnerDeletion":true'
+_BLOCKS = b'"blockOwnerDeletion":true'
 _OURS = tuple(f'"{name}"'.encode() for name in (FOREGROUND, ORPHAN))
 
 
@@ -54,22 +55,10 @@ def owners_of(version: Version | None) -> tuple[Reference, ...]:
     return references_of(version.object()["metadata"])
 
 
-def uid_of(version: Version) -> str:
-    """Before the uid stand only names."""
-    assert version.body is not None
-    start = version.body.index(_UID) + len(_UID)
-    return version.body[start : version.body.index(b'"', start)].decode()
-
-
-def may_be_going(version: Version) -> bool:
-    """False of all that is not being deleted, and of little else."""
-    return version.body is not None and _DELETED in version.body
-
-
 def steps_of(version: Version) -> tuple[str, ...]:
     """The finalizers that are the collector's to remove, if the object is being deleted."""
     body = version.body
-    if body is None or _DELETED not in body or not any(name in body for name in _OURS):
+    if body is None or not may_be_going(version) or not any(name in body for name in _OURS):
         return ()
     metadata = version.object()["metadata"]
     if metadata.get("deletionTimestamp") is None:
