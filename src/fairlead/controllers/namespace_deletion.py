@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from time import monotonic
 
-from fairlead import clock
+from fairlead.controllers.changing import with_fewer
 from fairlead.controllers.definitions import DEFINITIONS
 from fairlead.controllers.framework import Follow, Keys, Unfollow
 from fairlead.controllers.namespace_remains import Remains
@@ -36,7 +37,6 @@ class NamespaceDeletion:
         self._held: dict[str, list[Resource]] = {}  # namespaces, and where their content is
         self._followed: dict[Resource, Unfollow] = {}
         self._rests: dict[str, float] = {}  # until when what is left is not counted again
-        self._due: set[str] = set()  # those that will be when that is over
         self._follow: Follow
 
     def grow_by(self, follow: Follow) -> None:
@@ -64,8 +64,8 @@ class NamespaceDeletion:
             self._release(key)
             return None
         pause = self._rest(key)
-        if pause is not None:
-            return pause if pause > 0 else None
+        if pause:
+            return pause
         remains = await self._empty(key)
         if remains.told(namespace) != namespace:
             await self._client.change(NAMESPACES, "", key, remains.told, "status")
@@ -75,18 +75,13 @@ class NamespaceDeletion:
             await self._client.change(NAMESPACES, "", key, _finalized, "finalize")
         return None
 
-    def _rest(self, namespace: str) -> float | None:
-        """The seconds for which a namespace that is known to hold something is left alone, 0 if
-        somebody else comes back to it then; None if it has to be looked at now."""
-        left = self._rests.get(namespace, 0.0) - clock.time()
+    def _rest(self, namespace: str) -> float:
+        """The seconds for which a namespace that is known to hold something is left alone."""
+        left = self._rests.get(namespace, 0.0) - monotonic()
         held = self._held.get(namespace, ())
-        if left <= 0 or not any(self._api.collection(one).newest(namespace) for one in held):
-            self._due.discard(namespace)
-            return None
-        if namespace in self._due:
-            return 0.0
-        self._due.add(namespace)
-        return left
+        if left > 0 and any(self._api.collection(one).newest(namespace) for one in held):
+            return left
+        return 0.0
 
     async def _empty(self, namespace: str) -> Remains:
         """Delete all content that is not on its way already; gives what is left, which is followed
@@ -135,12 +130,11 @@ class NamespaceDeletion:
             self._release(namespace)
             return
         self._held[namespace] = held
-        self._rests[namespace] = clock.time() + rest
+        self._rests[namespace] = monotonic() + rest
         self._follow_held()
 
     def _release(self, namespace: str) -> None:
         self._rests.pop(namespace, None)
-        self._due.discard(namespace)
         if self._held.pop(namespace, None) is not None:
             self._follow_held()
 
@@ -163,5 +157,5 @@ def _is_to_be_emptied(namespace: Object) -> bool:
 
 def _finalized(namespace: Object) -> Object:
     spec = namespace.get("spec") or {}
-    left = [name for name in spec.get("finalizers") or () if name != CONTENT_FINALIZER]
-    return {**namespace, "spec": {**spec, "finalizers": left}}
+    left = with_fewer(spec, "finalizers", lambda name: name != CONTENT_FINALIZER)
+    return {**namespace, "spec": left}

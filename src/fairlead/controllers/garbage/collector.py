@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import partial
-from typing import Any
 
+from fairlead.controllers.changing import with_fewer
 from fairlead.controllers.definitions import DEFINITIONS
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Follow, Keys, Unfollow
@@ -248,18 +247,13 @@ class GarbageCollector:
 
 
 def _without_finalizer(name: str) -> Callable[[Object], Object]:
-    return partial(_left, "finalizers", lambda one: one != name)
+    return lambda metadata: with_fewer(metadata, "finalizers", lambda one: one != name)
 
 
 def _without_owners(uids: Collection[str]) -> Callable[[Object], Object]:
-    return partial(_left, "ownerReferences", lambda one: one["uid"] not in uids)
-
-
-def _left(field: str, stays: Callable[[Any], bool], metadata: Object) -> Object:
-    """Metadata with less in one of their lists."""
-    left = [one for one in metadata.get(field) or () if stays(one)]
-    rest = {name: value for name, value in metadata.items() if name != field}
-    return {**rest, field: left} if left else rest
+    return lambda metadata: with_fewer(
+        metadata, "ownerReferences", lambda one: one["uid"] not in uids
+    )
 
 
 def _without_blocking(metadata: Object) -> Object:
