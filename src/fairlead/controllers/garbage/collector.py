@@ -30,6 +30,8 @@ from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
 _AT_ONCE = 250  # dependents that are set free in the same commits
+_MOST_REPORTED = 25  # wrong owners of one object that are looked for in other namespaces
+_NOWHERE = (State.DANGLING, State.MISPLACED)
 
 
 class GarbageCollector:
@@ -190,9 +192,8 @@ class GarbageCollector:
         """Tell of owners that are named across namespaces."""
         namespace = metadata.get("namespace", "")
         about = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
-        for one, state in states.items():
-            if state not in (State.DANGLING, State.MISPLACED):
-                continue
+        nowhere = [one for one, state in states.items() if state in _NOWHERE]
+        for one in nowhere[:_MOST_REPORTED]:
             if self._owners.is_elsewhere(one, namespace):
                 owner = (
                     f"[{one.api_version}/{one.kind}, namespace: {namespace}, name: {one.name},"

@@ -39,7 +39,7 @@ class Owners:
     def __init__(self, api: Api, graph: Graph) -> None:
         self._api = api
         self._graph = graph
-        self._resolved: dict[tuple[str, str], Resource | None] = {}
+        self._resolved: dict[tuple[str, str], Resource] = {}
         self._generation = -1
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
@@ -48,11 +48,13 @@ class Owners:
         if self._generation != resources.generation:
             self._generation = resources.generation
             self._resolved.clear()
-        wanted = api_version, kind
-        if wanted not in self._resolved:
-            found = filter(is_collected, resources.of_kind(api_version, kind))
-            self._resolved[wanted] = next(found, None)
-        return self._resolved[wanted]
+        known = self._resolved.get((api_version, kind))
+        if known is not None:
+            return known
+        for found in filter(is_collected, resources.of_kind(api_version, kind)):
+            self._resolved[api_version, kind] = found
+            return found
+        return None
 
     def state(self, reference: Reference, namespace: str) -> State:
         """What became of an owner that an object in a namespace names."""

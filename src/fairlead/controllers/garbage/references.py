@@ -27,10 +27,10 @@ class Reference(NamedTuple):
 def references_of(metadata: Object) -> tuple[Reference, ...]:
     return tuple(
         Reference(
-            one["apiVersion"],
-            one["kind"],
-            one["name"],
-            one["uid"],
+            one.get("apiVersion", ""),
+            one.get("kind", ""),
+            one.get("name", ""),
+            one.get("uid", ""),
             one.get("blockOwnerDeletion") is True,
         )
         for one in metadata.get("ownerReferences") or ()
