@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from time import monotonic
 
 from fairlead.controllers.changing import with_fewer
@@ -24,19 +25,28 @@ _BACKGROUND = DeleteOptions(propagation="Background")
 _REST = 1.0  # seconds between two accounts of what is left, while things go one by one
 
 
+@dataclass(slots=True)
+class _Held:
+    """What was left of a namespace when it was counted and has not gone since, in which resources
+    it lies, and until when it is not counted again."""
+
+    resources: list[Resource]
+    keys: set[tuple[str, str]]
+    rest: float
+
+
 class NamespaceDeletion:
     """Keys are names of namespaces. What finalizers or grace periods hold back is followed until
     it is gone."""
 
     name = "namespace-controller"
-    workers = 2
+    workers = 10  # they share their commits
 
     def __init__(self, api: Api, client: Client) -> None:
         self._api = api
         self._client = client
-        self._held: dict[str, list[Resource]] = {}  # namespaces, and where their content is
+        self._held: dict[str, _Held] = {}
         self._followed: dict[Resource, Unfollow] = {}
-        self._rests: dict[str, float] = {}  # until when what is left is not counted again
         self._follow: Follow
 
     def grow_by(self, follow: Follow) -> None:
@@ -52,20 +62,24 @@ class NamespaceDeletion:
 
     def _content_changed(self, change: Change) -> Iterable[str]:
         """Something came or went, or has lost a finalizer."""
-        if change.namespace not in self._held:
+        held = self._held.get(change.namespace)
+        if held is None:
             return ()
         before = change.before
-        is_news = before is None or change.after is None or may_be_held(before)
-        return (change.namespace,) if is_news else ()
+        if change.after is None:
+            held.keys.discard((change.resource, change.key))
+        elif before is not None and not may_be_held(before):
+            return ()
+        return (change.namespace,)
 
     async def sync(self, key: str) -> float | None:
         namespace = self._client.find(NAMESPACES, "", key)
         if namespace is None or not _is_to_be_emptied(namespace):
             self._release(key)
             return None
-        pause = self._rest(key)
-        if pause:
-            return pause
+        held = self._held.get(key)
+        if held is not None and held.keys and held.rest > monotonic():
+            return held.rest - monotonic()
         remains = await self._empty(key)
         if remains.told(namespace) != namespace:
             await self._client.change(NAMESPACES, "", key, remains.told, "status")
@@ -74,14 +88,6 @@ class NamespaceDeletion:
         if not remains.objects:
             await self._client.change(NAMESPACES, "", key, _finalized, "finalize")
         return None
-
-    def _rest(self, namespace: str) -> float:
-        """The seconds for which a namespace that is known to hold something is left alone."""
-        left = self._rests.get(namespace, 0.0) - monotonic()
-        held = self._held.get(namespace, ())
-        if left > 0 and any(self._api.collection(one).newest(namespace) for one in held):
-            return left
-        return 0.0
 
     async def _empty(self, namespace: str) -> Remains:
         """Delete all content that is not on its way already; gives what is left, which is followed
@@ -94,16 +100,19 @@ class NamespaceDeletion:
             *(self._delete_all(resource, namespace) for resource in kept.values())
         )
         remains.failures = [error for error in outcomes if error is not None]
-        held = []
+        # After a failure it is the queue that knows when to try again.
+        rest = monotonic() + (0.0 if remains.failures else _REST)
+        held = _Held([], set(), rest)
         for resource in contents:
-            versions = self._api.collection(resource).newest(namespace)
+            collection = self._api.collection(resource)
+            versions = collection.newest(namespace)
             if versions:
-                held.append(resource)
+                held.resources.append(resource)
+                held.keys.update((collection.resource, version.key) for version in versions)
                 remains.objects[f"{resource.name}.{resource.group}"] = len(versions)
             for version in versions:
                 remains.finalizers.update(finalizers_of(version))
-        # After a failure it is the queue that knows when to try again.
-        self._hold(namespace, held, 0.0 if remains.failures else _REST)
+        self._hold(namespace, held)
         return remains
 
     def _contents(self) -> list[Resource]:
@@ -124,22 +133,20 @@ class NamespaceDeletion:
             return error
         return None
 
-    def _hold(self, namespace: str, held: list[Resource], rest: float) -> None:
+    def _hold(self, namespace: str, held: _Held) -> None:
         """Hear of what happens to what is left."""
-        if not held:
+        if held.keys:
+            self._held[namespace] = held
+            self._follow_held()
+        else:
             self._release(namespace)
-            return
-        self._held[namespace] = held
-        self._rests[namespace] = monotonic() + rest
-        self._follow_held()
 
     def _release(self, namespace: str) -> None:
-        self._rests.pop(namespace, None)
         if self._held.pop(namespace, None) is not None:
             self._follow_held()
 
     def _follow_held(self) -> None:
-        wanted = {resource for held in self._held.values() for resource in held}
+        wanted = {resource for held in self._held.values() for resource in held.resources}
         for resource in self._followed.keys() - wanted:
             self._followed.pop(resource)()
         for resource in wanted - self._followed.keys():
