@@ -215,6 +215,28 @@ def test_custom_objects_go_with_a_definition_that_goes_at_the_same_time(
     goes(widgets.definitions, widgets.name)
 
 
+def test_the_end_of_what_is_left_is_heard_of(fresh_server: FreshServer) -> None:
+    """However long what is left is not counted again."""
+    slow = "import fairlead.controllers.namespace_deletion as module; module._REST = 1e6"
+    server = fresh_server(prelude=slow)
+    space = Space(server, server.client())
+    pods = space.things("pods")
+    space.ready_for_pods()
+    run_pod(space, "p", node="some-node")
+    for name in ("a", "b"):
+        space.secrets.create(name, metadata={"finalizers": HELD})
+    delete(space)
+    remaining(
+        space,
+        "Some resources are remaining: pods. has 1 resource instances, secrets. has 2 resource"
+        " instances",
+    )
+    release(space.secrets, "a")
+    pods.delete("p", gracePeriodSeconds="0")
+    release(space.secrets, "b")
+    namespace_goes(space)
+
+
 def test_what_cannot_be_deleted_is_told_and_tried_again(fresh_server: FreshServer) -> None:
     server = fresh_server()
     space = Space(server, server.client())
