@@ -48,10 +48,12 @@ def test_kinds_that_are_not_served_are_forgotten_with_their_dependents() -> None
     for key in ("a", "b"):
         graph.unresolved(kind, key)
     graph.forget_unresolved(kind, "a")
+    assert graph.unresolved_kinds("example.com") == [kind]
+    assert graph.unresolved_kinds("") == []
     assert set(graph.resolved(kind)) == {"b"}
     graph.unresolved(kind, "c")
     graph.forget_unresolved(kind, "c")
-    assert graph.unresolved_kinds() == []
+    assert graph.unresolved_kinds("example.com") == []
 
 
 def test_an_edge_takes_few_bytes() -> None:

@@ -279,6 +279,10 @@ class Resources:
         for versions in self.groups.values():
             yield from versions.values()
 
+    def of_group(self, group: str) -> list[GroupVersion]:
+        """The versions of a group that are served, the preferred one first."""
+        return list(self.groups.get(group, {}).values())
+
     def stored(self) -> list[Resource]:
         """The resources whose objects can be deleted, each in the version that is stored."""
         return [

@@ -116,11 +116,12 @@ class Store:
         return list(self._collections.values())
 
     def forget(self, resource: str) -> None:
-        """The resource is no longer served: its watches end and nobody follows it. Objects that
-        are left stay, for when it is served again."""
+        """The resource is no longer served: its watches end and nobody follows it, once they have
+        heard of what is committed. Objects that are left stay, for when it is served again."""
         collection = self._collections.get(resource)
         if collection is None:
             return
+        self._deliver_all()
         collection.forget_readers()
         if not len(collection) and not collection.pending:
             del self._collections[resource]

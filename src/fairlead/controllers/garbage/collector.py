@@ -52,29 +52,33 @@ class GarbageCollector:
 
     def grow_by(self, follow: Follow) -> None:
         self._follow = follow
-        self._follow_served()
+        resources = self._api.resources
+        for resource in filter(is_collected, resources.stored()):
+            self._follow_only(resources.stored_as(resource), resource)
 
     def follows(self) -> Mapping[str, Keys]:
-        return {DEFINITIONS: self._served_changed}
+        return {DEFINITIONS: self._definition_changed}
 
-    def _follow_served(self) -> None:
-        """Follow what is served now, and nothing else. A definition that was withdrawn and served
-        again in the meantime has another resource."""
-        resources = self._api.resources
-        served = {resources.stored_as(one): one for one in resources.stored() if is_collected(one)}
-        for name, (resource, unfollow) in list(self._followed.items()):
-            if served.get(name) is not resource:
-                unfollow()
-                del self._followed[name]
-        for name, resource in served.items():
-            if name not in self._followed:
-                unfollow = self._follow(resource.key, self._changed)
-                self._followed[name] = resource, unfollow
+    def _follow_only(self, name: str, resource: Resource | None) -> None:
+        """Follow what is served under a stored name, and nothing that was before. A definition
+        that was withdrawn and served again in the meantime has another resource."""
+        known, unfollow = self._followed.get(name, (None, None))
+        if known is resource:
+            return
+        if unfollow is not None:
+            unfollow()
+            del self._followed[name]
+        if resource is not None:
+            self._followed[name] = resource, self._follow(resource.key, self._changed)
 
-    def _served_changed(self, change: Change) -> Iterable[str]:
+    def _definition_changed(self, change: Change) -> Iterator[str]:
         """Dependents of owners whose kind is served at last."""
-        self._follow_served()
-        for kind in self.graph.unresolved_kinds():
+        plural, _, group = change.name.partition(".")
+        served = (one.resources.get(plural) for one in self._api.resources.of_group(group))
+        found = [one for one in served if one is not None and not one.is_repeated]
+        if all(one.custom is not None for one in found):
+            self._follow_only(f"{group}/{plural}", next(filter(is_collected, found), None))
+        for kind in self.graph.unresolved_kinds(group):
             if self._owners.resource(*kind) is not None:
                 yield from self.graph.resolved(kind)
 

@@ -49,7 +49,7 @@ class Graph:
 
     def __init__(self) -> None:
         self._dependents = Edges()
-        self._unresolved: dict[Kind, set[str]] = {}
+        self._unresolved: dict[str, dict[Kind, set[str]]] = {}  # by group
         self._waiting: dict[str, str] = {}
         self._absent: set[str] = set()  # uids of owners that went while they had dependents
 
@@ -99,18 +99,26 @@ class Graph:
 
     def unresolved(self, kind: Kind, key: str) -> None:
         """A dependent has an owner of a kind that nobody serves."""
-        self._unresolved.setdefault(kind, set()).add(key)
+        self._unresolved.setdefault(_group(kind), {}).setdefault(kind, set()).add(key)
 
     def forget_unresolved(self, kind: Kind, key: str) -> None:
-        known = self._unresolved.get(kind)
-        if known is not None:
-            known.discard(key)
-            if not known:
-                del self._unresolved[kind]
+        keys = self._unresolved.get(_group(kind), {}).get(kind)
+        if keys is not None:
+            keys.discard(key)
+            if not keys:
+                self.resolved(kind)
 
-    def unresolved_kinds(self) -> list[Kind]:
-        return list(self._unresolved)
+    def unresolved_kinds(self, group: str) -> list[Kind]:
+        return list(self._unresolved.get(group, ()))
 
     def resolved(self, kind: Kind) -> Iterable[str]:
         """A kind is served now; gives who was waiting for that."""
-        return self._unresolved.pop(kind, ())
+        kinds = self._unresolved.get(_group(kind), {})
+        keys = kinds.pop(kind, set())
+        if not kinds:
+            self._unresolved.pop(_group(kind), None)
+        return keys
+
+
+def _group(kind: Kind) -> str:
+    return kind[0].rpartition("/")[0]
