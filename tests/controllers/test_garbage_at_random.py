@@ -50,8 +50,8 @@ def test_what_is_left_has_owners_that_are_there(kubernetes: Space, seed: int) ->
         if not named:
             free.add(name_of(made[-1]))
     for one in dice.sample(made[:15], 3):  # some circles
-        patch = {"metadata": {"ownerReferences": [reference(dice.choice(made))]}}
-        secrets.patch(name_of(one), patch)
+        references = [reference(dice.choice(made), blockOwnerDeletion=dice.random() < 0.6)]
+        secrets.patch(name_of(one), {"metadata": {"ownerReferences": references}})
         free.discard(name_of(one))
     deleted = set(map(name_of, dice.sample(made, 6)))
     for name in deleted:

@@ -233,9 +233,11 @@ class TestWrongOwners:
         secrets = kubernetes.secrets
         widgets = Widgets(kubernetes)
         unknown = {"apiVersion": widgets.api_version, "kind": "Widget", "name": "w", "uid": NOBODY}
-        depend(secrets, "child", unknown)
+        depend(secrets, "child", {**unknown, "name": "v", "uid": f"{NOBODY}-2"}, unknown)
         depend(secrets, "marker", {**unknown, "apiVersion": "v1", "kind": "Secret"})
         goes(secrets, "marker")  # which came later
+        patch = {"metadata": {"ownerReferences": [unknown]}}
+        assert secrets.patch("child", patch).status == 200
         assert not is_going(secrets, "child")
         widgets.install()
         goes(secrets, "child")

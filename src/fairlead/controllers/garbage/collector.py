@@ -85,12 +85,12 @@ class GarbageCollector:
     def _changed(self, change: Change) -> Iterable[str]:
         """Called on every commit: most say nothing of owners and nothing is being deleted."""
         before, after = change.before, change.after
-        part = owners_part(after)
-        if owners_part(before) == part and after is not None and not may_be_going(after):
+        same_owners = owners_part(before) == owners_part(after)
+        if same_owners and after is not None and not may_be_going(after):
             return ()
         key = f"{change.resource} {change.key}"
         found: set[str] = set()
-        if owners_part(before) != part:
+        if not same_owners:
             found.update(self._owners_changed(key, change))
         if after is not None:
             found.update(self._going(key, after))
@@ -102,10 +102,11 @@ class GarbageCollector:
         """Keep the edges, and give what has to be looked at: owners that may have waited for this
         dependent, and the dependent itself if there is anything about its new owners."""
         before, after = set(owners_of(change.before)), set(owners_of(change.after))
-        kept = {one.uid for one in after}
+        uids, kinds = {one.uid for one in after}, {one.owner_kind for one in after}
         for one in before - after:
-            self.graph.forget_unresolved((one.api_version, one.kind), key)
-            if one.uid not in kept:
+            if one.owner_kind not in kinds:
+                self.graph.forget_unresolved(one.owner_kind, key)
+            if one.uid not in uids:
                 self.graph.remove(one.uid, key)
             owner = self.graph.waiting(one.uid)
             if owner is not None:
@@ -160,7 +161,7 @@ class GarbageCollector:
         found = set(states.values())
         for one, state in states.items():
             if state is State.UNKNOWN:
-                self.graph.unresolved((one.api_version, one.kind), key)
+                self.graph.unresolved(one.owner_kind, key)
         if not found or found & {State.UNKNOWN, State.MISPLACED}:
             return
         if State.SOLID in found:

@@ -23,6 +23,10 @@ class Reference(NamedTuple):
     uid: str
     blocks: bool
 
+    @property
+    def owner_kind(self) -> tuple[str, str]:
+        return self.api_version, self.kind
+
 
 def references_of(metadata: Object) -> tuple[Reference, ...]:
     return tuple(
