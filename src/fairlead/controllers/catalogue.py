@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fairlead.controllers.bootstrap_signer import BootstrapSigner
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
 from fairlead.controllers.framework import Controller
+from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.controllers.root_ca import RootCaPublisher
@@ -23,6 +24,12 @@ def _bootstrap_signer(given: Surroundings) -> Controller:
     server = Client(given.api, system_user("apiserver"))
     signer = given.client("bootstrap-signer")
     return BootstrapSigner(server, signer, given.dialect, given.address, given.ca)
+
+
+def _garbage(given: Surroundings) -> Controller:
+    client = given.client("generic-garbage-collector")
+    recorder = given.recorder(client, GarbageCollector.name)
+    return GarbageCollector(given.api, client, recorder)
 
 
 def _namespace(given: Surroundings) -> Controller:
@@ -55,6 +62,7 @@ _BUILDERS: dict[str, Build] = {
     **VOLUMES,
     **WORKLOADS,
     "bootstrapsigner": _bootstrap_signer,
+    "garbagecollector": _garbage,
     "namespace": _namespace,
     "resourcequota": _quota,
     "root-ca-cert-publisher": _root_ca,

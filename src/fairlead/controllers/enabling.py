@@ -18,7 +18,7 @@ _NAMES = frozenset(
 _WITHOUT_EFFECT = frozenset(
     """
     attachdetach cloud-node-lifecycle clusterrole-aggregation cronjob daemonset
-    disruption endpoint endpointslice endpointslicemirroring garbagecollector
+    disruption endpoint endpointslice endpointslicemirroring
     horizontalpodautoscaling job nodeipam nodelifecycle podgc route
     service statefulset ttl ttl-after-finished
     """.split()  # noqa: SIM905 as a list it would be a page

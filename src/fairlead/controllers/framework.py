@@ -39,8 +39,15 @@ class Controller(Protocol):
     async def sync(self, key: str) -> float | None: ...
 
 
-# Follows a resource (our name for it) from now on: what exists is told at once.
-Follow = Callable[[str, Keys], None]
+# Ends what `Follow` began.
+Unfollow = Callable[[], None]
+
+
+class Follow(Protocol):
+    """Follows a resource (our name for it) from now on. What exists is told at once, unless the
+    caller says that it has just looked."""
+
+    def __call__(self, resource: str, keys: Keys, *, replay: bool = True) -> Unfollow: ...
 
 
 @runtime_checkable
@@ -86,10 +93,12 @@ class Controllers:
             for resource, keys in controller.follows().items():
                 self._follow(queue, resource, keys)
 
-    def _follow(self, queue: WorkQueue[str], resource: str, keys: Keys) -> None:
-        resources = self._api.resources
+    def _follow(
+        self, queue: WorkQueue[str], resource: str, keys: Keys, *, replay: bool = True
+    ) -> Unfollow:
+        resources, store = self._api.resources, self._api.store
         if not resources.serves(resource):
-            return
+            return lambda: None
         collection = self._api.collection(resources.named(resource))
 
         def listen(change: Change) -> None:
@@ -100,7 +109,8 @@ class Controllers:
             for version in collection.current(""):
                 listen(existing(collection.resource, version))
 
-        self._api.store.follow(collection, listen, essential=False, resync=look_again)
+        store.follow(collection, listen, essential=False, resync=look_again, replay=replay)
+        return partial(store.unfollow, collection, listen)
 
     async def run(self) -> None:
         """Work until cancelled."""

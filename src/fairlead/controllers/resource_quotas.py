@@ -7,7 +7,7 @@ quota is new or changed, when something goes or uses less, and every now and the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from time import monotonic
@@ -26,6 +26,7 @@ from fairlead.admission.plugins.resource_quota.measuring import (
 )
 from fairlead.admission.plugins.resource_quota.quotas import amounts
 from fairlead.admission.plugins.resource_quota.scopes import PodScopes, scopes_of, selectors_of
+from fairlead.controllers.definitions import DEFINITIONS
 from fairlead.controllers.framework import Follow, Keys
 from fairlead.errors import StatusError
 from fairlead.kinds.resources import Resource
@@ -34,7 +35,6 @@ from fairlead.operations.client import Client
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
-DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
 _LOOK_AGAIN = 300.0
 _LOOK_FOR_RESOURCES = 5.0  # while a quota counts what is not served yet
 _REST = 10  # times as long as a count took nothing is counted again: others need the loop too
@@ -67,7 +67,7 @@ class ResourceQuotas:
         self._due: dict[str, float] = {}
         self._rests: dict[str, float] = {}  # until when a quota is not counted again
         self._resting: set[str] = set()  # those that will be when that is over
-        self._follow: Follow = lambda resource, keys: None
+        self._follow: Callable[[str, Keys], object] = lambda resource, keys: None
 
     def grow_by(self, follow: Follow) -> None:
         self._follow = follow

@@ -116,11 +116,12 @@ class Store:
         return list(self._collections.values())
 
     def forget(self, resource: str) -> None:
-        """The resource is no longer served: its watches end and nobody follows it. Objects that
-        are left stay, for when it is served again."""
+        """The resource is no longer served: its watches end and nobody follows it, once they have
+        heard of what is committed. Objects that are left stay, for when it is served again."""
         collection = self._collections.get(resource)
         if collection is None:
             return
+        self._deliver_all()
         collection.forget_readers()
         if not len(collection) and not collection.pending:
             del self._collections[resource]
@@ -420,11 +421,13 @@ class Store:
         *,
         essential: bool,
         resync: Callable[[], None] | None = None,
+        replay: bool = True,
     ) -> None:
-        """Tell a listener of every object that there is, as if it were added now, and then of
-        every change: an essential one before the writer is answered (if it raises, the process
-        stops), others afterwards. One that raised has lost a change: `resync` is called soon."""
-        for version in collection.current(""):
+        """Tell a listener of every object that there is, as if it were added now (if it wants a
+        replay), and then of every change: an essential one before the writer is answered (if it
+        raises, the process stops), others afterwards. One that raised has lost a change: `resync`
+        is called soon."""
+        for version in collection.current("") if replay else ():
             listener(existing(collection.resource, version))
         collection.followers.add(listener, self.revision, essential=essential, resync=resync)
 
