@@ -5,15 +5,23 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from fairlead.controllers.events import EventWriter, Recorder
+from fairlead.controllers.finished_jobs import FinishedJobs
 from fairlead.controllers.framework import Controller, controller_user, manager_user
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
+from fairlead.controllers.node_lifecycle.controller import NodeLifecycle, Patience
+from fairlead.controllers.node_lifecycle.zones import Rates
+from fairlead.controllers.node_ttl import NodeTtl
+from fairlead.controllers.pod_collection import PodCollection
+from fairlead.controllers.pods_by_node import PodsByNode
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
 from fairlead.controllers.storage_protection import ClaimProtection, VolumeProtection
+from fairlead.controllers.taint_eviction import TaintEviction
 from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
 from fairlead.dialect import Dialect
@@ -35,6 +43,10 @@ class Surroundings:
     @property
     def dialect(self) -> Dialect:
         return self.api.dialect
+
+    @cached_property
+    def pods_by_node(self) -> PodsByNode:
+        return PodsByNode(self.api)
 
     def client(self, name: str) -> Client:
         """The API as the user of a controller, who has the role of this name."""
@@ -85,8 +97,49 @@ def _token_cleaner(given: Surroundings) -> Controller:
     return TokenCleaner(given.client("token-cleaner"), given.dialect)
 
 
+def _finished_jobs(given: Surroundings) -> Controller:
+    return FinishedJobs(given.client("ttl-after-finished-controller"))
+
+
+def _pod_collection(given: Surroundings) -> Controller:
+    return PodCollection(
+        given.client("pod-garbage-collector"),
+        given.dialect,
+        given.api.gates,
+        given.pods_by_node,
+        given.options.terminated_pod_gc_threshold,
+    )
+
+
+def _node_ttl(given: Surroundings) -> Controller:
+    return NodeTtl(given.client("ttl-controller"), given.dialect)
+
+
+def _node_lifecycle(given: Surroundings) -> Controller:
+    client, flags = given.client("node-controller"), given.options
+    patience = Patience(
+        flags.node_monitor_grace_period, flags.node_startup_grace_period, flags.node_monitor_period
+    )
+    rates = Rates(
+        flags.node_eviction_rate,
+        flags.secondary_node_eviction_rate,
+        flags.unhealthy_zone_threshold,
+        flags.large_cluster_size_threshold,
+    )
+    recorder = given.recorder(client, "node-controller")
+    return NodeLifecycle(client, recorder, given.dialect, given.pods_by_node, patience, rates)
+
+
+def _taint_eviction(given: Surroundings) -> Controller:
+    client, told = given.client("node-controller"), given.api.gates["PodDisruptionConditions"]
+    recorder = given.recorder(client, "taint-controller")
+    return TaintEviction(client, recorder, given.pods_by_node, conditions=told)
+
+
 _BUILDERS: dict[str, Build] = {
     "namespace": _namespace,
+    "nodelifecycle": _node_lifecycle,
+    "podgc": _pod_collection,
     "pv-protection": _volume_protection,
     "pvc-protection": _claim_protection,
     "resourcequota": _quota,
@@ -94,9 +147,14 @@ _BUILDERS: dict[str, Build] = {
     "serviceaccount": _accounts,
     "serviceaccount-token": _account_tokens,
     "tokencleaner": _token_cleaner,
+    "ttl": _node_ttl,
+    "ttl-after-finished": _finished_jobs,
 }
+# What runs beside a controller under the same name.
+_COMPANIONS: dict[str, Build] = {"nodelifecycle": _taint_eviction}
 
 
 def build_controllers(given: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
     """The controllers of these names."""
-    return [build(given) for name, build in _BUILDERS.items() if name in running]
+    builders = (*_BUILDERS.items(), *_COMPANIONS.items())
+    return [build(given) for name, build in builders if name in running]

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# What the catalogue builds.
+# What the catalogue builds, and the aggregation of roles, which is part of authorization.
 _BUILT = frozenset(
     """
-    namespace pv-protection pvc-protection resourcequota root-ca-cert-publisher serviceaccount
-    serviceaccount-token tokencleaner
+    clusterrole-aggregation namespace nodelifecycle podgc pv-protection pvc-protection resourcequota
+    root-ca-cert-publisher serviceaccount serviceaccount-token tokencleaner ttl ttl-after-finished
     """.split()  # noqa: SIM905 as a list it would be a page
 )
 _WITHOUT_EFFECT = frozenset(
     """
-    attachdetach bootstrapsigner cloud-node-lifecycle clusterrole-aggregation cronjob csrapproving
-    csrcleaner csrsigning daemonset deployment disruption endpoint endpointslice
-    endpointslicemirroring ephemeral-volume garbagecollector horizontalpodautoscaling job nodeipam
-    nodelifecycle persistentvolume-binder persistentvolume-expander podgc replicaset
-    replicationcontroller route service statefulset ttl ttl-after-finished
+    attachdetach bootstrapsigner cloud-node-lifecycle cronjob csrapproving csrcleaner csrsigning
+    daemonset deployment disruption endpoint endpointslice endpointslicemirroring ephemeral-volume
+    garbagecollector horizontalpodautoscaling job nodeipam persistentvolume-binder
+    persistentvolume-expander replicaset replicationcontroller route service statefulset
     """.split()  # noqa: SIM905 as a list it would be a page
 )
 _OFF_BY_DEFAULT = frozenset({"bootstrapsigner", "tokencleaner"})
