@@ -12,7 +12,7 @@ from nodes_support import NODES, Cluster
 from support.process import MOVABLE_CLOCK, ServerProcess
 from support.waiting import eventually
 
-from fairlead.controllers.taint_eviction import Taint, leaves_at, tolerates
+from fairlead.controllers.taint_eviction import Taint, Tolerations, leaves_at
 
 TAINT = {"key": "broken", "value": "yes", "effect": "NoExecute"}
 FOR_EVER = {"key": "broken", "operator": "Exists"}
@@ -87,6 +87,20 @@ def test_pods_stay_when_the_taint_goes_in_time(cluster: Cluster) -> None:
     assert not cluster.is_leaving(pod)
 
 
+def test_a_toleration_of_any_length_harms_nobody(cluster: Cluster) -> None:
+    node = cluster.node("a")
+    long, longest = 2**53, 2**63 - 1
+    patient = [
+        cluster.pod(f"p{seconds}", node, [{**FOR_A_MINUTE, "tolerationSeconds": seconds}])
+        for seconds in (long, longest)
+    ]
+    minute = cluster.pod("minute", node, [FOR_A_MINUTE])
+    taint(cluster, node, TAINT)
+    cluster.pass_time(61, node)
+    eventually(lambda: cluster.is_leaving(minute), "the other pod goes")
+    assert not any(map(cluster.is_leaving, patient))
+
+
 def test_a_pod_that_comes_to_a_tainted_node_leaves(cluster: Cluster) -> None:
     node = cluster.node("a", spec={"taints": [TAINT]})
     pod = cluster.pods + "/p"
@@ -149,7 +163,19 @@ def test_pods_are_told_why_they_leave_where_that_is_switched_on(fresh_server: Fr
     ],
 )
 def test_what_a_toleration_speaks_of(toleration: dict[str, Any], holds: bool) -> None:
-    assert tolerates(toleration, Taint("k", "v", 0.0)) is holds
+    assert (Tolerations([toleration]).seconds(Taint("k", "v", 0.0)) == inf) is holds
+
+
+def test_of_several_tolerations_the_first_counts() -> None:
+    said = [
+        {"key": "k", "operator": "Exists", "tolerationSeconds": 7},
+        {"key": "k", "value": "v", "tolerationSeconds": 9},
+        {"operator": "Exists", "tolerationSeconds": 5},
+    ]
+    assert Tolerations(said).seconds(Taint("k", "v", 0.0)) == 7
+    assert Tolerations(reversed(said)).seconds(Taint("k", "v", 0.0)) == 5
+    assert Tolerations(said[1:]).seconds(Taint("k", "w", 0.0)) == 5
+    assert Tolerations(said[:2]).seconds(Taint("l", "v", 0.0)) is None
 
 
 def _pod(*tolerations: dict[str, Any], arrived: str = "1970-01-01T00:00:00Z") -> dict[str, Any]:

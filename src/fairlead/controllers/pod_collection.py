@@ -73,7 +73,7 @@ class PodCollection:
         return ()
 
     def _pod(self, change: Change) -> Iterable[str]:
-        self._count(change)
+        self._count(change.key, change.after)
         keys = []
         if self._most and len(self._through) > self._most:
             keys.append(_TOO_MANY)
@@ -88,21 +88,21 @@ class PodCollection:
             keys.append(node)
         return keys
 
-    def _count(self, change: Change) -> None:
-        pod = change.after
+    def _count(self, key: str, pod: Version | None) -> None:
+        """Know whether a pod is through."""
         through = pod is not None and pod.fields.get("status.phase") not in _UNDER_WAY
-        before = self._through.get(change.key)
+        before = self._through.get(key)
         if pod is not None and through and before is None:
-            self._through[change.key] = age = _age(pod)
+            self._through[key] = age = _age(pod)
             self._by_age.add(age)
         elif not through and before is not None:
-            del self._through[change.key]
+            del self._through[key]
             self._by_age.remove(before)
 
     async def sync(self, key: str) -> float | None:
         if key == _TOO_MANY:
-            oldest = self._by_age[: max(0, len(self._through) - self._most)]
-            await self._delete_all([age[2] for age in oldest], _is_through)
+            oldest = [age[2] for age in self._by_age[: max(0, len(self._through) - self._most)]]
+            await self._delete_all(oldest, _is_through)
         elif "/" in key:
             await self._delete(
                 key, lambda pod: _is_deleted(pod) and not pod["spec"].get("nodeName")
@@ -143,6 +143,7 @@ class PodCollection:
         namespace, _, name = key.partition("/")
         pod = self._objects.find(PODS, namespace, name)
         if pod is None or not still(pod):
+            self._count(key, self._objects.collection(PODS).get(key))
             return
         if self._conditions:
             ended = failed(pod)

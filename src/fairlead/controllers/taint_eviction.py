@@ -27,37 +27,40 @@ class Taint(NamedTuple):
     since: float
 
 
-def tolerates(toleration: Object, taint: Taint) -> bool:
-    """Whether a toleration speaks of a NoExecute taint."""
-    if toleration.get("effect", "") not in ("", _EFFECT):
-        return False
-    if toleration.get("key", "") not in ("", taint.key):
-        return False
-    operator = toleration.get("operator") or "Equal"
-    return operator == "Exists" or (
-        operator == "Equal" and toleration.get("value", "") == taint.value
-    )
+class Tolerations:
+    """What a pod says about NoExecute taints. Neither list is short in the hands of an enemy, so
+    that not every taint is held against every toleration."""
+
+    def __init__(self, tolerations: Iterable[Object]) -> None:
+        self._first: dict[tuple[str, str | None], tuple[int, float]] = {}
+        for place, toleration in enumerate(tolerations):
+            if toleration.get("effect", "") in ("", _EFFECT):
+                operator = toleration.get("operator") or "Equal"
+                value = toleration.get("value", "") if operator == "Equal" else None
+                seconds = toleration.get("tolerationSeconds")
+                said = place, inf if seconds is None else seconds
+                self._first.setdefault((toleration.get("key", ""), value), said)
+
+    def seconds(self, taint: Taint) -> float | None:
+        """How long a taint is tolerated, as the first toleration says that speaks of it; None if
+        none does."""
+        first, key, value = self._first, taint.key, taint.value
+        spoken = ((key, value), (key, None), ("", value), ("", None))
+        found = [first[about] for about in spoken if about in first]
+        return min(found)[1] if found else None
 
 
 def leaves_at(pod: Object, taints: Iterable[Taint]) -> float:
     """The moment at which a pod has to go: past if it tolerates not all of the taints, never if
     it tolerates them for ever. Its time runs from when both were on the node."""
-    arrived = _arrival(pod)
-    moment = inf
+    tolerations = Tolerations(pod["spec"].get("tolerations") or ())
+    arrived, moment = _arrival(pod), inf
     for taint in taints:
-        found = next(filter(lambda one: tolerates(one, taint), _tolerations(pod)), None)
-        if found is None:
+        seconds = tolerations.seconds(taint)
+        if seconds is None or seconds <= 0:
             return -inf
-        seconds = found.get("tolerationSeconds")
-        if seconds is not None:
-            begun = max(taint.since, arrived)
-            moment = min(moment, begun + seconds if seconds > 0 else -inf)
+        moment = min(moment, max(taint.since, arrived) + seconds)
     return moment
-
-
-def _tolerations(pod: Object) -> list[Object]:
-    found: list[Object] = pod["spec"].get("tolerations") or []
-    return found
 
 
 def _arrival(pod: Object) -> float:
@@ -127,7 +130,8 @@ class TaintEviction:
         if pod is None or pod["metadata"].get("deletionTimestamp") is not None:
             self._due.pop(key, None)
             return None
-        moment = leaves_at(pod, self._taints.get(pod["spec"].get("nodeName", ""), ()))
+        taints = self._taints.get(pod["spec"].get("nodeName", ""))
+        moment = leaves_at(pod, taints) if taints else inf
         before = self._due.pop(key, None)
         if moment == inf:
             if before is not None:

@@ -66,13 +66,19 @@ class NodeLifecycle:
         self._heartbeats = Heartbeats()
         self._lost_since: dict[str, float] = {}
         self._known: dict[str, Object] = {}
+        self._unplaced: set[str] = set()
         self._add: Callable[[str], None] = lambda _: None
 
     def add_by(self, add: Callable[[str], None]) -> None:
         self._add = add
 
     def follows(self) -> Mapping[str, Keys]:
-        return {LEASES: self._lease, NODES: lambda change: (change.name,), PODS: self._pod}
+        return {LEASES: self._lease, NODES: self._node, PODS: self._pod}
+
+    def _node(self, change: Change) -> Iterable[str]:
+        if change.name not in self._known:
+            self._unplaced.add(change.name)
+        return (change.name,)
 
     def _lease(self, change: Change) -> Iterable[str]:
         if change.namespace == self._lease_namespace:
@@ -108,17 +114,17 @@ class NodeLifecycle:
         self._heartbeats.forget(name)
         self._lost_since.pop(name, None)
         self._zones.remove(name)
-        self._judge()
+        self._judge(name)
 
     async def _look_after(self, name: str, node: Object) -> float | None:
         silent_in = self._heartbeats.last(node) + self._grace(node) - clock.time()
         if name not in self._known:
             self._say(node, "RegisteredNode", f"Registered Node {name} in Controller")
+        self._zones.place(node, ready=silent_in > 0 and _readiness(node) == "True")
+        self._judge(name)
         if silent_in <= 0:
             node = await self._mark_silent(name, node)
         status = _readiness(node)
-        self._zones.place(node, ready=status == "True")
-        self._judge()
         if status == "True":
             self._lost_since.pop(name, None)
         else:
@@ -132,8 +138,12 @@ class NodeLifecycle:
     def _grace(self, node: Object) -> float:
         return self._patience.silence if _readiness(node) else self._patience.startup
 
-    def _judge(self) -> None:
-        """Nodes that are lost need another look when their zone fares otherwise than before."""
+    def _judge(self, placed: str) -> None:
+        """Nodes that are lost need another look when their zone fares otherwise than before.
+        Nothing is concluded from the first nodes of many that were found at a start."""
+        self._unplaced.discard(placed)
+        if self._unplaced:
+            return
         before = self._zones.all_disrupted
         if self._zones.judge():
             if before and not self._zones.all_disrupted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 
 from fairlead.controllers.node_lifecycle.conditions import conditions_of
 from fairlead.dialect import Dialect
@@ -59,12 +59,12 @@ class NodeMarks:
         ]
         if spec.get("unschedulable"):
             wanted.append(self._unschedulable)
-        return _tainted(node, NO_SCHEDULE, wanted, self._scheduling)
+        return _tainted(node, NO_SCHEDULE, dict.fromkeys(wanted), self._scheduling)
 
     def sending_pods_away(self, node: Object, ready: str) -> Object:
         """With the NoExecute taint that belongs to the status of its Ready condition; `True` and
         what else is known to need none take it off."""
-        wanted = [self._evicting[ready]] if ready in self._evicting else []
+        wanted = {self._evicting[ready]: None} if ready in self._evicting else {}
         return _tainted(node, NO_EXECUTE, wanted, self._evicting.values())
 
     def labelled(self, node: Object) -> Object:
@@ -77,10 +77,11 @@ class NodeMarks:
         return {**node, "metadata": {**metadata, "labels": {**labels, **wanted}}}
 
 
-def _tainted(node: Object, effect: str, wanted: list[str], ours: Iterable[str]) -> Object:
+def _tainted(
+    node: Object, effect: str, wanted: Mapping[str, None], ours: Collection[str]
+) -> Object:
     """With the wanted taints of an effect, and without the others of these that it has."""
     before: list[Object] = node["spec"].get("taints") or []
-    ours = set(ours)
     kept = [
         taint
         for taint in before
