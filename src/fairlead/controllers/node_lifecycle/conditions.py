@@ -23,7 +23,9 @@ def with_unknown_conditions(node: Object) -> Object:
     """The node with nothing known of what its agent should report; the same one if that is said
     already."""
     conditions = list(conditions_of(node))
-    places = {condition["type"]: index for index, condition in enumerate(conditions)}
+    places: dict[str, int] = {}
+    for index, condition in enumerate(conditions):
+        places.setdefault(condition["type"], index)
     moment = now()
     changed = False
     for kind in _OF_THE_AGENT:

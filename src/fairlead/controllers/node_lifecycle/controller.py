@@ -65,7 +65,7 @@ class NodeLifecycle:
         self._zones = Zones(dialect, rates)
         self._heartbeats = Heartbeats()
         self._lost_since: dict[str, float] = {}
-        self._known: dict[str, Object] = {}
+        self._known: dict[str, str] = {}  # uids
         self._unplaced: set[str] = set()
         self._add: Callable[[str], None] = lambda _: None
 
@@ -108,9 +108,10 @@ class NodeLifecycle:
             return None
 
     def _forget(self, name: str) -> None:
-        node = self._known.pop(name, None)
-        if node is not None:
-            self._say(node, "RemovingNode", f"Removing Node {name} from Controller")
+        uid = self._known.pop(name, None)
+        if uid is not None:
+            gone = {"metadata": {"name": name, "uid": uid}}
+            self._say(gone, "RemovingNode", f"Removing Node {name} from Controller")
         self._heartbeats.forget(name)
         self._lost_since.pop(name, None)
         self._zones.remove(name)
@@ -118,7 +119,8 @@ class NodeLifecycle:
 
     async def _look_after(self, name: str, node: Object) -> float | None:
         silent_in = self._heartbeats.last(node) + self._grace(node) - clock.time()
-        if name not in self._known:
+        known = self._known.get(name) == node["metadata"]["uid"]
+        if not known:
             self._say(node, "RegisteredNode", f"Registered Node {name} in Controller")
         self._zones.place(node, ready=silent_in > 0 and _readiness(node) == "True")
         self._judge(name)
@@ -130,9 +132,9 @@ class NodeLifecycle:
         else:
             self._lost_since.setdefault(name, clock.time())
         given_up_in = await self._mark_node(name, node, status)
-        if status == "Unknown" or (status == "False" and name not in self._known):
+        if status == "Unknown" or (status == "False" and not known):
             await self._mark_pods(name)
-        self._known[name] = {"metadata": {"name": name, "uid": node["metadata"]["uid"]}}
+        self._known[name] = node["metadata"]["uid"]
         return min((wait for wait in (silent_in, given_up_in) if wait > 0), default=None)
 
     def _grace(self, node: Object) -> float:
