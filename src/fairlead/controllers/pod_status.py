@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fairlead.controllers.pods_by_node import PODS
 from fairlead.errors import StatusError
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.patching.values import copied
 from fairlead.schema.times import now
 
 _FINISHED = ("Succeeded", "Failed")
@@ -57,12 +60,24 @@ def _told(pod: Object, condition: Object) -> Object:
     return {**pod, "status": {**status, "conditions": conditions}}
 
 
+def copied_over(wanted: Object, _: Object) -> Object:
+    """A change to what was worked out before, whatever there is: it is refused if that is another
+    version than the one that it was made from."""
+    copy: Object = copied(wanted)
+    return copy
+
+
 async def write_status(client: Client, wanted: Object, verb: str = "update") -> bool:
     """Write a status over the version that it was made from; tells whether the pod is there."""
     metadata = wanted["metadata"]
     try:
         await client.change(
-            PODS, metadata["namespace"], metadata["name"], lambda _: wanted, "status", verb=verb
+            PODS,
+            metadata["namespace"],
+            metadata["name"],
+            partial(copied_over, wanted),
+            "status",
+            verb,
         )
     except StatusError as error:
         if error.code == 404:

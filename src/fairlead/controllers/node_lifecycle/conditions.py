@@ -24,8 +24,8 @@ def with_unknown_conditions(node: Object) -> Object:
     already."""
     conditions = list(conditions_of(node))
     places: dict[str, int] = {}
-    for index, condition in enumerate(conditions):
-        places.setdefault(condition["type"], index)
+    for place, condition in enumerate(conditions):
+        places.setdefault(condition["type"], place)
     moment = now()
     changed = False
     for kind in _OF_THE_AGENT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from fairlead import clock
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
@@ -16,7 +17,7 @@ from fairlead.controllers.node_lifecycle.conditions import (
 from fairlead.controllers.node_lifecycle.heartbeats import Heartbeats
 from fairlead.controllers.node_lifecycle.taints import NodeMarks
 from fairlead.controllers.node_lifecycle.zones import Rates, Zones
-from fairlead.controllers.pod_status import not_ready, write_status
+from fairlead.controllers.pod_status import copied_over, not_ready, write_status
 from fairlead.controllers.pods_by_node import NODES, PODS, PodsByNode, node_of
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
@@ -154,9 +155,12 @@ class NodeLifecycle:
                 self._add(name)
 
     async def _mark_silent(self, name: str, node: Object) -> Object:
-        if with_unknown_conditions(node) is node:
+        wanted = with_unknown_conditions(node)
+        if wanted is node:
             return node
-        written = await self._objects.change(NODES, "", name, with_unknown_conditions, "status")
+        # Over no other version: a node that reports meanwhile is not silent.
+        change = partial(copied_over, wanted)
+        written = await self._objects.change(NODES, "", name, change, "status")
         if _readiness(node) == "True":
             self._say(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
         return written
@@ -168,7 +172,9 @@ class NodeLifecycle:
 
         def marked(old: Object) -> Object:
             new = self._marks.labelled(self._marks.keeping_pods_away(old))
-            return new if decided is None else self._marks.sending_pods_away(new, decided)
+            if decided is None or _readiness(old) != status:
+                return new
+            return self._marks.sending_pods_away(new, decided)
 
         if marked(node) is not node:
             await self._objects.change(NODES, "", name, marked)
