@@ -57,6 +57,21 @@ def test_pods_of_a_node_that_comes_back_stay(cluster: Cluster) -> None:
     assert not is_gone(cluster, pod)
 
 
+def test_each_absence_of_a_node_counts_for_itself(cluster: Cluster) -> None:
+    node = cluster.node("a")
+    cluster.pod("first", node)
+    cluster.client.delete(f"{NODES}/{node}")
+    cluster.pass_time(20)
+    cluster.client.delete(f"{cluster.pods}/first", gracePeriodSeconds=0)
+    assert cluster.client.post(NODES, {"metadata": {"name": node}}).status == 201
+    second = cluster.pod("second", node)
+    cluster.client.delete(f"{NODES}/{node}")
+    cluster.pass_time(30)
+    assert not is_gone(cluster, second)
+    cluster.pass_time(11)
+    eventually(lambda: is_gone(cluster, second), "the pod is gone")
+
+
 def test_pods_that_are_held_fail_first_and_are_told_why(cluster: Cluster) -> None:
     pod = cluster.pod("p", "never-was", finalizers=["example.com/held"])
     cluster.pass_time(41)

@@ -65,8 +65,8 @@ class PodCollection:
         return {NODES: self._node, PODS: self._pod}
 
     def _node(self, change: Change) -> Iterable[str]:
-        if change.deleted or change.name in self._missing:
-            return (change.name,) if self._pods.of(change.name) else ()
+        if change.name in self._missing or (change.deleted and self._pods.of(change.name)):
+            return (change.name,)
         after, taint = change.after, self._out_of_service
         if taint and after is not None and taint.encode() in (after.body or b""):
             return (change.name,)
