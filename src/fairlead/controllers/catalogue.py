@@ -9,6 +9,8 @@ from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
 from fairlead.controllers.framework import Controller
 from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
+from fairlead.controllers.nodes.catalogue import BUILDERS as NODES
+from fairlead.controllers.nodes.catalogue import COMPANIONS
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
@@ -59,6 +61,7 @@ def _token_cleaner(given: Surroundings) -> Controller:
 
 _BUILDERS: dict[str, Build] = {
     **CERTIFICATES,
+    **NODES,
     **VOLUMES,
     **WORKLOADS,
     "bootstrapsigner": _bootstrap_signer,
@@ -74,4 +77,5 @@ _BUILDERS: dict[str, Build] = {
 
 def build_controllers(given: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
     """The controllers of these names. Raises SigningFlagError."""
-    return [build(given) for name, build in _BUILDERS.items() if name in running]
+    builders = (*_BUILDERS.items(), *COMPANIONS.items())
+    return [build(given) for name, build in builders if name in running]

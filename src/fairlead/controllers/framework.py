@@ -58,6 +58,14 @@ class Growing(Protocol):
         """Called once, before it works."""
 
 
+@runtime_checkable
+class Adding(Protocol):
+    """A controller whose work on one key can give work to others."""
+
+    def add_by(self, add: Callable[[str], None]) -> None:
+        """Called once, before it works."""
+
+
 def controller_user(dialect: Dialect, name: str, *, privileged: bool = False) -> User:
     """The user that a controller acts as: a service account of the system namespace, with the
     rights of its bootstrap role. Where roles decide nothing it has to be `privileged`."""
@@ -88,6 +96,8 @@ class Controllers:
     def start(self) -> None:
         """Take in what exists and follow what changes. The server must not serve before."""
         for controller, queue in self._queues:
+            if isinstance(controller, Adding):
+                controller.add_by(queue.add)
             if isinstance(controller, Growing):
                 controller.grow_by(partial(self._follow, queue))
             for resource, keys in controller.follows().items():

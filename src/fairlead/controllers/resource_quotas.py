@@ -64,7 +64,6 @@ class ResourceQuotas:
         self._followed: dict[str, Resource] = {}
         self._facts: dict[tuple[str, str], dict[str, _Fact]] = {}  # by resource and namespace
         self._seen: dict[str, Object] = {}  # the specs of quotas that were counted
-        self._due: dict[str, float] = {}
         self._rests: dict[str, float] = {}  # until when a quota is not counted again
         self._resting: set[str] = set()  # those that will be when that is over
         self._follow: Callable[[str, Keys], object] = lambda resource, keys: None
@@ -126,11 +125,10 @@ class ResourceQuotas:
                 raise
             return None
         self._seen[key] = done["spec"]
-        return self._next_look(key, namespace, done)
+        return self._next_look(namespace, done)
 
     def _forget(self, key: str, namespace: str) -> None:
         self._seen.pop(key, None)
-        self._due.pop(key, None)
         self._rests.pop(key, None)
         self._resting.discard(key)
         if not self._quotas.current(namespace):
@@ -235,8 +233,8 @@ class ResourceQuotas:
         self._facts[resource.key, namespace] = {fact.version.key: fact for fact in facts}
         return [(fact.usage, fact.scopes) for fact in facts]
 
-    def _next_look(self, key: str, namespace: str, quota: Object) -> float | None:
-        """When to count again without a reason. One look ahead is enough for each quota."""
+    def _next_look(self, namespace: str, quota: Object) -> float:
+        """When to count again without a reason."""
         pause = _LOOK_AGAIN
         status = quota.get("status") or {}
         if (status.get("hard") or {}).keys() != (status.get("used") or {}).keys():
@@ -245,11 +243,6 @@ class ResourceQuotas:
         for fact in self._facts.get((PODS, namespace), {}).values():
             if fact.end is not None and fact.end >= now:
                 pause = min(pause, (fact.end - now).total_seconds() + 0.01)
-        moment = monotonic()
-        due = self._due.get(key, 0.0)
-        if moment < due <= moment + pause:
-            return None
-        self._due[key] = moment + pause
         return pause
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import Controller, controller_user, manager_user
+from fairlead.controllers.nodes.pods_by_node import PodsByNode
 from fairlead.controllers.workloads.index import Owned
 from fairlead.controllers.workloads.pods import PODS, Pod, read_pod
 from fairlead.dialect import Dialect
@@ -34,6 +35,10 @@ class Surroundings:
     @property
     def dialect(self) -> Dialect:
         return self.api.dialect
+
+    @cached_property
+    def pods_by_node(self) -> PodsByNode:
+        return PodsByNode(self.api)
 
     def client(self, name: str) -> Client:
         """The API as the user of a controller, who has the role of this name."""

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from fairlead.authentication.user import AUTHENTICATED, MASTERS, User
 from fairlead.errors import StatusError
+from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete, delete_collection
@@ -50,8 +51,11 @@ class Client:
         """Whether the resource is switched on."""
         return self._api.resources.serves(key)
 
+    def resource(self, key: str) -> Resource:
+        return self._api.resources.named(key)
+
     def collection(self, key: str) -> Collection:
-        return self._api.collection(self._api.resources.named(key))
+        return self._api.collection(self.resource(key))
 
     def find(self, key: str, namespace: str, name: str) -> Object | None:
         return self._api.lookup(key, namespace, name)

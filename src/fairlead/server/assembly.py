@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from fairlead.admission.chain import Chain, Plugin
@@ -21,7 +22,7 @@ from fairlead.authentication.factory import (
     build_authenticator,
 )
 from fairlead.authorization.aggregation import ClusterRoleAggregation
-from fairlead.authorization.following import Follow, Listener
+from fairlead.authorization.following import Listener
 from fairlead.authorization.modes import ModeError, parse_modes
 from fairlead.authorization.rbac import CLUSTER_ROLES
 from fairlead.authorization.reconciliation import reconcile_bootstrap_objects
@@ -87,10 +88,10 @@ class Assembly:
         self.api.authentication = self._authentication(pki)
         self._objects = Client(self.api, system_user("apiserver"))
         self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
-        self.aggregation = ClusterRoleAggregation(self._write_rules)
         self.webhooks = self._webhooks()
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
+        self.aggregation: ClusterRoleAggregation | None = None
         self.controllers = self._controllers(pki.ca, address)
 
     def _api(self, store: Store, resources: Resources) -> Api:
@@ -222,6 +223,9 @@ class Assembly:
         privileged = "RBAC" not in parse_modes(self.options.authorization_mode)
         given = Surroundings(self.api, self.options, ca.certificate, ca.key, address, privileged)
         chosen = chosen_controllers(",".join(self.options.controllers))
+        if "clusterrole-aggregation" in chosen.running:
+            client = given.client("clusterrole-aggregation-controller")
+            self.aggregation = ClusterRoleAggregation(partial(_write_rules, client))
         try:
             built = build_controllers(given, chosen.running)
         except SigningFlagError as error:
@@ -234,24 +238,21 @@ class Assembly:
         ]
         return Controllers(self.api, running, given.events)
 
-    async def _write_rules(self, name: str, rules: list[Rule]) -> None:
-        with suppress(StatusError):
-            await self._objects.change(CLUSTER_ROLES, "", name, lambda old: {**old, "rules": rules})
-
     async def prepare(self, port: int) -> None:
         """Create what a fresh server holds and take in what is stored."""
         network = parse_networks(self.options.service_cluster_ip_range)[0]
         await create_first_objects(self.dialect, self._objects, str(network[1]), port)
         if self.api.resources.serves(CLUSTER_ROLES):
-            await reconcile_bootstrap_objects(self.dialect, self._objects)
-            follow: Follow = self.follow
-            self.aggregation.follow(follow)
-            await self.aggregation.reconcile()
+            await reconcile_bootstrap_objects(self.dialect, self._objects, self.api.gates)
+            if self.aggregation is not None:
+                self.aggregation.follow(self.follow)
+                await self.aggregation.reconcile()
         self.controllers.start()
 
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs while the server does."""
-        return [self.api.authentication.run, self.aggregation.run, self.controllers.run]
+        works = [self.api.authentication.run, self.controllers.run]
+        return works if self.aggregation is None else [*works, self.aggregation.run]
 
     async def close(self) -> None:
         await self.api.admission.close()
@@ -259,3 +260,8 @@ class Assembly:
         await self.authorization.close()
         await self.api.reach.close()
         await self.webhooks.close()
+
+
+async def _write_rules(client: Client, name: str, rules: list[Rule]) -> None:
+    with suppress(StatusError):
+        await client.change(CLUSTER_ROLES, "", name, lambda old: {**old, "rules": rules})
