@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from fairlead.controllers.events import EventWriter, Recorder
@@ -13,6 +14,11 @@ from fairlead.controllers.namespace_deletion import NamespaceDeletion
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
+from fairlead.controllers.service_endpoints.endpoints import EndpointsController
+from fairlead.controllers.service_endpoints.members import ServicePods
+from fairlead.controllers.service_endpoints.mirroring import MirroringController
+from fairlead.controllers.service_endpoints.pods import PODS
+from fairlead.controllers.service_endpoints.slices import SlicesController
 from fairlead.controllers.storage_protection import ClaimProtection, VolumeProtection
 from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
@@ -35,6 +41,11 @@ class Surroundings:
     @property
     def dialect(self) -> Dialect:
         return self.api.dialect
+
+    @cached_property
+    def service_pods(self) -> ServicePods:
+        """Which pods are behind which services, for all who need to know."""
+        return ServicePods(self.api.collection(self.api.resources.named(PODS)))
 
     def client(self, name: str) -> Client:
         """The API as the user of a controller, who has the role of this name."""
@@ -85,7 +96,28 @@ def _token_cleaner(given: Surroundings) -> Controller:
     return TokenCleaner(given.client("token-cleaner"), given.dialect)
 
 
+def _endpoints(given: Surroundings) -> Controller:
+    client = given.client("endpoint-controller")
+    recorder = given.recorder(client, "endpoint-controller")
+    return EndpointsController(given.api, client, given.service_pods, recorder)
+
+
+def _slices(given: Surroundings) -> Controller:
+    client = given.client("endpointslice-controller")
+    recorder = given.recorder(client, "endpoint-slice-controller")
+    return SlicesController(given.api, client, given.service_pods, recorder)
+
+
+def _mirroring(given: Surroundings) -> Controller:
+    client = given.client("endpointslicemirroring-controller")
+    recorder = given.recorder(client, "endpoint-slice-mirroring-controller")
+    return MirroringController(given.api, client, recorder)
+
+
 _BUILDERS: dict[str, Build] = {
+    "endpoint": _endpoints,
+    "endpointslice": _slices,
+    "endpointslicemirroring": _mirroring,
     "namespace": _namespace,
     "pv-protection": _volume_protection,
     "pvc-protection": _claim_protection,

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 # What the catalogue builds.
 _BUILT = frozenset(
     """
-    namespace pv-protection pvc-protection resourcequota root-ca-cert-publisher serviceaccount
-    serviceaccount-token tokencleaner
+    disruption endpoint endpointslice endpointslicemirroring namespace pv-protection
+    pvc-protection resourcequota root-ca-cert-publisher serviceaccount serviceaccount-token
+    tokencleaner
     """.split()  # noqa: SIM905 as a list it would be a page
 )
 _WITHOUT_EFFECT = frozenset(
     """
     attachdetach bootstrapsigner cloud-node-lifecycle clusterrole-aggregation cronjob csrapproving
-    csrcleaner csrsigning daemonset deployment disruption endpoint endpointslice
-    endpointslicemirroring ephemeral-volume garbagecollector horizontalpodautoscaling job nodeipam
-    nodelifecycle persistentvolume-binder persistentvolume-expander podgc replicaset
-    replicationcontroller route service statefulset ttl ttl-after-finished
+    csrcleaner csrsigning daemonset deployment ephemeral-volume garbagecollector
+    horizontalpodautoscaling job nodeipam nodelifecycle persistentvolume-binder
+    persistentvolume-expander podgc replicaset replicationcontroller route service statefulset ttl
+    ttl-after-finished
     """.split()  # noqa: SIM905 as a list it would be a page
 )
 _OFF_BY_DEFAULT = frozenset({"bootstrapsigner", "tokencleaner"})

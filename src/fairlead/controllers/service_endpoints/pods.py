@@ -1,0 +1,89 @@
+"""What endpoints need to know of a pod."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fairlead.controllers.service_endpoints.ports import Port
+from fairlead.operations.api import Object
+
+PODS = "core/v1/pods"
+FINISHED = ("Succeeded", "Failed")
+
+
+class PodFacts(NamedTuple):
+    """`ready_at` is when its readiness last changed, `ports` the named ones of its containers by
+    name and protocol."""
+
+    namespace: str
+    name: str
+    uid: str
+    addresses: tuple[str, ...]
+    node: str
+    hostname: str
+    subdomain: str
+    ready: bool
+    ready_at: str
+    terminating: bool
+    finished: bool
+    ports: dict[tuple[str, str], int]
+
+    @property
+    def reference(self) -> Object:
+        return {
+            "kind": "Pod",
+            "namespace": self.namespace,
+            "name": self.name,
+            "uid": self.uid,
+        }
+
+    def is_published(self, *, terminating: bool) -> bool:
+        """Whether it can be reached at all; those that are going away only if asked for."""
+        if self.finished or not self.addresses:
+            return False
+        return terminating or not self.terminating
+
+    def hostname_for(self, service: Object) -> str:
+        """Its name below that of the service, if the service governs its domain."""
+        return self.hostname if self.subdomain == service["metadata"]["name"] else ""
+
+    def offers(self, service: Object) -> list[Port]:
+        """The ports of a service that lead somewhere in this pod."""
+        found = []
+        for port in service["spec"].get("ports") or ():
+            protocol, target = port["protocol"], port["targetPort"]
+            number = target if isinstance(target, int) else self.ports.get((target, protocol))
+            if number is not None:
+                application = port.get("appProtocol")
+                found.append(Port(port.get("name") or "", number, protocol, application))
+        return found
+
+
+def ready_condition(pod: Object) -> Object:
+    """The condition that says whether a pod is ready; empty if it has none."""
+    conditions = pod["status"].get("conditions") or ()
+    return next((one for one in conditions if one["type"] == "Ready"), {})
+
+
+def facts_of(pod: Object) -> PodFacts:
+    metadata, spec, status = pod["metadata"], pod["spec"], pod["status"]
+    condition = ready_condition(pod)
+    ports: dict[tuple[str, str], int] = {}
+    for container in spec["containers"]:
+        for port in container.get("ports") or ():
+            if port.get("name"):
+                ports.setdefault((port["name"], port["protocol"]), port["containerPort"])
+    return PodFacts(
+        metadata["namespace"],
+        metadata["name"],
+        metadata["uid"],
+        tuple(one["ip"] for one in status.get("podIPs") or () if one.get("ip")),
+        spec.get("nodeName") or "",
+        spec.get("hostname") or "",
+        spec.get("subdomain") or "",
+        condition.get("status") == "True",
+        condition.get("lastTransitionTime") or "",
+        metadata.get("deletionTimestamp") is not None,
+        status.get("phase") in FINISHED,
+        ports,
+    )
