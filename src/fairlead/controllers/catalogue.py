@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from fairlead.controllers.disruption.controller import Disruption
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import Controller, controller_user, manager_user
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
+from fairlead.controllers.pod_members import PODS, PodMembers
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
 from fairlead.controllers.service_endpoints.endpoints import EndpointsController
-from fairlead.controllers.service_endpoints.members import ServicePods
 from fairlead.controllers.service_endpoints.mirroring import MirroringController
-from fairlead.controllers.service_endpoints.pods import PODS
+from fairlead.controllers.service_endpoints.pods import ServicePods, facts_of, selector_of
 from fairlead.controllers.service_endpoints.slices import SlicesController
 from fairlead.controllers.storage_protection import ClaimProtection, VolumeProtection
 from fairlead.controllers.token_cleaner import TokenCleaner
@@ -45,7 +46,8 @@ class Surroundings:
     @cached_property
     def service_pods(self) -> ServicePods:
         """Which pods are behind which services, for all who need to know."""
-        return ServicePods(self.api.collection(self.api.resources.named(PODS)))
+        pods = self.api.collection(self.api.resources.named(PODS))
+        return PodMembers(pods, selector_of, facts_of)
 
     def client(self, name: str) -> Client:
         """The API as the user of a controller, who has the role of this name."""
@@ -96,6 +98,11 @@ def _token_cleaner(given: Surroundings) -> Controller:
     return TokenCleaner(given.client("token-cleaner"), given.dialect)
 
 
+def _disruption(given: Surroundings) -> Controller:
+    client = given.client("disruption-controller")
+    return Disruption(given.api, client, given.recorder(client, "controllermanager"))
+
+
 def _endpoints(given: Surroundings) -> Controller:
     client = given.client("endpoint-controller")
     recorder = given.recorder(client, "endpoint-controller")
@@ -115,6 +122,7 @@ def _mirroring(given: Surroundings) -> Controller:
 
 
 _BUILDERS: dict[str, Build] = {
+    "disruption": _disruption,
     "endpoint": _endpoints,
     "endpointslice": _slices,
     "endpointslicemirroring": _mirroring,

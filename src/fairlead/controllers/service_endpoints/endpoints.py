@@ -8,8 +8,13 @@ from collections.abc import Iterable, Mapping
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import is_refused_by_ending
-from fairlead.controllers.service_endpoints.members import SERVICES, ServicePods, selector_of
-from fairlead.controllers.service_endpoints.pods import PODS, PodFacts
+from fairlead.controllers.pod_members import PODS
+from fairlead.controllers.service_endpoints.pods import (
+    SERVICES,
+    PodFacts,
+    ServicePods,
+    selector_of,
+)
 from fairlead.controllers.service_endpoints.subsets import (
     is_headless,
     offers_of,
@@ -59,7 +64,7 @@ class EndpointsController:
     def follows(self) -> Mapping[str, Keys]:
         asyncio.get_running_loop().call_soon(self._started)
         return {
-            SERVICES: self._members.service_changed,
+            SERVICES: self._members.owner_changed,
             PODS: self._members.pod_changed,
             ENDPOINTS: self._lost_or_left,
         }
@@ -82,7 +87,7 @@ class EndpointsController:
             if self._endpoints.get(key) is not None:
                 await self._objects.delete(ENDPOINTS, namespace, name)
             return None
-        if not selector_of(service):
+        if selector_of(service) is None:
             return None
         await self._publish(key, service, self._members.of(key))
         return None

@@ -8,8 +8,8 @@ from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import is_refused_by_ending
 from fairlead.controllers.service_endpoints.endpoints import ENDPOINTS, EndpointNames
-from fairlead.controllers.service_endpoints.members import SERVICES
 from fairlead.controllers.service_endpoints.packing import Identity, identity, is_same
+from fairlead.controllers.service_endpoints.pods import SERVICES
 from fairlead.controllers.service_endpoints.ports import Port, read_port, slice_ports
 from fairlead.controllers.service_endpoints.slice_index import (
     SLICES,

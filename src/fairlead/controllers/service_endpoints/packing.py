@@ -59,9 +59,9 @@ def pack(
     if rest and len(rest) < most:
         fitting = [one for one in unchanged if _size(one) + len(rest) <= most]
         if fitting:
-            fullest = dict(max(fitting, key=_size))
-            rest = _fill(fullest, rest, most)
-            plan.update.append(fullest)
+            fullest = max(fitting, key=_size)
+            plan.update.append({**fullest})
+            rest = _fill(plan.update[-1], rest, most)
     while rest:
         plan.create.append(new())
         rest = _fill(plan.create[-1], rest, most)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fairlead.controllers.pod_members import PodMembers, ready_condition
 from fairlead.controllers.service_endpoints.ports import Port
 from fairlead.operations.api import Object
 
-PODS = "core/v1/pods"
+SERVICES = "core/v1/services"
 FINISHED = ("Succeeded", "Failed")
 
 
@@ -59,10 +60,13 @@ class PodFacts(NamedTuple):
         return found
 
 
-def ready_condition(pod: Object) -> Object:
-    """The condition that says whether a pod is ready; empty if it has none."""
-    conditions = pod["status"].get("conditions") or ()
-    return next((one for one in conditions if one["type"] == "Ready"), {})
+def selector_of(service: Object) -> Object | None:
+    """What selects the pods of a service; None if it selects none, or they are somebody else's
+    business."""
+    spec = service["spec"]
+    if spec.get("type") == "ExternalName" or not spec.get("selector"):
+        return None
+    return {"matchLabels": spec["selector"]}
 
 
 def facts_of(pod: Object) -> PodFacts:
@@ -87,3 +91,6 @@ def facts_of(pod: Object) -> PodFacts:
         status.get("phase") in FINISHED,
         ports,
     )
+
+
+ServicePods = PodMembers[PodFacts]

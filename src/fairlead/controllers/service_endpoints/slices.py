@@ -9,9 +9,14 @@ from functools import partial
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import is_refused_by_ending
-from fairlead.controllers.service_endpoints.members import SERVICES, ServicePods, selector_of
+from fairlead.controllers.pod_members import PODS
 from fairlead.controllers.service_endpoints.packing import Identity, identity, pack
-from fairlead.controllers.service_endpoints.pods import PODS, PodFacts
+from fairlead.controllers.service_endpoints.pods import (
+    SERVICES,
+    PodFacts,
+    ServicePods,
+    selector_of,
+)
 from fairlead.controllers.service_endpoints.ports import Port, read_port, slice_ports
 from fairlead.controllers.service_endpoints.slice_index import (
     SLICES,
@@ -60,7 +65,7 @@ class SlicesController:
             return {}
         return {
             SLICES: self._slices.changed,
-            SERVICES: self._members.service_changed,
+            SERVICES: self._members.owner_changed,
             PODS: self._members.pod_changed,
             NODES: self._services_on_node,
         }
@@ -76,7 +81,7 @@ class SlicesController:
     async def sync(self, key: str) -> float | None:
         namespace, _, name = key.partition("/")
         service = self._objects.find(SERVICES, namespace, name)
-        if service is None or not selector_of(service):
+        if service is None or selector_of(service) is None:
             self._nodes_of.pop(key, None)
             if service is None:
                 self._triggers.forget(key)
