@@ -16,6 +16,7 @@ from fairlead.controllers.service_endpoints.slice_index import (
     Plan,
     ServiceSlices,
     new_metadata,
+    put_over,
 )
 from fairlead.controllers.service_endpoints.subsets import (
     MOST_ADDRESSES,
@@ -94,9 +95,7 @@ class MirroringController:
             if not old:
                 plan.create.append(new)
             elif not self._is_so(old[0], new, wanted):
-                metadata = {**old[0]["metadata"], **new["metadata"]}
-                metadata.pop("generateName", None)
-                plan.update.append({**new, "metadata": metadata})
+                plan.update.append(put_over(old[0], new))
         for unwanted in by_kind.values():
             plan.delete += unwanted
         plan.reuse(endpoints["metadata"]["uid"])

@@ -38,9 +38,12 @@ class Plan:
             if old["addressType"] == new["addressType"] and is_owned(old, owner):
                 self.create.pop()
                 self.delete.remove(old)
-                metadata = {**old["metadata"], **new["metadata"]}
-                metadata.pop("generateName", None)
-                self.update.append({**new, "metadata": metadata})
+                self.update.append(put_over(old, new))
+
+
+def put_over(old: Object, new: Object) -> Object:
+    """A new slice in the place of an old one."""
+    return {**new, "metadata": {**old["metadata"], **new["metadata"]}}
 
 
 def is_owned(value: Object, owner: str) -> bool:
