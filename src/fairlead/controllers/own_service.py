@@ -16,8 +16,7 @@ from fairlead.controllers.service_endpoints.mirroring import SKIP
 from fairlead.controllers.service_endpoints.pods import SERVICES
 from fairlead.controllers.service_endpoints.slice_index import SLICES
 from fairlead.dialect import Dialect
-from fairlead.kinds.causes import Causes
-from fairlead.kinds.core.addresses import family_of, non_special_address
+from fairlead.kinds.core.addresses import family_of, special_uses
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
@@ -31,13 +30,7 @@ _OF_PORT = ("name", "port", "protocol", "targetPort")
 def advertised_address(*configured: str) -> str:
     """The first configured address that others can use, or that of this machine; empty if it has
     none."""
-    return next((one for one in configured if _is_usable(one)), "") or _machine_address()
-
-
-def _is_usable(address: str) -> bool:
-    causes = Causes()
-    non_special_address(address, "", causes)
-    return not causes
+    return next((one for one in configured if not special_uses(one)), "") or _machine_address()
 
 
 def _machine_address() -> str:
@@ -48,7 +41,7 @@ def _machine_address() -> str:
             except OSError:
                 continue
             found = str(probe.getsockname()[0])
-            if _is_usable(found):
+            if not special_uses(found):
                 return found
     return ""
 

@@ -35,7 +35,8 @@ class PodMembers(Generic[Facts]):
         self._read_pod = read
         self._selectors: dict[str, Object] = {}  # by key of the selecting object
         self._by_label: dict[_Label, set[str]] = {}
-        self._members: dict[str, dict[str, None]] = {}  # keys of pods
+        # Keys of pods, with the version that was last found to be selected.
+        self._members: dict[str, dict[str, Version]] = {}
         self._facts: dict[str, tuple[Version, Facts]] = {}
         self._pods_told = False
         self._last: tuple[Change | None, Iterable[str]] = (None, ())
@@ -58,7 +59,7 @@ class PodMembers(Generic[Facts]):
         if self._pods_told:
             for pod in self._pods.current(namespace):
                 if selector_matches(selector, pod.labels):
-                    members[pod.key] = None
+                    members[pod.key] = pod
 
     def _count(self, label: _Label) -> int:
         return len(self._by_label.get(label, ()))
@@ -86,8 +87,9 @@ class PodMembers(Generic[Facts]):
         before, after = self._selecting(change.before), self._selecting(change.after)
         for key in before - after:
             self._members[key].pop(change.key, None)
-        for key in after:
-            self._members[key][change.key] = None
+        if change.after is not None:
+            for key in after:
+                self._members[key][change.key] = change.after
         if not after:
             self._facts.pop(change.key, None)
         if change.before is None or change.after is None or before != after:
@@ -117,15 +119,22 @@ class PodMembers(Generic[Facts]):
 
     def of(self, key: str) -> list[Facts]:
         """The pods that an object selects, in the order of their names."""
-        selector = self._selectors.get(key)
-        if selector is None:
-            return []
-        found = (self._pods.get(pod) for pod in sorted(self._members[key]))
-        return [
-            self._read(pod)
-            for pod in found
-            if pod is not None and selector_matches(selector, pod.labels)
-        ]
+        members = self._members.get(key, {})
+        found = []
+        for name, known in sorted(members.items(), key=_first):
+            pod = self._pods.get(name)
+            if pod is None:
+                continue  # its end is about to be told
+            if pod is not known:
+                if not selector_matches(self._selectors[key], pod.labels):
+                    continue
+                members[name] = pod
+            found.append(self._read(pod))
+        return found
+
+
+def _first(item: tuple[str, object]) -> str:
+    return item[0]
 
 
 def ready_condition(pod: Object) -> Mapping[str, str]:

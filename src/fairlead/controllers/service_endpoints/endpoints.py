@@ -106,7 +106,11 @@ class EndpointsController:
             if current is None:
                 await self._objects.create(ENDPOINTS, value)
             else:
-                await self._objects.replace(ENDPOINTS, value)
+                where = service["metadata"]["namespace"], service["metadata"]["name"]
+                # Thousands of addresses that nobody else has need not be copied.
+                await self._objects.change(
+                    ENDPOINTS, *where, lambda _: {**value, "metadata": {**value["metadata"]}}
+                )
         except StatusError as error:
             if current is None and is_refused_by_ending(error):
                 return
