@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import FreshServer
 from service_support import SINCE, Backend
 from support.things import Space
 from support.waiting import eventually
@@ -207,3 +208,29 @@ def test_a_pod_without_a_node_cannot_be_published(backend: Backend) -> None:
     backend.pods.delete("lost", gracePeriodSeconds=0)
     backend.pod("found", "10.1.0.1")
     backend.has(["10.1.0.1"])
+
+
+def test_a_restart_clears_what_services_left_and_publishes_what_changed(
+    fresh_server: FreshServer,
+) -> None:
+    server = fresh_server("--controllers=-*")
+    backend = Backend(Space(server, server.client()))
+    backend.service()
+    backend.pod("a", "10.1.0.1")
+    leader = {"annotations": {"control-plane.alpha.kubernetes.io/leader": "{}"}}
+    backend.endpoints.create("lock", metadata=leader)
+    backend.endpoints.create("left")
+    space = backend.space
+    server.stop()
+    server.flags = ()
+    server.start()
+    space.client = server.client()
+    things = space.things("endpoints")
+    eventually(lambda: things.get("left").status == 404, "Endpoints without a service go")
+    eventually(lambda: things.get("s").status == 200, "the service gets its own")
+    assert things.read("s")["subsets"][0]["addresses"][0]["ip"] == "10.1.0.1"
+    assert things.get("lock").status == 200
+    things.create("new")
+    space.things("services").create("t", spec={"ports": [{"port": 1}], "selector": {"a": "b"}})
+    eventually(lambda: things.get("t").status == 200, "the next service gets its own")
+    assert things.get("new").status == 200

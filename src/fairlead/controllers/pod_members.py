@@ -140,4 +140,4 @@ def _first(item: tuple[str, object]) -> str:
 def ready_condition(pod: Object) -> Mapping[str, str]:
     """The condition that says whether a pod is ready; empty if it has none."""
     conditions = pod["status"].get("conditions") or ()
-    return next((one for one in conditions if one["type"] == "Ready"), {})
+    return next((one for one in conditions if one.get("type") == "Ready"), {})
