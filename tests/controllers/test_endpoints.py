@@ -234,3 +234,22 @@ def test_a_restart_clears_what_services_left_and_publishes_what_changed(
     space.things("services").create("t", spec={"ports": [{"port": 1}], "selector": {"a": "b"}})
     eventually(lambda: things.get("t").status == 200, "the next service gets its own")
     assert things.get("new").status == 200
+
+
+def test_what_is_over_capacity_is_cut_and_says_so(fresh_server: FreshServer) -> None:
+    few = "import fairlead.controllers.service_endpoints.subsets as s; s.MOST_ADDRESSES = 2"
+    server = fresh_server(prelude=few)
+    backend = Backend(Space(server, server.client()))
+    backend.service()
+    for number in (1, 2, 3):
+        backend.pod(f"p{number}", f"10.1.0.{number}")
+
+    def mark() -> object:
+        annotations = backend.endpoints.read("s")["metadata"].get("annotations") or {}
+        return annotations.get("endpoints.kubernetes.io/over-capacity")
+
+    backend.has(["10.1.0.1", "10.1.0.2"])
+    eventually(lambda: mark() == "truncated", "the annotation says so")
+    backend.pods.delete("p1", gracePeriodSeconds=0)
+    backend.has(["10.1.0.2", "10.1.0.3"])
+    eventually(lambda: mark() is None, "the annotation goes")
