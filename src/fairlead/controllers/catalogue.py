@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fairlead.controllers.bootstrap_signer import BootstrapSigner
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
+from fairlead.controllers.disruption.controller import Disruption
 from fairlead.controllers.framework import Controller
 from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
@@ -14,6 +15,7 @@ from fairlead.controllers.nodes.catalogue import COMPANIONS
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
+from fairlead.controllers.service_endpoints.catalogue import BUILDERS as ENDPOINTS
 from fairlead.controllers.surroundings import Build, Surroundings
 from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
@@ -59,12 +61,19 @@ def _token_cleaner(given: Surroundings) -> Controller:
     return TokenCleaner(given.client("token-cleaner"), given.dialect)
 
 
+def _disruption(given: Surroundings) -> Controller:
+    client = given.client("disruption-controller")
+    return Disruption(given.api, client, given.recorder(client, "controllermanager"))
+
+
 _BUILDERS: dict[str, Build] = {
     **CERTIFICATES,
+    **ENDPOINTS,
     **NODES,
     **VOLUMES,
     **WORKLOADS,
     "bootstrapsigner": _bootstrap_signer,
+    "disruption": _disruption,
     "garbagecollector": _garbage,
     "namespace": _namespace,
     "resourcequota": _quota,

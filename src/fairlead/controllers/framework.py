@@ -91,7 +91,13 @@ class Controllers:
     ) -> None:
         self._api = api
         self._events = events or EventWriter()
-        self._queues = [(controller, WorkQueue[str](controller.name)) for controller in controllers]
+        self._queues: list[tuple[Controller, WorkQueue[str]]] = []
+        for controller in controllers:
+            self.add(controller)
+
+    def add(self, controller: Controller) -> None:
+        """Have another one run, before they start."""
+        self._queues.append((controller, WorkQueue(controller.name)))
 
     def start(self) -> None:
         """Take in what exists and follow what changes. The server must not serve before."""

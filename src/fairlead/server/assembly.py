@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
@@ -37,6 +38,7 @@ from fairlead.controllers.certificates.flags import SigningFlagError
 from fairlead.controllers.enabling import chosen_controllers
 from fairlead.controllers.event_expiry import EventExpiry
 from fairlead.controllers.framework import Controllers
+from fairlead.controllers.own_service import OwnService, advertised_address
 from fairlead.controllers.surroundings import Surroundings
 from fairlead.customresources.controller import DefinitionController
 from fairlead.customresources.registry import DEFINITIONS, Registry
@@ -52,12 +54,14 @@ from fairlead.operations.client import Client, system_user
 from fairlead.outgoing.flags import ReachError, build_reach, build_webhooks
 from fairlead.outgoing.reaching import Reach
 from fairlead.outgoing.webhooks import Webhooks
-from fairlead.server.bootstrap import create_first_objects
+from fairlead.server.bootstrap import create_first_objects, own_service
 from fairlead.server.certificates import Pair, Pki
 from fairlead.server.files import FileError
 from fairlead.server.identity import ensure_service_account_key
 from fairlead.storage.change import Change
 from fairlead.storage.store import Store
+
+logger = logging.getLogger("fairlead")
 
 SERVICES = "core/v1/services"
 
@@ -242,12 +246,24 @@ class Assembly:
         """Create what a fresh server holds and take in what is stored."""
         network = parse_networks(self.options.service_cluster_ip_range)[0]
         await create_first_objects(self.dialect, self._objects, str(network[1]), port)
+        await self._publish(own_service(self.dialect, str(network[1]), port))
         if self.api.resources.serves(CLUSTER_ROLES):
             await reconcile_bootstrap_objects(self.dialect, self._objects, self.api.gates)
             if self.aggregation is not None:
                 self.aggregation.follow(self.follow)
                 await self.aggregation.reconcile()
         self.controllers.start()
+
+    async def _publish(self, service: Object) -> None:
+        """Let clients find this server by its service, now and as long as it runs. Like
+        definitions that is part of serving."""
+        options = self.options
+        address = advertised_address(options.advertise_address, options.bind_address)
+        if not address:
+            logger.warning("no address for the own service; --advertise-address can name one")
+        own = OwnService(self._objects, self.dialect, service, address)
+        self.controllers.add(own)
+        await own.sync()
 
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs while the server does."""
