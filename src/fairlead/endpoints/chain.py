@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fairlead import errors
-from fairlead.authentication.impersonation import asks_to_impersonate, impersonate
+from fairlead.authentication.impersonation import impersonate
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.refusal import refusal
 from fairlead.authorization.requests import attributes_of
@@ -79,7 +79,7 @@ class Handler:
         if request.query and not is_long_running(request.target):
             check_timeout(request)
         request.user = await self.api.authentication.authenticator.authenticate(request)
-        if asks_to_impersonate(request.raw_headers):
+        if request.impersonates:
             await self._impersonate(request)
         await self._authorize(request)
 

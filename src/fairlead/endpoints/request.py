@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl
 
+from fairlead.authentication.impersonation import asks_to_impersonate
 from fairlead.authentication.user import User
 from fairlead.bounded import remembered
 from fairlead.endpoints.negotiation import PLAIN_JSON, Representation
@@ -87,6 +88,16 @@ class Request:
         if headers is None:
             headers = self._headers = dict(reversed(self.raw_headers))
         return headers.get(name, b"").decode("latin-1")
+
+    @property
+    def impersonates(self) -> bool:
+        """Whether the caller wants to be taken for somebody else; asked of every request, though
+        it is the same for all that come with the same headers."""
+        facts = self.exchange.head.facts
+        found = facts.get("impersonates")
+        if found is None:
+            found = facts["impersonates"] = asks_to_impersonate(self.raw_headers)
+        return found
 
     def parameter(self, name: str) -> str:
         values = self.query.get(name)

@@ -45,14 +45,14 @@ class GroupVersion:
     group: str
     version: str
     resources: dict[str, Resource] = field(default_factory=dict)
+    table_name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.table_name = f"{self.short}/{self.version}"
 
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
-
-    @property
-    def table_name(self) -> str:
-        return f"{self.short}/{self.version}"
 
 
 class Resource:

@@ -31,6 +31,7 @@ PERCENT_ERROR = (
 )
 
 _CONFIG_KEY = re.compile(r"\A[-._a-zA-Z0-9]+\Z", re.ASCII)
+_USUAL_KEY = re.compile(r"\A[-_a-zA-Z0-9][-._a-zA-Z0-9]{0,99}\Z", re.ASCII)
 _ENV_NAME = re.compile(r"\A[-._a-zA-Z][-._a-zA-Z0-9]*\Z", re.ASCII)
 _PORT_LETTERS = re.compile(r"\A[-a-z0-9]+\Z", re.ASCII)
 
@@ -142,7 +143,9 @@ def env_name_errors(value: str) -> list[str]:
     return ["must not start with '..'"] if value.startswith("..") else []
 
 
-def config_key_errors(value: str) -> list[str]:
+def config_key_errors(value: str) -> Sequence[str]:
+    if _USUAL_KEY.match(value):
+        return ()
     wrong = ["must be no more than 253 characters"] if len(value) > 253 else []
     if not _CONFIG_KEY.match(value):
         return [*wrong, CONFIG_KEY_ERROR]

@@ -99,15 +99,14 @@ async def _stored(api: Api, attributes: Attributes, generated: bool) -> Version:
         if attempt:
             metadata["name"] = preparing.generate_name(metadata["generateName"])
         key = resource.storage_key(metadata.get("namespace", ""), metadata["name"])
-        existing = api.store.latest(collection, key)
-        if existing is not None:
-            continue
-        if context.dry_run:
-            return preparing.unstored(collection, key, value, 0, resource)
         try:
-            return await _put(api, attributes, collection, key)
+            if not context.dry_run:
+                return await _put(api, attributes, collection, key)
         except Conflict:
-            existing = api.store.latest(collection, key)
+            pass
+        existing = api.store.latest(collection, key)
+        if existing is None and context.dry_run:
+            return preparing.unstored(collection, key, value, 0, resource)
     error = _exists(resource, metadata["name"], existing)
     if generated:
         error.message += ", the server was not able to generate a unique name for the object"

@@ -136,13 +136,14 @@ _METADATA_ORDER = (
     *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations"),
     *("ownerReferences", "finalizers", "managedFields"),
 )
+_PLACES = {name: place for place, name in enumerate(_METADATA_ORDER)}
 
 
 def ordered(value: Object) -> Object:
     """The object with its metadata first, in its order, and without what is not stored."""
     sent = value.pop("metadata")
-    metadata = {name: sent[name] for name in _METADATA_ORDER if name in sent}
-    return {"metadata": metadata, **value}
+    names = sorted(_PLACES.keys() & sent.keys(), key=_PLACES.__getitem__)
+    return {"metadata": {name: sent[name] for name in names}, **value}
 
 
 def attributes(
