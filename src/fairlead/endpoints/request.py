@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl
 
 from fairlead.authentication.user import User
 from fairlead.bounded import remembered
+from fairlead.endpoints.auditing import Audited
 from fairlead.endpoints.negotiation import PLAIN_JSON, Representation
 from fairlead.endpoints.routing import Target
 from fairlead.errors import too_large
@@ -34,6 +35,7 @@ class Request:
     __slots__ = (
         "_body",
         "_headers",
+        "audited",
         "exchange",
         "impersonator",
         "method",
@@ -69,6 +71,7 @@ class Request:
         self.warnings: list[str] = []
         self.impersonator: User | None = None  # who really asks, if the user is another
         self.operation: Operation | None = None  # what it asks for, once that is allowed
+        self.audited: Audited | None = None  # where the audit log is kept
         self._headers: dict[bytes, bytes] | None = None
         self._body: bytes | None = b""
 

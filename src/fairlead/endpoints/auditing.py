@@ -1,0 +1,26 @@
+"""What the way of a request tells the audit log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from fairlead.authorization.decision import Decision
+
+if TYPE_CHECKING:
+    from fairlead.endpoints.request import Request
+
+
+class Audited(Protocol):
+    """A request that the audit log follows."""
+
+    def decided(self, decision: Decision) -> None:
+        """What the authorizer said."""
+
+    def failed(self, kind: str) -> None:
+        """The server failed, and with which kind of error."""
+
+
+class Auditor(Protocol):
+    async def received(self, request: Request) -> None:
+        """Who asks is known, nothing was done yet. Raises a 500 StatusError if the request must
+        not go on because that cannot be stored."""
