@@ -8,11 +8,11 @@ failed; and at the end, whatever it was, ResponseComplete.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable
 from typing import Any
 
 from fairlead.audit.backend import Backend, Outcome
-from fairlead.audit.bodies import Collected, answer_json, media_type_of, object_json, success_of
+from fairlead.audit.bodies import Bodies, Collected, media_type_of
 from fairlead.audit.counts import EVENTS, REJECTED
 from fairlead.audit.counts import LEVELS as LEVEL_COUNTS
 from fairlead.audit.fragments import new_id, stamp
@@ -28,7 +28,7 @@ from fairlead.audit.policy import (
     Verdict,
 )
 from fairlead.audit.record import Names, Record
-from fairlead.audit.sources import addresses_of, agent_of, attempts
+from fairlead.audit.sources import Callers, attempts
 from fairlead.audit.withholding import shown_status, shown_uri
 from fairlead.authentication.user import User
 from fairlead.authorization.requests import Target, attributes_of
@@ -40,9 +40,11 @@ from fairlead.errors import StatusError, internal
 from fairlead.kinds.resources import Resources
 from fairlead.operations.aside import aside
 
-ReadBody = Callable[[Resources, bytes, str, bool], bytes | None]
-
 _LEVEL_LABELS = tuple((level,) for level in LEVELS)
+_events, _levels = EVENTS.values, LEVEL_COUNTS.values  # one is counted for every request
+_events[()] = 0
+_levels.update(dict.fromkeys(_LEVEL_LABELS, 0))
+_ANSWERED_WITH_STATUS = frozenset(("create", "delete", "deletecollection"))
 _NOBODY = User("")
 _CUT_OFF: dict[str, Any] = {
     "metadata": {},
@@ -59,28 +61,31 @@ class Auditor:
         self, policy: Policy, backend: Backend, dialect: Dialect, resources: Resources
     ) -> None:
         self.names = Names(dialect.group_domain)
-        self.resources = resources
+        self._bodies = Bodies(resources)
         self._policy = policy
         self._backend = backend
+        self._callers = Callers()
         self._late: set[asyncio.Future[bool]] = set()
 
     # The way of a request
 
-    def begin(self, request: Request) -> Record:
+    def begin(self, request: Request) -> None:
         """A request has come; its answer will tell under which id it is recorded."""
-        audit_id = request.header(b"audit-id") or new_id()
-        request.exchange.lines = b"audit-id: %b\r\n" % audit_id.encode("latin-1")
+        exchange = request.exchange
+        given = exchange.head.named.get(b"audit-id")
+        audit_id = given.decode("latin-1") if given else new_id()
+        exchange.lines = f"audit-id: {audit_id}\r\n".encode("latin-1")
         record = request.audited = Record(self.names, audit_id, stamp())
-        return record
+        if given:
+            record.is_given = True
 
-    async def received(self, request: Request) -> None:
+    def received(self, request: Request) -> Awaitable[None] | None:
         record = _record(request)
         self._judge(request, record, request.user)
-        if record.level and RECEIVED not in record.verdict.omitted:
-            outcome = self.tell(record, RECEIVED, record.received)
-            if outcome is not True and not await _stored(outcome):
-                REJECTED.add()
-                raise internal("failed to store audit event")
+        if not record.level or RECEIVED in record.verdict.omitted:
+            return None
+        outcome = self.tell(record, RECEIVED, record.received)
+        return None if outcome is True else _insist(outcome)
 
     def refused(self, request: Request, error: StatusError) -> None:
         """The answer will be an error."""
@@ -93,18 +98,29 @@ class Auditor:
             if record.is_early and error.code == 401:
                 record.status["message"] = attempts(request)
 
-    async def answered(self, request: Request, answer: Answer) -> None:
+    def answered(self, request: Request, answer: Answer) -> Awaitable[None] | None:
         """The answer is known and about to be sent. What is sent at once is told as complete
         before that, so that whoever has an answer finds it in the log."""
         record = _record(request)
         if not record.level or record.completed:
-            return
+            return None
         self._complement(request, record, answer.code)
-        if record.status is None:
-            record.status = success_of(self.resources, record.verb, answer)
+        if record.verb in _ANSWERED_WITH_STATUS and record.status is None:
+            record.status = self._bodies.success(record.verb, answer)
+        long_running = is_long_running(request.target)
+        if record.level >= REQUEST or record.is_early or record.panic or long_running:
+            return self._answered_in_stages(request, record, answer, long_running)
+        if isinstance(answer, LongAnswer) or COMPLETE in record.verdict.omitted:
+            return None
+        record.completed = True
+        outcome = self.tell(record, COMPLETE, stamp())
+        return None if isinstance(outcome, bool) else _settled(outcome)
+
+    async def _answered_in_stages(
+        self, request: Request, record: Record, answer: Answer, long_running: bool
+    ) -> None:
         if record.level >= REQUEST:
             await self._add_objects(request, record, answer)
-        long_running = is_long_running(request.target)
         if record.is_early or long_running:
             await self._tell_stage(record, STARTED)
         if record.panic:
@@ -135,25 +151,24 @@ class Auditor:
     def _judge(self, request: Request, record: Record, user: User | None) -> None:
         """Ask the policy, and note what is known from the start."""
         target = request.target
-        name = target.name
+        name, plain = target.name, True
         if not name and request.query and target.is_resource:
             selector = request.parameter("fieldSelector")
             name = attributes_of(user or _NOBODY, target, selector).name
-        record.judged = True
-        record.verdict = self.verdict(user, target, name)
+            plain = not name
+        record.judge(self.verdict(user, target, name))
         if not record.level:
             return
         record.user = user
         record.uri = shown_uri(request.path, request.exchange.head.query)
         record.verb = target.verb
-        record.addresses = addresses_of(request)
-        record.agent = agent_of(request)
+        record.caller = self._callers.of(request)
         if target.is_resource:
-            record.refer(target, name)
+            record.refer(target, name, plain=plain and record.uri.startswith(request.path))
 
     def verdict(self, user: User | None, target: Target, name: str) -> Verdict:
         verdict = self._policy.verdict(user, target, name)
-        LEVEL_COUNTS.add(of=_LEVEL_LABELS[verdict.level])
+        _levels[_LEVEL_LABELS[verdict.level]] += 1
         return verdict
 
     def _complement(self, request: Request, record: Record, code: int) -> None:
@@ -162,16 +177,17 @@ class Auditor:
         if request.impersonator is not None:
             record.impersonated = request.user
         if request.operation is not None:
-            record.complement(request.operation)
+            record.complement(request.target, request.operation)
 
     # What went in and came out
 
     async def _add_objects(self, request: Request, record: Record, answer: Answer) -> None:
         operation = request.operation
+        managed_fields = not record.verdict.omits_managed_fields
         if operation is not None and isinstance(operation.sent, bytes) and operation.sent:
-            media_type = media_type_of(request.header(b"content-type"))
-            record.request_object = await self._json(
-                object_json, record, operation.sent, media_type
+            size, media_type = len(operation.sent), media_type_of(request.header(b"content-type"))
+            record.request_object = await aside(
+                size, self._bodies.sent, operation, media_type, managed_fields
             )
         if record.level < REQUEST_RESPONSE:
             return
@@ -180,13 +196,9 @@ class Auditor:
             answer.pieces = record.collected.follow(answer.pieces)
         elif request.path.startswith("/api"):
             body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
-            record.response_object = await self._json(answer_json, record, body, answer.media_type)
-
-    async def _json(
-        self, read: ReadBody, record: Record, raw: bytes, media_type: str
-    ) -> bytes | None:
-        managed_fields = not record.verdict.omits_managed_fields
-        return await aside(len(raw), read, self.resources, raw, media_type, managed_fields)
+            record.response_object = await aside(
+                len(body), self._bodies.answered, body, answer.media_type, managed_fields
+            )
 
     def _add_collected(self, record: Record, collected: Collected) -> None:
         if collected.overflowed:
@@ -194,13 +206,13 @@ class Auditor:
             return
         managed_fields = not record.verdict.omits_managed_fields
         whole, media_type = collected.whole(), collected.media_type
-        record.response_object = answer_json(self.resources, whole, media_type, managed_fields)
+        record.response_object = self._bodies.answered(whole, media_type, managed_fields)
 
     # Telling
 
     def tell(self, record: Record, stage: str, moment: str) -> Outcome:
         record.stage, record.stamp = stage, moment
-        EVENTS.add()
+        _events[()] += 1
         return self._backend.take(record)
 
     async def _tell_stage(self, record: Record, stage: str) -> None:
@@ -241,5 +253,12 @@ def _record(request: Request) -> Record:
     return record
 
 
-async def _stored(outcome: Outcome) -> bool:
-    return outcome if isinstance(outcome, bool) else await outcome
+async def _insist(outcome: Outcome) -> None:
+    """Refuse a request of which nothing would be known."""
+    if not (outcome if isinstance(outcome, bool) else await outcome):
+        REJECTED.add()
+        raise internal("failed to store audit event")
+
+
+async def _settled(outcome: Awaitable[bool]) -> None:
+    await outcome

@@ -12,7 +12,7 @@ from fairlead.audit.record import Record
 from fairlead.logs import Tally
 
 Outcome = bool | Awaitable[bool]  # whether an event was stored, at once or later
-Shape = Callable[[Record], bytes | None]  # None if it is left out
+Shape = Callable[[Record], bytes | None]  # what is stored; None if it is left out
 
 logger = logging.getLogger("fairlead.audit")
 _lost = Tally(logger, logging.ERROR, "audit events are lost")
@@ -27,11 +27,11 @@ def lose(plugin: str, why: str, count: int = 1) -> None:
 class Sink(Protocol):
     """Stores events that have their final form. What it cannot store it loses with a count."""
 
-    def deliver(self, events: list[bytes]) -> Outcome:
-        """Store them before anything else happens."""
+    def deliver(self, event: bytes) -> Outcome:
+        """Store an event before anything else happens."""
 
     async def deliver_aside(self, events: list[bytes]) -> bool:
-        """The same without holding anybody up."""
+        """Store events without holding anybody up."""
 
     async def close(self) -> None: ...
 
@@ -57,7 +57,7 @@ class Blocking:
         event = self._shape(record)
         if event is None:
             return True
-        outcome = self._sink.deliver([event])
+        outcome = self._sink.deliver(event)
         if self._strict:
             return outcome
         return True if isinstance(outcome, bool) else _whatever(outcome)
@@ -78,14 +78,19 @@ class Limits(NamedTuple):
     batch: int
 
 
-def truncating(limits: Limits) -> Shape:
+def in_json(before: str, after: str) -> Shape:
+    """Events as they are, with what stands before and after their fields."""
+    return lambda record: record.json(before, after)
+
+
+def truncated(limits: Limits, before: str, after: str) -> Shape:
     """Events without the objects they carry where they are too long with them; what is too long
     even so is lost."""
 
     def shape(record: Record) -> bytes | None:
-        event = record.json()
+        event = record.json(before, after)
         if len(event) > limits.event and record.level >= REQUEST:
-            event = record.json_without_objects()
+            event = record.json_without_objects(before, after)
         if len(event) <= limits.event:
             return event
         lose("truncate", "event is too large even after truncating")

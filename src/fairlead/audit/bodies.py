@@ -14,6 +14,7 @@ from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.negotiation import JSON, YAML
 from fairlead.endpoints.patch import APPLY
 from fairlead.kinds.resources import Resources
+from fairlead.operations.operation import Operation
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.limits import TooDeep
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
@@ -22,20 +23,44 @@ MOST_COLLECTED = 10 * 1024 * 1024  # bytes of an answer that is made as it is re
 _DELETING = ("delete", "deletecollection")
 
 
-def object_json(
-    resources: Resources, raw: bytes, media_type: str, managed_fields: bool
-) -> bytes | None:
-    """A body that was sent as JSON, an object or a patch; None if it is neither."""
-    return value_json(parsed(resources, raw, media_type), managed_fields)
+class Bodies:
+    """Reads bodies of one server. `managed_fields` tells whether those are shown."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    def sent(self, operation: Operation, media_type: str, managed_fields: bool) -> bytes | None:
+        """What an operation was sent, an object or a patch; None if it cannot be read. An object
+        that does not say what it is is shown as what it was taken for."""
+        value = parsed(self._resources, operation.sent, media_type)
+        if operation.verb != "patch" and isinstance(value, dict):
+            value = {**_type_of(operation), **value}
+        return value_json(value, managed_fields)
+
+    def answered(self, raw: bytes, media_type: str, managed_fields: bool) -> bytes | None:
+        """What this server answered, which may be JSON on one line already."""
+        if managed_fields and media_type == JSON and raw[-2:] == b"}\n" and b"\n" not in raw[:-1]:
+            return raw.rstrip()
+        return value_json(parsed(self._resources, raw, media_type), managed_fields)
+
+    def success(self, verb: str, answer: Answer) -> dict[str, Any] | None:
+        """What is told of an answer that is a Status though nothing went wrong."""
+        body = answer.body
+        if not isinstance(body, bytes) or answer.code >= 300:
+            return None
+        if b'"Status"' not in body[:48] and (verb not in _DELETING or answer.media_type == JSON):
+            return None
+        value = parsed(self._resources, body, answer.media_type)
+        if not isinstance(value, dict) or value.get("kind") != "Status":
+            return None
+        return status_of(value) | {"code": answer.code}
 
 
-def answer_json(
-    resources: Resources, raw: bytes, media_type: str, managed_fields: bool
-) -> bytes | None:
-    """The same for a body that this server has written: it may be JSON on one line already."""
-    if managed_fields and media_type == JSON and raw[-2:] == b"}\n" and b"\n" not in raw[:-1]:
-        return raw.rstrip()
-    return object_json(resources, raw, media_type, managed_fields)
+def _type_of(operation: Operation) -> dict[str, str]:
+    if operation.verb in _DELETING:
+        return {"kind": "DeleteOptions", "apiVersion": "v1"}
+    resource = operation.resource
+    return {"kind": resource.kind, "apiVersion": resource.api_version}
 
 
 def value_json(value: Any, managed_fields: bool) -> bytes | None:
@@ -80,19 +105,6 @@ def _without_managed_fields(value: Any) -> Any:
         shown = [{**row, "object": _without_managed_fields(row.get("object"))} for row in rows]
         found["rows"] = shown
     return found
-
-
-def success_of(resources: Resources, verb: str, answer: Answer) -> dict[str, Any] | None:
-    """What is told of an answer that is a Status though nothing went wrong."""
-    body = answer.body
-    if not isinstance(body, bytes) or answer.code >= 300:
-        return None
-    if b'"Status"' not in body[:48] and (verb not in _DELETING or answer.media_type == JSON):
-        return None
-    value = parsed(resources, body, answer.media_type)
-    if not isinstance(value, dict) or value.get("kind") != "Status":
-        return None
-    return status_of(value) | {"code": answer.code}
 
 
 def media_type_of(header: str) -> str:

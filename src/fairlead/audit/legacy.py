@@ -11,18 +11,17 @@ from fairlead.authentication.user import User
 def legacy_line(record: Record) -> bytes:
     """One event on one line; every value is in quotes, so that none can end it."""
     user, other = record.user, record.impersonated
-    namespace = record.ref[1] if record.ref is not None else ""
     values = {
         "id": record.id,
         "stage": record.stage,
-        "ip": record.addresses[0] if record.addresses else "<unknown>",
+        "ip": record.caller.addresses[0] if record.caller.addresses else "<unknown>",
         "method": record.verb,
         "user": user.name if user is not None and user.name else "<none>",
         "groups": _groups(user, "<none>"),
         "as": other.name if other is not None else "<self>",
         "asgroups": _groups(other, "<lookup>"),
-        "user-agent": record.agent,
-        "namespace": namespace or "<none>",
+        "user-agent": record.caller.agent,
+        "namespace": record.namespace or "<none>",
         "uri": record.uri,
         "response": str(record.code) if record.code else "<deferred>",
     }

@@ -6,22 +6,11 @@ import asyncio
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-from fairlead.audit.backend import Outcome, Shape, lose
+from fairlead.audit.backend import Outcome, lose
 from fairlead.audit.rotation import RotatingFile
 
 PLUGIN = "log"
 STDOUT = "-"
-
-
-def in_lines(shape: Shape, api_version: str) -> Shape:
-    """Events that say what they are, each on a line."""
-    head = f'{{"kind":"Event","apiVersion":"{api_version}",'.encode()
-
-    def line(record: object) -> bytes | None:
-        event = shape(record)  # type: ignore[arg-type]
-        return b"%b%b\n" % (head, event[1:]) if event is not None else None
-
-    return line
 
 
 class FileLog:
@@ -30,11 +19,13 @@ class FileLog:
     def __init__(self, file: RotatingFile) -> None:
         self._file = file
 
-    def deliver(self, events: list[bytes]) -> bool:
-        lost, why = self._write(events)
-        if lost:
-            lose(PLUGIN, why, lost)
-        return not lost
+    def deliver(self, event: bytes) -> bool:
+        try:
+            self._file.write(event)
+        except OSError as error:
+            lose(PLUGIN, error.strerror or str(error))
+            return False
+        return True
 
     def _write(self, events: list[bytes]) -> tuple[int, str]:
         """How many could not be written, and why."""
@@ -63,8 +54,8 @@ class StreamLog:
         self._descriptor = descriptor
         self._thread = ThreadPoolExecutor(1, "audit log")
 
-    def deliver(self, events: list[bytes]) -> Outcome:
-        return self.deliver_aside(events)
+    def deliver(self, event: bytes) -> Outcome:
+        return self.deliver_aside([event])
 
     async def deliver_aside(self, events: list[bytes]) -> bool:
         loop = asyncio.get_running_loop()

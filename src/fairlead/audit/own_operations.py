@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.audit.auditor import Auditor
 from fairlead.audit.bodies import value_json
-from fairlead.audit.fragments import new_id, stamp
+from fairlead.audit.fragments import caller, new_id, stamp
 from fairlead.audit.policy import COMPLETE, RECEIVED, REQUEST, REQUEST_RESPONSE
 from fairlead.audit.record import Record
 from fairlead.audit.withholding import shown_status
@@ -28,15 +28,13 @@ class OwnOperations:
     async def begun(self, operation: Operation, value: Any) -> Told:
         auditor, place = self._auditor, _place(operation)
         record = Record(auditor.names, new_id(), stamp())
-        record.judged = True
-        record.verdict = auditor.verdict(operation.user, place, place.name)
+        record.judge(auditor.verdict(operation.user, place, place.name))
         told = Told(auditor, record, operation, place)
         if not record.level:
             return told
         record.user, record.verb, record.uri = operation.user, place.verb, place.path
-        record.addresses = _HERE
-        record.agent = f"fairlead/{operation.user.name.rpartition(':')[2]}"
-        record.refer(place, place.name)
+        record.caller = caller(_HERE, f"fairlead/{operation.user.name.rpartition(':')[2]}")
+        record.refer(place, place.name, plain=False)
         if isinstance(value, dict):
             operation.identity = (value["metadata"].get("name", ""), "", "")
             if record.level >= REQUEST:
@@ -70,7 +68,7 @@ class Told:
         elif record.level >= REQUEST_RESPONSE:
             record.response_object = self.shown(self._operation.result)
         record.decision = self._operation.decision
-        record.complement(self._operation)
+        record.complement(self._place, self._operation)
         await self.tell(COMPLETE, stamp())
 
     def shown(self, value: Any) -> bytes | None:

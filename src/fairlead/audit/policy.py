@@ -37,9 +37,13 @@ class Policy:
 
     def __init__(self, value: Object) -> None:
         self._rules = tuple(_Rule(rule, value) for rule in value["rules"])
+        first = self._rules[0]
+        self._always = first.verdict if first.is_general else None
 
     def verdict(self, user: User | None, target: Target, name: str) -> Verdict:
         """`user` is who really asks, None where that is not known; `name` is the object's."""
+        if self._always is not None:
+            return self._always
         for rule in self._rules:
             if rule.is_general or rule.matches(user, target, name):
                 return rule.verdict

@@ -7,13 +7,12 @@ import logging
 from pathlib import Path
 
 from fairlead.audit.auditor import Auditor
-from fairlead.audit.backend import Backend, Blocking, Both, Shape, Sink, truncating
+from fairlead.audit.backend import Backend, Blocking, Both, Shape, Sink, in_json, truncated
 from fairlead.audit.buffer import MOST_BATCH_BYTES, Buffer
 from fairlead.audit.flags import BATCH, LEGACY, STRICT, BackendFlags, backend_flags
 from fairlead.audit.legacy import legacy_line
-from fairlead.audit.log import STDOUT, FileLog, StreamLog, in_lines
+from fairlead.audit.log import STDOUT, FileLog, StreamLog
 from fairlead.audit.policy_file import PolicyError, api_version, read_policy
-from fairlead.audit.record import Record
 from fairlead.audit.rotation import RotatingFile, Rotation
 from fairlead.audit.webhook import Webhook
 from fairlead.dialect import Dialect
@@ -54,16 +53,10 @@ def build_auditor(
 
 def _log(options: argparse.Namespace, version: str) -> Backend:
     flags = backend_flags(options, "log")
-    shape = _shape(flags)
+    shape = _shape(flags, f'{{"kind":"Event","apiVersion":"{version}",', "\n")
     if options.audit_log_format == LEGACY:
-        line: Shape = _legacy(shape) if flags.limits is not None else legacy_line
-    else:
-        line = in_lines(shape, version)
-    return _in_mode(flags, line, _log_sink(options), side_by_side=False)
-
-
-def _legacy(shape: Shape) -> Shape:
-    return lambda record: legacy_line(record) if shape(record) is not None else None
+        shape = legacy_line
+    return _in_mode(flags, shape, _log_sink(options), side_by_side=False)
 
 
 def _log_sink(options: argparse.Namespace) -> Sink:
@@ -89,11 +82,13 @@ def _webhook(options: argparse.Namespace, version: str) -> Backend:
     except ClientConfigError as error:
         raise AuditError(f"--audit-webhook-config-file: {error}") from None
     sink = Webhook(poster, version, options.audit_webhook_initial_backoff)
-    return _in_mode(flags, _shape(flags), sink, side_by_side=True)
+    return _in_mode(flags, _shape(flags, "{", ""), sink, side_by_side=True)
 
 
-def _shape(flags: BackendFlags) -> Shape:
-    return truncating(flags.limits) if flags.limits is not None else Record.json
+def _shape(flags: BackendFlags, before: str, after: str) -> Shape:
+    if flags.limits is None:
+        return in_json(before, after)
+    return truncated(flags.limits, before, after)
 
 
 def _in_mode(flags: BackendFlags, shape: Shape, sink: Sink, *, side_by_side: bool) -> Backend:

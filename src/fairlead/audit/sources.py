@@ -4,24 +4,44 @@ from __future__ import annotations
 
 import ipaddress
 
-from fairlead.bounded import remembered
+from fairlead.audit.fragments import Caller, caller
+from fairlead.bounded import Bounded
 from fairlead.endpoints.request import Request
 
 _LONGEST_AGENT = 1024
 _CUT = "...TRUNCATED"
+_OF_PROXIES = (b"x-forwarded-for", b"x-real-ip")
+
+
+class Callers:
+    """Remembers who calls: most do so again and again."""
+
+    def __init__(self) -> None:
+        self._known: Bounded[tuple[str, bytes], Caller] = Bounded(longest=2048)
+
+    def of(self, request: Request) -> Caller:
+        named = request.exchange.head.named
+        if _OF_PROXIES[0] in named or _OF_PROXIES[1] in named:
+            return caller(addresses_of(request), agent_of(request))
+        key = (request.peer.address, named.get(b"user-agent", b""))
+        found = self._known.get(key)
+        if found is None:
+            found = caller(addresses_of(request), agent_of(request))
+            self._known.keep(key, found, len(key[0]) + len(key[1]))
+        return found
 
 
 def addresses_of(request: Request) -> tuple[str, ...]:
     """What proxies say about earlier ones, and last the address that cannot be made up."""
     found: list[str] = []
-    forwarded, real = request.header(b"x-forwarded-for"), request.header(b"x-real-ip")
+    forwarded, real = map(request.header, _OF_PROXIES)
     if forwarded:
         found += filter(None, map(_address, forwarded.split(",")))
     if real:
         address = _address(real)
         if address and address not in found:
             found.append(address)
-    peer = _peer(request.peer.address)
+    peer = _address(request.peer.address)
     if not found:
         return (peer,) if peer else ()
     if peer and found[-1] != peer:
@@ -38,9 +58,6 @@ def _address(text: str) -> str:
     if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
     return str(found)
-
-
-_peer = remembered()(_address)
 
 
 def agent_of(request: Request) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from fairlead.audit.backend import lose
+from fairlead.audit.backend import Outcome, lose
 from fairlead.outgoing.client import CallError
 
 PLUGIN = "webhook"
@@ -29,7 +29,10 @@ class Webhook:
         self._api_version = api_version
         self._first_pause = first_pause
 
-    async def deliver(self, events: list[bytes]) -> bool:
+    def deliver(self, event: bytes) -> Outcome:
+        return self.deliver_aside([event])
+
+    async def deliver_aside(self, events: list[bytes]) -> bool:
         body = {
             "kind": "EventList",
             "apiVersion": self._api_version,
@@ -42,8 +45,6 @@ class Webhook:
             lose(PLUGIN, error.brief, len(events))
             return False
         return True
-
-    deliver_aside = deliver
 
     async def close(self) -> None:
         await self._poster.close()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from urllib.parse import quote, unquote
 
+from fairlead.audit.fragments import is_plain
 from fairlead.audit.policy import REQUEST
 from fairlead.authorization.requests import Target
 from fairlead.errors import STATUS_HEAD, StatusError
@@ -22,13 +22,12 @@ _WITHHELD = "the message is left out: it may quote what was sent"
 _CREDENTIALS = ("access_token", "id_token", "refresh_token", "token", "client_secret", "password")
 _REDACTED = "REDACTED"
 _UNRESERVED = "/:@!$&'()*+,;=-._~"
-_PLAIN = re.compile(r"[A-Za-z0-9/:@!$&'()*+,;=._~-]*\Z").match
 
 
 def shown_uri(path: str, query: bytes) -> str:
     """What was asked for, as it stands in a request, without the values of parameters that are
     credentials."""
-    if _PLAIN(path) is None:
+    if is_plain(path) is None:
         path = quote(path, safe=_UNRESERVED, errors="surrogateescape")
     if not query:
         return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Protocol
 
 from fairlead.authorization.decision import Decision
@@ -21,6 +22,7 @@ class Audited(Protocol):
 
 
 class Auditor(Protocol):
-    async def received(self, request: Request) -> None:
-        """Who asks is known, nothing was done yet. Raises a 500 StatusError if the request must
-        not go on because that cannot be stored."""
+    def received(self, request: Request) -> Awaitable[None] | None:
+        """Who asks is known, nothing was done yet. What is given, if anything, has to be awaited:
+        it raises a 500 StatusError if the request must not go on, because that it came cannot be
+        stored."""

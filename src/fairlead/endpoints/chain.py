@@ -82,7 +82,9 @@ class Handler:
             check_timeout(request)
         request.user = await self.api.authentication.authenticator.authenticate(request)
         if self.auditor is not None:
-            await self.auditor.received(request)
+            storing = self.auditor.received(request)
+            if storing is not None:
+                await storing
         if asks_to_impersonate(request.raw_headers):
             await self._impersonate(request)
         await self._authorize(request)

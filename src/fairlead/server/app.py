@@ -63,7 +63,9 @@ class Application:
         try:
             answer = await self._answer(request)
             if auditor is not None:
-                await auditor.answered(request, answer)
+                storing = auditor.answered(request, answer)
+                if storing is not None:
+                    await storing
             if target.verb == "watch" and target.is_resource and answer.code == 200:
                 with self.metrics.watching(target):
                     await answer.send(request)
@@ -75,7 +77,9 @@ class Application:
                 raise
             answer = self._refusal(request, request_timeout())
             if auditor is not None:
-                await auditor.answered(request, answer)
+                storing = auditor.answered(request, answer)
+                if storing is not None:
+                    await storing
             await answer.send(request)
         finally:
             if auditor is not None:
