@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audit_support import Audited, config_maps
+from audit_support import Audited, Event, config_maps
 from failing_answers import PRELUDE as FAILING
 from support.client import Answer, Client
 from support.slow_answers import PRELUDE as SLOW
@@ -198,18 +198,24 @@ class Asking:
         return found
 
 
+def is_end(event: Event) -> bool:
+    return bool(event["stage"] == "ResponseComplete")
+
+
+def ends_of(audited: Audited) -> list[str]:
+    return [event["auditID"] for event in audited.events() if is_end(event)]
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_answered_request_has_one_end_and_no_secret_is_told(odd: Audited, seed: int) -> None:
     asking = Asking(odd, seed)
     for ask in asking.all_kinds():
         ask()
-    for audit_id in (*asking.cut, *asking.answered):
-        odd.wait_for(audit_id, "ResponseComplete")
-    ends = [event for event in odd.events() if event["stage"] == "ResponseComplete"]
-    counted = Counter(event["auditID"] for event in ends)
+    eventually(lambda: {*asking.cut, *asking.answered} <= set(ends_of(odd)), "all have an end")
+    counted = Counter(ends_of(odd))
     assert {one for one in asking.answered if counted[one] != 1} == set()
     assert {one for one in asking.cut if counted[one] != 1} == set()
-    codes = {event["auditID"]: event["responseStatus"]["code"] for event in ends}
+    codes = {one["auditID"]: one["responseStatus"]["code"] for one in odd.events() if is_end(one)}
     assert {one: codes[one] for one in asking.answered} == asking.answered
     written = odd.log.read_bytes()
     assert [one for one in asking.canaries if one in written or one.hex().encode() in written] == []
