@@ -16,10 +16,10 @@ from fairlead.audit import buffer
 from fairlead.audit.backend import Blocking, Both, Limits, in_json, truncated
 from fairlead.audit.buffer import Batching, Buffer
 from fairlead.audit.counts import ERRORS
-from fairlead.audit.fragments import caller
+from fairlead.audit.fragments import Caller, caller
 from fairlead.audit.legacy import legacy_line
 from fairlead.audit.policy import METADATA, REQUEST_RESPONSE, Verdict
-from fairlead.audit.record import Names, Record
+from fairlead.audit.record import Names, Record, Subject, asked
 from fairlead.audit.webhook import Webhook
 from fairlead.authentication.user import User
 from fairlead.authorization.decision import Decision
@@ -27,13 +27,22 @@ from fairlead.outgoing.client_config import ClientConfig
 from fairlead.outgoing.json_calls import JsonPoster
 
 NAMES = Names("k8s.io")
+NOWHERE = caller((), "")
+MOMENT = 1714979289.12  # 2024-05-06T07:08:09.12Z
 PLAIN = in_json("{", "")
 
 
-def record(number: int = 0, level: int = METADATA) -> Record:
-    made = Record(NAMES, f"id-{number}", "2024-05-06T07:08:09.120000Z")
-    made.judge(Verdict(level))
-    made.stage, made.verb, made.uri, made.code = "ResponseComplete", "get", "/version", 200
+def record(
+    number: int = 0,
+    level: int = METADATA,
+    uri: str = "/version",
+    user: User | None = None,
+    source: Caller = NOWHERE,
+) -> Record:
+    made = Record(NAMES, f"id-{number}", MOMENT)
+    told = asked(NAMES, user, "get", uri)
+    made.judge(Subject(user, "get", uri, "", "", source, Verdict(level), told, ""))
+    made.stage, made.code = "ResponseComplete", 200
     return made
 
 
@@ -217,8 +226,7 @@ def test_a_long_event_loses_its_objects() -> None:
 
 def test_an_event_that_is_long_without_objects_is_lost() -> None:
     before = lost("truncate")
-    made = record()
-    made.uri = "/" + "x" * 1000
+    made = record(uri="/" + "x" * 1000)
     assert truncated(Limits(500, 1000), "{", "")(made) is None
     assert lost("truncate") - before == 1
 
@@ -234,9 +242,9 @@ def test_patches_of_webhooks_are_noted_from_level_request_on() -> None:
 
 
 def test_the_legacy_format_is_a_line_of_text() -> None:
-    made = record(1)
-    made.user = User('al"ice\n', groups=("dev", "ops"))
-    made.caller = caller(("10.0.0.1",), "curl")
+    made = record(
+        1, user=User('al"ice\n', groups=("dev", "ops")), source=caller(("10.0.0.1",), "curl")
+    )
     made.decided(Decision(True))
     assert legacy_line(made) == (
         b'2024-05-06T07:08:09.12Z AUDIT: id="id-1" stage="ResponseComplete" ip="10.0.0.1"'
@@ -247,8 +255,7 @@ def test_the_legacy_format_is_a_line_of_text() -> None:
 
 
 def test_text_that_utf_8_does_not_have_is_told_nevertheless() -> None:
-    made = record()
-    made.uri, made.user = "/\udcff", User("\udcff", groups=("\ud800",))
+    made = record(uri="/\udcff", user=User("\udcff", groups=("\ud800",)))
     made.is_given, made.id = True, "\udc80"
     assert json.loads(made.json())["requestURI"] == "/?"
 

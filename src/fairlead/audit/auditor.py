@@ -11,11 +11,12 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
+from fairlead import clock
 from fairlead.audit.backend import Backend, Outcome
 from fairlead.audit.bodies import Bodies, Collected, media_type_of
 from fairlead.audit.counts import EVENTS, REJECTED
 from fairlead.audit.counts import LEVELS as LEVEL_COUNTS
-from fairlead.audit.fragments import new_id, stamp
+from fairlead.audit.fragments import Caller, is_plain, new_id, stamp
 from fairlead.audit.policy import (
     COMPLETE,
     LEVELS,
@@ -25,13 +26,13 @@ from fairlead.audit.policy import (
     REQUEST_RESPONSE,
     STARTED,
     Policy,
-    Verdict,
 )
-from fairlead.audit.record import Names, Record
+from fairlead.audit.record import Names, Record, Subject, asked, exact_ref, plain_ref
 from fairlead.audit.sources import Callers, attempts
 from fairlead.audit.withholding import shown_status, shown_uri
 from fairlead.authentication.user import User
 from fairlead.authorization.requests import Target, attributes_of
+from fairlead.bounded import Bounded
 from fairlead.dialect import Dialect
 from fairlead.endpoints.answers import Answer, LongAnswer
 from fairlead.endpoints.chain import is_long_running
@@ -45,6 +46,7 @@ _events, _levels = EVENTS.values, LEVEL_COUNTS.values  # one is counted for ever
 _events[()] = 0
 _levels.update(dict.fromkeys(_LEVEL_LABELS, 0))
 _ANSWERED_WITH_STATUS = frozenset(("create", "delete", "deletecollection"))
+_READING = frozenset(("get", "list", "watch"))
 _NOBODY = User("")
 _CUT_OFF: dict[str, Any] = {
     "metadata": {},
@@ -65,6 +67,7 @@ class Auditor:
         self._policy = policy
         self._backend = backend
         self._callers = Callers()
+        self._known: Bounded[tuple[str, str, int, int], Subject] = Bounded(4096, longest=2048)
         self._late: set[asyncio.Future[bool]] = set()
 
     # The way of a request
@@ -75,14 +78,14 @@ class Auditor:
         given = exchange.head.named.get(b"audit-id")
         audit_id = given.decode("latin-1") if given else new_id()
         exchange.lines = f"audit-id: {audit_id}\r\n".encode("latin-1")
-        record = request.audited = Record(self.names, audit_id, stamp())
+        record = request.audited = Record(self.names, audit_id, clock.time())
         if given:
             record.is_given = True
 
     def received(self, request: Request) -> Awaitable[None] | None:
         record = _record(request)
         self._judge(request, record, request.user)
-        if not record.level or RECEIVED in record.verdict.omitted:
+        if not record.level or RECEIVED in record.subject.verdict.omitted:
             return None
         outcome = self.tell(record, RECEIVED, record.received)
         return None if outcome is True else _insist(outcome)
@@ -105,12 +108,12 @@ class Auditor:
         if not record.level or record.completed:
             return None
         self._complement(request, record, answer.code)
-        if record.verb in _ANSWERED_WITH_STATUS and record.status is None:
-            record.status = self._bodies.success(record.verb, answer)
+        if record.subject.verb in _ANSWERED_WITH_STATUS and record.status is None:
+            record.status = self._bodies.success(record.subject.verb, answer)
         long_running = is_long_running(request.target)
         if record.level >= REQUEST or record.is_early or record.panic or long_running:
             return self._answered_in_stages(request, record, answer, long_running)
-        if isinstance(answer, LongAnswer) or COMPLETE in record.verdict.omitted:
+        if isinstance(answer, LongAnswer) or COMPLETE in record.subject.verdict.omitted:
             return None
         record.completed = True
         outcome = self.tell(record, COMPLETE, stamp())
@@ -145,31 +148,46 @@ class Auditor:
             record.status = _CUT_OFF
         if record.collected is not None:
             self._add_collected(record, record.collected)
-        if COMPLETE not in record.verdict.omitted:
+        if COMPLETE not in record.subject.verdict.omitted:
             self._finish_later(self.tell(record, COMPLETE, stamp()))
 
     def _judge(self, request: Request, record: Record, user: User | None) -> None:
-        """Ask the policy, and note what is known from the start."""
+        """Find out what a request is about and what the policy says of that."""
+        caller = self._callers.of(request)
         target = request.target
-        name, plain = target.name, True
+        if request.query or target.verb not in _READING:
+            known = self._subject(request, user, caller)
+        else:
+            key = (request.path, target.verb, id(user), id(caller))
+            found = self._known.get(key)
+            if found is not None and found.user is user and found.caller is caller:
+                known = found
+            else:
+                known = self._subject(request, user, caller)
+                self._known.keep(key, known, len(known.asked) + len(known.ref))
+        record.judge(known)
+        _levels[_LEVEL_LABELS[record.level]] += 1
+
+    def _subject(self, request: Request, user: User | None, caller: Caller) -> Subject:
+        target, query = request.target, request.exchange.head.query
+        name = target.name
         if not name and request.query and target.is_resource:
             selector = request.parameter("fieldSelector")
             name = attributes_of(user or _NOBODY, target, selector).name
-            plain = not name
-        record.judge(self.verdict(user, target, name))
-        if not record.level:
-            return
-        record.user = user
-        record.uri = shown_uri(request.path, request.exchange.head.query)
-        record.verb = target.verb
-        record.caller = self._callers.of(request)
-        if target.is_resource:
-            record.refer(target, name, plain=plain and record.uri.startswith(request.path))
+        return self.subject(user, target, name, shown_uri(request.path, query), caller)
 
-    def verdict(self, user: User | None, target: Target, name: str) -> Verdict:
+    def subject(
+        self, user: User | None, target: Target, name: str, uri: str, caller: Caller
+    ) -> Subject:
+        ref = ""
+        if target.is_resource:
+            # Parts of the path are plain where all of it is.
+            plain = uri.startswith(target.path) and (name == target.name or is_plain(name))
+            ref = plain_ref(target, name) if plain else exact_ref(target, name)
         verdict = self._policy.verdict(user, target, name)
-        _levels[_LEVEL_LABELS[verdict.level]] += 1
-        return verdict
+        told = asked(self.names, user, target.verb, uri)
+        namespace = target.namespace if target.is_resource else ""
+        return Subject(user, target.verb, uri, namespace, name, caller, verdict, told, ref)
 
     def _complement(self, request: Request, record: Record, code: int) -> None:
         """What has become known on the way."""
@@ -183,7 +201,7 @@ class Auditor:
 
     async def _add_objects(self, request: Request, record: Record, answer: Answer) -> None:
         operation = request.operation
-        managed_fields = not record.verdict.omits_managed_fields
+        managed_fields = not record.subject.verdict.omits_managed_fields
         if operation is not None and isinstance(operation.sent, bytes) and operation.sent:
             size, media_type = len(operation.sent), media_type_of(request.header(b"content-type"))
             record.request_object = await aside(
@@ -204,7 +222,7 @@ class Auditor:
         if collected.overflowed:
             record.annotate(self.names.truncated, "true")
             return
-        managed_fields = not record.verdict.omits_managed_fields
+        managed_fields = not record.subject.verdict.omits_managed_fields
         whole, media_type = collected.whole(), collected.media_type
         record.response_object = self._bodies.answered(whole, media_type, managed_fields)
 
@@ -216,7 +234,7 @@ class Auditor:
         return self._backend.take(record)
 
     async def _tell_stage(self, record: Record, stage: str) -> None:
-        if stage not in record.verdict.omitted:
+        if stage not in record.subject.verdict.omitted:
             outcome = self.tell(record, stage, stamp())
             if not isinstance(outcome, bool):
                 await outcome

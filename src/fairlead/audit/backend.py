@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from fairlead.audit.counts import ERRORS
@@ -51,13 +52,14 @@ class Blocking:
     def __init__(self, shape: Shape, sink: Sink, *, strict: bool) -> None:
         self._shape = shape
         self._sink = sink
+        self._deliver = sink.deliver
         self._strict = strict
 
     def take(self, record: Record) -> Outcome:
         event = self._shape(record)
         if event is None:
             return True
-        outcome = self._sink.deliver(event)
+        outcome = self._deliver(event)
         if self._strict:
             return outcome
         return True if isinstance(outcome, bool) else _whatever(outcome)
@@ -80,7 +82,7 @@ class Limits(NamedTuple):
 
 def in_json(before: str, after: str) -> Shape:
     """Events as they are, with what stands before and after their fields."""
-    return lambda record: record.json(before, after)
+    return partial(Record.json, before=before, after=after)
 
 
 def truncated(limits: Limits, before: str, after: str) -> Shape:
@@ -90,7 +92,7 @@ def truncated(limits: Limits, before: str, after: str) -> Shape:
     def shape(record: Record) -> bytes | None:
         event = record.json(before, after)
         if len(event) > limits.event and record.level >= REQUEST:
-            event = record.json_without_objects(before, after)
+            event = record.json(before, after, cut=True)
         if len(event) <= limits.event:
             return event
         lose("truncate", "event is too large even after truncating")

@@ -84,9 +84,6 @@ def caller(addresses: tuple[str, ...], agent: str) -> Caller:
     return Caller(addresses, agent, shown)
 
 
-UNKNOWN_CALLER = caller((), "")
-
-
 # Ids are random UUIDs whose last part counts, in twelve digits: unique, and cheap to make.
 _start = str(uuid4())[:24]
 _count = count(10**11 + int.from_bytes(urandom(4), "big"))
@@ -103,8 +100,11 @@ _prefix = ""
 
 def stamp() -> str:
     """The moment, to the microsecond."""
+    return stamp_of(clock.time())
+
+
+def stamp_of(now: float) -> str:
     global _second, _prefix
-    now = clock.time()
     second = int(now)
     if second != _second:
         _prefix = strftime("%Y-%m-%dT%H:%M:%S.", gmtime(second))

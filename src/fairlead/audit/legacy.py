@@ -10,19 +10,20 @@ from fairlead.authentication.user import User
 
 def legacy_line(record: Record) -> bytes:
     """One event on one line; every value is in quotes, so that none can end it."""
-    user, other = record.user, record.impersonated
+    subject, other = record.subject, record.impersonated
+    user, addresses = subject.user, subject.caller.addresses
     values = {
         "id": record.id,
         "stage": record.stage,
-        "ip": record.caller.addresses[0] if record.caller.addresses else "<unknown>",
-        "method": record.verb,
+        "ip": addresses[0] if addresses else "<unknown>",
+        "method": subject.verb,
         "user": user.name if user is not None and user.name else "<none>",
         "groups": _groups(user, "<none>"),
         "as": other.name if other is not None else "<self>",
         "asgroups": _groups(other, "<lookup>"),
-        "user-agent": record.caller.agent,
-        "namespace": record.namespace or "<none>",
-        "uri": record.uri,
+        "user-agent": subject.caller.agent,
+        "namespace": subject.namespace or "<none>",
+        "uri": subject.uri,
         "response": str(record.code) if record.code else "<deferred>",
     }
     shown = " ".join(f"{name}={_quoted(value)}" for name, value in values.items())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead import clock
 from fairlead.audit.auditor import Auditor
 from fairlead.audit.bodies import value_json
+from fairlead.audit.counts import LEVELS as LEVEL_COUNTS
 from fairlead.audit.fragments import caller, new_id, stamp
-from fairlead.audit.policy import COMPLETE, RECEIVED, REQUEST, REQUEST_RESPONSE
+from fairlead.audit.policy import COMPLETE, LEVELS, RECEIVED, REQUEST, REQUEST_RESPONSE
 from fairlead.audit.record import Record
-from fairlead.audit.withholding import shown_status
+from fairlead.audit.withholding import shown_status, shown_uri
 from fairlead.endpoints.routing import Target
 from fairlead.errors import StatusError, internal
 from fairlead.operations.operation import Operation
@@ -27,14 +29,15 @@ class OwnOperations:
 
     async def begun(self, operation: Operation, value: Any) -> Told:
         auditor, place = self._auditor, _place(operation)
-        record = Record(auditor.names, new_id(), stamp())
-        record.judge(auditor.verdict(operation.user, place, place.name))
+        record = Record(auditor.names, new_id(), clock.time())
+        part = caller(_HERE, f"fairlead/{operation.user.name.rpartition(':')[2]}")
+        uri = shown_uri(place.path, b"")
+        subject = auditor.subject(operation.user, place, place.name, uri, part)
+        record.judge(subject)
+        LEVEL_COUNTS.add(of=(LEVELS[record.level],))
         told = Told(auditor, record, operation, place)
         if not record.level:
             return told
-        record.user, record.verb, record.uri = operation.user, place.verb, place.path
-        record.caller = caller(_HERE, f"fairlead/{operation.user.name.rpartition(':')[2]}")
-        record.refer(place, place.name, plain=False)
         if isinstance(value, dict):
             operation.identity = (value["metadata"].get("name", ""), "", "")
             if record.level >= REQUEST:
@@ -58,7 +61,7 @@ class Told:
         record = self._record
         if not record.level:
             return
-        record.code = _CODES.get(record.verb, 200)
+        record.code = _CODES.get(self._place.verb, 200)
         if failure is not None:
             known = isinstance(failure, StatusError)
             error = failure if known else internal("the server could not do it")
@@ -79,10 +82,10 @@ class Told:
         if not isinstance(value, dict):
             return None
         typed = {"kind": resource.kind, "apiVersion": resource.api_version, **value}
-        return value_json(typed, not self._record.verdict.omits_managed_fields)
+        return value_json(typed, not self._record.subject.verdict.omits_managed_fields)
 
     async def tell(self, stage: str, moment: str) -> None:
-        if stage in self._record.verdict.omitted:
+        if stage in self._record.subject.verdict.omitted:
             return
         outcome = self._auditor.tell(self._record, stage, moment)
         if not isinstance(outcome, bool):

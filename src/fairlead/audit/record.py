@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlead.audit.bodies import Collected
-from fairlead.audit.fragments import UNKNOWN_CALLER, Users, dumped, is_plain, quoted
+from fairlead.audit.fragments import Caller, Users, caller, dumped, is_plain, quoted, stamp_of
 from fairlead.audit.policy import LEVELS, NONE, REQUEST, SILENCE, Verdict
 from fairlead.authentication.user import User
 from fairlead.authorization.decision import Decision
 from fairlead.authorization.requests import Target
-from fairlead.bounded import Bounded
 from fairlead.operations.operation import Operation
 
 _STATUSES = {code: f',"responseStatus":{{"metadata":{{}},"code":{code}}}' for code in range(1000)}
@@ -28,28 +27,68 @@ class Names:
         self.removed_release = f"{group_domain}/removed-release"
         self.patch = f"patch.webhook.admission.{group_domain}/"
         self.users = Users()
-        self._decisions: Bounded[tuple[bool, str], str] = Bounded(longest=1024)
-        self._last: tuple[Decision | None, str] = (None, "")
+        self.last_decided: tuple[Decision | None, str] = (None, "")
 
     def decided(self, decision: Decision) -> str:
         """The annotations of a request of which nothing else is to be noted."""
-        last, text = self._last
-        if last is not decision:
-            text = self._decided(decision)
-            self._last = (decision, text)
+        text = f',"annotations":{dumped(self.annotations(decision)).decode()}'
+        self.last_decided = (decision, text)
         return text
-
-    def _decided(self, decision: Decision) -> str:
-        key = (decision.allowed, decision.reason)
-        found = self._decisions.get(key)
-        if found is None:
-            found = f',"annotations":{dumped(self.annotations(decision)).decode()}'
-            self._decisions.keep(key, found, len(found))
-        return found
 
     def annotations(self, decision: Decision) -> dict[str, str]:
         word = "allow" if decision.allowed else "forbid"
         return {self.decision: word, self.reason: decision.reason}
+
+
+class Subject(NamedTuple):
+    """What a request is about and what the policy says of it: the same for all that ask the same
+    again. The last two are JSON: what is asked for by whom, and the object that is meant."""
+
+    user: User | None
+    verb: str
+    uri: str
+    namespace: str
+    name: str
+    caller: Caller
+    verdict: Verdict
+    asked: str
+    ref: str
+
+
+def asked(names: Names, user: User | None, verb: str, uri: str) -> str:
+    shown = f'"{uri}"' if is_plain(uri) else quoted(uri)
+    who = "{}" if user is None else names.users.json(user)
+    return f'","requestURI":{shown},"verb":"{verb}","user":{who}'
+
+
+def plain_ref(target: Target, name: str) -> str:
+    """The object that is meant, where all that names it can stand in JSON as it is."""
+    namespace = f',"namespace":"{target.namespace}"' if target.namespace else ""
+    named = f',"name":"{name}"' if name else ""
+    group = f',"apiGroup":"{target.group}"' if target.group else ""
+    part = f',"subresource":"{target.subresource}"' if target.subresource else ""
+    return (
+        f',"objectRef":{{"resource":"{target.resource_name}"{namespace}{named}{group}'
+        f',"apiVersion":"{target.version}"{part}}}'
+    )
+
+
+def exact_ref(target: Target, name: str, uid: str = "", version: str = "") -> str:
+    parts = {
+        "resource": target.resource_name,
+        "namespace": target.namespace,
+        "name": name,
+        "uid": uid,
+        "apiGroup": target.group,
+        "apiVersion": target.version,
+        "resourceVersion": version,
+        "subresource": target.subresource,
+    }
+    shown = {key: text for key, text in parts.items() if text}
+    return f',"objectRef":{dumped(shown).decode()}'
+
+
+_UNKNOWN = Subject(None, "", "", "", "", caller((), ""), SILENCE, "", "")
 
 
 class Record:
@@ -60,17 +99,15 @@ class Record:
     """
 
     level = NONE
-    verdict: Verdict = SILENCE
+    subject = _UNKNOWN
     judged = False  # the policy was asked
+    is_given = False  # the client has chosen the id
     is_early = False  # refused before it was known who asks
     completed = False
     stage = ""
-    is_given = False  # the client has chosen the id
-    uri = verb = ""
-    caller = UNKNOWN_CALLER
-    user: User | None = None
+    stamp = ""
     impersonated: User | None = None
-    namespace = name = ""  # of the object that is meant
+    ref: str | None = None  # where more became known of the object than the subject has
     code = 0
     status: dict[str, Any] | None = None  # where the answer is a Status
     panic = ""  # the kind of failure of ours
@@ -79,17 +116,19 @@ class Record:
     request_object: bytes | None = None
     response_object: bytes | None = None
     collected: Collected | None = None  # the response object to be
-    _head = _common = _ref = ""
+    received = ""  # when it came
 
-    def __init__(self, names: Names, audit_id: str, received: str) -> None:
+    def __init__(self, names: Names, audit_id: str, moment: float) -> None:
         self.names = names
         self.id = audit_id
-        self.received = self.stamp = received
+        self.moment = moment
 
-    def judge(self, verdict: Verdict) -> None:
+    def judge(self, subject: Subject) -> None:
         self.judged = True
-        self.verdict = verdict
-        self.level = verdict.level
+        self.subject = subject
+        self.level = subject.verdict.level
+        if self.level:
+            self.received = stamp_of(self.moment)
 
     def decided(self, decision: Decision) -> None:
         """What the authorizer said."""
@@ -104,40 +143,11 @@ class Record:
             self.annotations = {}
         self.annotations[name] = text
 
-    def refer(self, target: Target, name: str, *, plain: bool) -> None:
-        """Note the object that is meant; `plain` if all that names it can stand in JSON as is."""
-        self.namespace, self.name = target.namespace, name
-        if not plain:
-            self._refer_exactly(target, name, "", "")
-            return
-        namespace = f',"namespace":"{target.namespace}"' if target.namespace else ""
-        named = f',"name":"{name}"' if name else ""
-        group = f',"apiGroup":"{target.group}"' if target.group else ""
-        part = f',"subresource":"{target.subresource}"' if target.subresource else ""
-        self._ref = (
-            f',"objectRef":{{"resource":"{target.resource_name}"{namespace}{named}{group}'
-            f',"apiVersion":"{target.version}"{part}}}'
-        )
-
-    def _refer_exactly(self, target: Target, name: str, uid: str, version: str) -> None:
-        parts = {
-            "resource": target.resource_name,
-            "namespace": target.namespace,
-            "name": name,
-            "uid": uid,
-            "apiGroup": target.group,
-            "apiVersion": target.version,
-            "resourceVersion": version,
-            "subresource": target.subresource,
-        }
-        shown = {key: text for key, text in parts.items() if text}
-        self._ref = f',"objectRef":{dumped(shown).decode()}'
-
     def complement(self, target: Target, operation: Operation) -> None:
         """Note what has become known of the operation."""
         name, uid, version = operation.identity
         if name or uid or version:
-            self._refer_exactly(target, self.name or name, uid, version)
+            self.ref = exact_ref(target, self.subject.name or name, uid, version)
         if operation.annotations:
             self.annotations = {**(self.annotations or {}), **operation.annotations}
         resource = operation.resource
@@ -146,50 +156,44 @@ class Record:
             if resource.removed_release:
                 self.annotate(self.names.removed_release, resource.removed_release)
 
-    def json(self, before: str = "{", after: str = "") -> bytes:
-        """The event without kind and apiVersion, its fields in the order of the reference."""
-        sent, answered = self.request_object, self.response_object
-        objects = ""
-        if sent is not None:
-            objects = f',"requestObject":{sent.decode()}'
-        if answered is not None:
-            objects += f',"responseObject":{answered.decode()}'
-        return self._json(before, objects, self._annotations(), after)
-
-    def json_without_objects(self, before: str = "{", after: str = "") -> bytes:
-        """The same, cut down to what is of bounded size."""
-        return self._json(before, "", self._annotations(cut=True), after)
-
-    def _json(self, before: str, objects: str, annotations: str, after: str) -> bytes:
-        if not self._head:
-            self._prepare()
-        users, status = self.names.users, self.status
+    def json(self, before: str = "{", after: str = "", *, cut: bool = False) -> bytes:
+        """The event without kind and apiVersion, its fields in the order of the reference; or
+        `cut` down to what is of bounded size, without the objects that it carries."""
+        subject, names = self.subject, self.names
+        shown = quoted(self.id) if self.is_given else f'"{self.id}"'
         other = self.impersonated
-        as_other = "" if other is None else f',"impersonatedUser":{users.json(other)}'
-        answer = (
-            _STATUSES[self.code]
-            if status is None
-            else f',"responseStatus":{dumped(status).decode()}'
-        )
+        as_other = "" if other is None else f',"impersonatedUser":{names.users.json(other)}'
+        if self.status is None:
+            answer = _STATUSES[self.code]
+        else:
+            answer = f',"responseStatus":{dumped(self.status).decode()}'
+        if self.annotations or cut:
+            noted = self._annotations(cut=cut)
+        elif self.decision is None:
+            noted = ""
+        else:
+            last, noted = names.last_decided
+            if last is not self.decision:
+                noted = names.decided(self.decision)
+        objects = "" if self.level < REQUEST or cut else self._objects()
         return (
-            f"{before}{self._head}{self.stage}{self._common}{as_other}{self.caller.json}"
-            f"{self._ref}{answer}{objects}"
+            f'{before}"level":"{LEVELS[self.level]}","auditID":{shown},"stage":"{self.stage}'
+            f"{subject.asked}{as_other}{subject.caller.json}"
+            f"{subject.ref if self.ref is None else self.ref}{answer}{objects}"
             f',"requestReceivedTimestamp":"{self.received}","stageTimestamp":"{self.stamp}"'
-            f"{annotations}}}{after}"
+            f"{noted}}}{after}"
         ).encode()
 
-    def _prepare(self) -> None:
-        """What is the same at all stages."""
-        user = "{}" if self.user is None else self.names.users.json(self.user)
-        shown = quoted(self.id) if self.is_given else f'"{self.id}"'
-        self._head = f'"level":"{LEVELS[self.level]}","auditID":{shown},"stage":"'
-        uri = f'"{self.uri}"' if is_plain(self.uri) else quoted(self.uri)
-        self._common = f'","requestURI":{uri},"verb":"{self.verb}","user":{user}'
+    def _objects(self) -> str:
+        objects = ""
+        if self.request_object is not None:
+            objects = f',"requestObject":{self.request_object.decode()}'
+        if self.response_object is not None:
+            objects += f',"responseObject":{self.response_object.decode()}'
+        return objects
 
-    def _annotations(self, *, cut: bool = False) -> str:
+    def _annotations(self, *, cut: bool) -> str:
         decision = self.decision
-        if not self.annotations and not cut:
-            return self.names.decided(decision) if decision is not None else ""
         noted = dict(self.annotations or ())
         if self.level < REQUEST:
             noted = {n: text for n, text in noted.items() if not n.startswith(self.names.patch)}
