@@ -28,7 +28,7 @@ from fairlead.outgoing.json_calls import JsonPoster
 
 NAMES = Names("k8s.io")
 NOWHERE = caller((), "")
-MOMENT = 1714979289.12  # 2024-05-06T07:08:09.12Z
+MOMENT = 1714979289.125  # 2024-05-06T07:08:09.125Z
 PLAIN = in_json("{", "")
 
 
@@ -247,7 +247,7 @@ def test_the_legacy_format_is_a_line_of_text() -> None:
     )
     made.decided(Decision(True))
     assert legacy_line(made) == (
-        b'2024-05-06T07:08:09.12Z AUDIT: id="id-1" stage="ResponseComplete" ip="10.0.0.1"'
+        b'2024-05-06T07:08:09.125Z AUDIT: id="id-1" stage="ResponseComplete" ip="10.0.0.1"'
         b' method="get" user="al\\"ice\\n" groups="\\"dev\\",\\"ops\\"" as="<self>"'
         b' asgroups="<lookup>" user-agent="curl" namespace="<none>" uri="/version"'
         b' response="200"\n'

@@ -83,7 +83,7 @@ class Auditor:
             record.is_given = True
 
     def received(self, request: Request) -> Awaitable[None] | None:
-        record = _record(request)
+        record: Record = request.audited
         self._judge(request, record, request.user)
         if not record.level or RECEIVED in record.subject.verdict.omitted:
             return None
@@ -92,7 +92,7 @@ class Auditor:
 
     def refused(self, request: Request, error: StatusError) -> None:
         """The answer will be an error."""
-        record = _record(request)
+        record: Record = request.audited
         if not record.judged:
             record.is_early = True
             self._judge(request, record, None)
@@ -104,13 +104,18 @@ class Auditor:
     def answered(self, request: Request, answer: Answer) -> Awaitable[None] | None:
         """The answer is known and about to be sent. What is sent at once is told as complete
         before that, so that whoever has an answer finds it in the log."""
-        record = _record(request)
+        record: Record = request.audited
         if not record.level or record.completed:
             return None
-        self._complement(request, record, answer.code)
-        if record.subject.verb in _ANSWERED_WITH_STATUS and record.status is None:
-            record.status = self._bodies.success(record.subject.verb, answer)
-        long_running = is_long_running(request.target)
+        record.code = answer.code
+        if request.impersonator is not None:
+            record.impersonated = request.user
+        operation, target = request.operation, request.target
+        if operation is not None:
+            record.complement(target, operation)
+        if target.verb in _ANSWERED_WITH_STATUS and record.status is None:
+            record.status = self._bodies.success(target.verb, answer)
+        long_running = is_long_running(target)
         if record.level >= REQUEST or record.is_early or record.panic or long_running:
             return self._answered_in_stages(request, record, answer, long_running)
         if isinstance(answer, LongAnswer) or COMPLETE in record.subject.verdict.omitted:
@@ -135,7 +140,7 @@ class Auditor:
 
     def ended(self, request: Request) -> None:
         """Nothing more will be sent."""
-        record = _record(request)
+        record: Record = request.audited
         if record.completed:
             return
         record.completed = True
@@ -144,8 +149,9 @@ class Auditor:
         if not record.level:
             return
         if not record.code:
-            self._complement(request, record, 500)
-            record.status = _CUT_OFF
+            record.code, record.status = 500, _CUT_OFF
+            if request.impersonator is not None:
+                record.impersonated = request.user
         if record.collected is not None:
             self._add_collected(record, record.collected)
         if COMPLETE not in record.subject.verdict.omitted:
@@ -188,14 +194,6 @@ class Auditor:
         told = asked(self.names, user, target.verb, uri)
         namespace = target.namespace if target.is_resource else ""
         return Subject(user, target.verb, uri, namespace, name, caller, verdict, told, ref)
-
-    def _complement(self, request: Request, record: Record, code: int) -> None:
-        """What has become known on the way."""
-        record.code = code
-        if request.impersonator is not None:
-            record.impersonated = request.user
-        if request.operation is not None:
-            record.complement(request.target, request.operation)
 
     # What went in and came out
 
@@ -263,12 +261,6 @@ class Auditor:
         """Store what was told; nothing may be told afterwards."""
         await asyncio.gather(*self._late, return_exceptions=True)
         await self._backend.close()
-
-
-def _record(request: Request) -> Record:
-    record = request.audited
-    assert isinstance(record, Record)
-    return record
 
 
 async def _insist(outcome: Outcome) -> None:

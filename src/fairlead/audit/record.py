@@ -10,7 +10,7 @@ from fairlead.audit.policy import LEVELS, NONE, REQUEST, SILENCE, Verdict
 from fairlead.authentication.user import User
 from fairlead.authorization.decision import Decision
 from fairlead.authorization.requests import Target
-from fairlead.operations.operation import Operation
+from fairlead.operations.operation import NO_IDENTITY, Operation
 
 _STATUSES = {code: f',"responseStatus":{{"metadata":{{}},"code":{code}}}' for code in range(1000)}
 _STATUSES[0] = ""
@@ -145,8 +145,8 @@ class Record:
 
     def complement(self, target: Target, operation: Operation) -> None:
         """Note what has become known of the operation."""
-        name, uid, version = operation.identity
-        if name or uid or version:
+        if operation.identity is not NO_IDENTITY:
+            name, uid, version = operation.identity
             self.ref = exact_ref(target, self.subject.name or name, uid, version)
         if operation.annotations:
             self.annotations = {**(self.annotations or {}), **operation.annotations}

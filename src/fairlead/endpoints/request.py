@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import parse_qsl
 
 from fairlead.authentication.user import User
 from fairlead.bounded import remembered
-from fairlead.endpoints.auditing import Audited
 from fairlead.endpoints.negotiation import PLAIN_JSON, Representation
 from fairlead.endpoints.routing import Target
 from fairlead.errors import too_large
@@ -71,7 +71,7 @@ class Request:
         self.warnings: list[str] = []
         self.impersonator: User | None = None  # who really asks, if the user is another
         self.operation: Operation | None = None  # what it asks for, once that is allowed
-        self.audited: Audited | None = None  # where the audit log is kept
+        self.audited: Any = None  # an Audited, where the audit log is kept
         self._headers: dict[bytes, bytes] | None = None
         self._body: bytes | None = b""
 

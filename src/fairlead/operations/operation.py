@@ -13,6 +13,7 @@ from fairlead.kinds.context import MOST_WARNINGS
 from fairlead.kinds.resources import Resource
 
 Identity = tuple[str, str, str]  # name, uid and resourceVersion
+NO_IDENTITY: Identity = ("", "", "")
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +35,7 @@ class Operation:
     has_unknown_fields: bool = False  # what was sent has fields that its type does not know
     sent: Any = None
     result: Any = None
-    identity: Identity = ("", "", "")  # by which what was sent names itself
+    identity: Identity = NO_IDENTITY  # by which what was sent names itself
     decision: Decision | None = None  # where the authorizer was asked about just this
 
     def warn(self, text: str) -> None:

@@ -82,7 +82,7 @@ class Application:
                     await storing
             await answer.send(request)
         finally:
-            if auditor is not None:
+            if auditor is not None and not request.audited.completed:
                 auditor.ended(request)
         seconds = perf_counter() - started
         self.metrics.answered(target, request.method, answer.code, seconds)
