@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import socket
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from support.answering import Answering
 from support.process import ServerProcess
 from support.waiting import eventually
 
+from fairlead.audit.counts import ERRORS
+from fairlead.audit.log import StreamLog
 from fairlead.audit.setup import AuditError, build_auditor
 from fairlead.cli.parsing import Parser
 from fairlead.dialect import KUBERNETES
@@ -135,6 +139,24 @@ def test_the_standard_output_can_be_the_log(tmp_path: Path) -> None:
     assert b'stage="RequestReceived"' in told[0]
     assert b'uri="/api/v1/namespaces/default/configmaps"' in told[0]
     server.kill()
+
+
+def test_lines_for_a_reader_that_has_left_are_lost_with_a_count() -> None:
+    reading, writing = os.pipe()
+    long = b"x" * (1 << 20)
+
+    async def test() -> None:
+        log = StreamLog(writing)
+        waiting = asyncio.ensure_future(log.deliver_aside([long]))
+        await asyncio.sleep(0)
+        os.close(reading)
+        assert await waiting is False
+        await log.close()
+
+    before = ERRORS.value(of=("log",))
+    asyncio.run(asyncio.wait_for(test(), 20))
+    assert ERRORS.value(of=("log",)) == before + 1
+    os.close(writing)
 
 
 @pytest.mark.parametrize("flag", ["--audit-log-path", "--audit-webhook-config-file"])
