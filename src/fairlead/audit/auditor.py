@@ -32,7 +32,6 @@ from fairlead.audit.sources import Callers, attempts
 from fairlead.audit.withholding import shown_status, shown_uri
 from fairlead.authentication.user import User
 from fairlead.authorization.requests import Target, attributes_of
-from fairlead.bounded import Bounded
 from fairlead.dialect import Dialect
 from fairlead.endpoints.answers import Answer, LongAnswer
 from fairlead.endpoints.chain import is_long_running
@@ -46,6 +45,8 @@ _events, _levels = EVENTS.values, LEVEL_COUNTS.values  # one is counted for ever
 _events[()] = 0
 _levels.update(dict.fromkeys(_LEVEL_LABELS, 0))
 _ANSWERED_WITH_STATUS = frozenset(("create", "delete", "deletecollection"))
+_Key = tuple[str, str, int, int]  # path and verb, and which objects user and caller are
+_MOST_KNOWN, _LONGEST_KNOWN = 4096, 1024
 _READING = frozenset(("get", "list", "watch"))
 _NOBODY = User("")
 _CUT_OFF: dict[str, Any] = {
@@ -67,7 +68,7 @@ class Auditor:
         self._policy = policy
         self._backend = backend
         self._callers = Callers()
-        self._known: Bounded[tuple[str, str, int, int], Subject] = Bounded(4096, longest=2048)
+        self._known: dict[_Key, Subject] = {}
         self._late: set[asyncio.Future[bool]] = set()
 
     # The way of a request
@@ -170,9 +171,17 @@ class Auditor:
                 known = found
             else:
                 known = self._subject(request, user, caller)
-                self._known.keep(key, known, len(known.asked) + len(known.ref))
+                self._remember(key, known)
         record.judge(known)
         _levels[_LEVEL_LABELS[record.level]] += 1
+
+    def _remember(self, key: _Key, subject: Subject) -> None:
+        """Keep a subject for who asks again; all are forgotten when there are many, which costs
+        those who never ask the same less than to find the oldest would."""
+        if len(subject.asked) + len(subject.ref) <= _LONGEST_KNOWN:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = subject
 
     def _subject(self, request: Request, user: User | None, caller: Caller) -> Subject:
         target, query = request.target, request.exchange.head.query
