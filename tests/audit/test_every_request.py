@@ -191,7 +191,7 @@ class Asking:
         cheap = [self.write_secret, self.write_faulty_secret, self.read, self.delete]
         cheap += [self.review_token, self.request_token, self.request_certificate]
         cheap += [self.show_wrong_credentials, self.impersonate, self.be_odd, self.fail]
-        cheap = self.random.choices(cheap, k=30) + cheap
+        cheap = self.random.choices(cheap, k=60) + cheap
         slow = [self.watch, self.cut_off, self.send_too_much, self.wait_too_long]
         found = [*cheap, *slow, self.come_at_once, self.watch]
         self.random.shuffle(found)
@@ -206,7 +206,7 @@ def ends_of(audited: Audited) -> list[str]:
     return [event["auditID"] for event in audited.events() if is_end(event)]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 def test_every_answered_request_has_one_end_and_no_secret_is_told(odd: Audited, seed: int) -> None:
     asking = Asking(odd, seed)
     for ask in asking.all_kinds():
