@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import parse_qsl
 
 from fairlead.authentication.impersonation import asks_to_impersonate
@@ -35,6 +36,7 @@ class Request:
     __slots__ = (
         "_body",
         "_headers",
+        "audited",
         "exchange",
         "impersonator",
         "method",
@@ -70,6 +72,7 @@ class Request:
         self.warnings: list[str] = []
         self.impersonator: User | None = None  # who really asks, if the user is another
         self.operation: Operation | None = None  # what it asks for, once that is allowed
+        self.audited: Any = None  # an Audited, where the audit log is kept
         self._headers: dict[bytes, bytes] | None = None
         self._body: bytes | None = b""
 

@@ -95,6 +95,7 @@ class Resource:
         self.counts_generation = "generation" in marks
         self.selectable = _words(marks.get("select"))
         self.deprecation = self._deprecation(marks.get("deprecated", ""))
+        self.removed_release = self._removed_release(marks.get("deprecated", ""))
         self.storage_prefix = marks.get("path", name)
         self.stored_version = marks.get("stored", group_version.table_name)
         self.subresources: dict[str, Resource] = {}
@@ -112,6 +113,13 @@ class Resource:
         if rest:
             text += f", unavailable in v{rest[0]}+"
         return f"{text}; use {rest[1]} {self.kind}" if len(rest) > 1 else text
+
+    def _removed_release(self, mark: str) -> str:
+        """The `until` of the same; empty where that is not known."""
+        if not mark:
+            return self.parent.removed_release if self.parent else ""
+        _, *rest = mark.split(":")
+        return rest[0] if rest else ""
 
     @cached_property
     def group(self) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fairlead.admission.configuration import FLAG as CONFIGURATION_FLAG
 from fairlead.admission.enabling import PluginNameError, switched_on
+from fairlead.audit.flags import AuditFlagError, add_audit_flags, check_audit_flags
 from fairlead.authentication.flags import add_authentication_flags
 from fairlead.authorization.modes import DEFAULT_MODES, MODES, ModeError, check_files, parse_modes
 from fairlead.controllers.certificates.flags import (
@@ -53,6 +54,7 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     _add_authorization_flags(parser)
     add_signing_flags(parser, duration)
     add_reaching_flags(parser)
+    add_audit_flags(parser, duration, whole_number)
 
 
 def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
@@ -388,6 +390,10 @@ def check_flags(options: argparse.Namespace) -> None:
         raise FlagError(str(error)) from None
     if options.storage != "sqlite":
         raise FlagError("--storage: etcd is not available in this release yet; use sqlite")
+    try:
+        check_audit_flags(options)
+    except AuditFlagError as error:
+        raise FlagError(str(error)) from None
     if options.runtime_config:
         _check_runtime_config(options)
 
