@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.admission.chain import CREATE, Attributes
 from fairlead.errors import StatusError, already_exists, bad_request, verb_not_supported
-from fairlead.kinds.context import Context, rolled_back_on_failure
+from fairlead.kinds.context import rolled_back_on_failure
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
@@ -37,15 +37,13 @@ async def create(
     context = api.context(operation, options.dry_run)
     size = operation.size
     await aside(size, preparing.default, api, resource, value, context)
-    generated = not metadata.get("name") and bool(metadata.get("generateName"))
-    if generated:
-        metadata["name"] = preparing.generate_name(metadata["generateName"])
     if entries is None:
         entries = await converting(size, tracked, api, resource, None, value, options)
     set_entries(metadata, entries)
-    preparing.set_system_fields(metadata)
     with rolled_back_on_failure(context):
-        attributes = await _admitted(api, operation, value, context)
+        name = metadata.get("name", "")
+        attributes = preparing.attributes(operation, CREATE, value, None, context, name, options)
+        generated = await _admit(api, operation, attributes, value, entries)
         version = await _stored(api, attributes, generated)
         version = await shown_one(resource, version)
         if options.dry_run:
@@ -54,12 +52,21 @@ async def create(
         return version
 
 
-async def _admitted(api: Api, operation: Operation, value: Object, context: Context) -> Attributes:
-    """Take a new object through admission and the rules of its kind."""
-    behaviour = api.behaviour(operation.resource)
-    name = value["metadata"].get("name", "")
-    attributes = preparing.attributes(operation, CREATE, value, None, context, name)
+async def _admit(
+    api: Api, operation: Operation, attributes: Attributes, value: Object, entries: list[Object]
+) -> bool:
+    """Take a new object through admission and the rules of its kind. Whether its name is one that
+    was generated, which happens as late as that those who change it can see it is missing."""
+    behaviour, context = api.behaviour(operation.resource), attributes.context
     await api.admission.admit(attributes)
+    if attributes.round:
+        preparing.settle_admitted(operation, value, entries)
+    metadata = value["metadata"]
+    generated = not metadata.get("name") and bool(metadata.get("generateName"))
+    if generated:
+        metadata["name"] = preparing.generate_name(metadata["generateName"])
+    attributes.name = metadata.get("name", "")
+    preparing.set_system_fields(metadata)
     behaviour.prepare_create(value, context)
     value = preparing.ordered(value)
     await aside(operation.size, preparing.check_new, api, operation.resource, value, context)
@@ -67,7 +74,8 @@ async def _admitted(api: Api, operation: Operation, value: Object, context: Cont
     await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)
     behaviour.settle(value)
-    return attributes
+    attributes.is_settled = True
+    return generated
 
 
 async def _stored(api: Api, attributes: Attributes, generated: bool) -> Version:

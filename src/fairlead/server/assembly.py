@@ -14,8 +14,16 @@ from fairlead.admission.configuration import (
     ConfigurationError,
     read_configuration,
 )
-from fairlead.admission.enabling import ORDER, Needs, PluginNameError, build_plugins
+from fairlead.admission.enabling import (
+    ORDER,
+    Needs,
+    PluginNameError,
+    build_plugins,
+    switched_on,
+)
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
+from fairlead.admission.webhooks.setup import Surroundings as WebhookSurroundings
+from fairlead.admission.webhooks.setup import webhook_plugins
 from fairlead.authentication.factory import (
     Authentication,
     AuthenticationError,
@@ -46,6 +54,7 @@ from fairlead.kinds.resources import Resources
 from fairlead.kinds.runtime_config import RuntimeConfigError, apply_runtime_config
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client, system_user
+from fairlead.operations.shapes import ApiShapes
 from fairlead.outgoing.flags import ReachError, build_reach, build_webhooks
 from fairlead.outgoing.reaching import Reach
 from fairlead.outgoing.webhooks import Webhooks
@@ -83,9 +92,9 @@ class Assembly:
         self.api.authorizer = self.authorization.authorizer
         self.api.authentication = self._authentication(pki)
         self._objects = Client(self.api, system_user("apiserver"))
+        self.webhooks = self._webhooks()
         self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
         self.aggregation = ClusterRoleAggregation(self._write_rules)
-        self.webhooks = self._webhooks()
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
         self.controllers = self._controllers(pki.ca.certificate)
@@ -188,8 +197,11 @@ class Assembly:
                 if error.reason != "AlreadyExists":
                     raise
 
-        options = self.options
+        enabled = ",".join(self.options.enable_admission_plugins)
+        disabled = ",".join(self.options.disable_admission_plugins)
         try:
+            configuration = self._admission_configuration()
+            wanted = switched_on(self.dialect, enabled, disabled)
             needs = Needs(
                 find=api.newest,
                 namespace=api.namespace,
@@ -198,16 +210,23 @@ class Assembly:
                 decide=api.decide,
                 create_namespace=create_namespace,
                 resources=api.resources,
-                configuration=self._admission_configuration(),
+                configuration=configuration,
+                others=webhook_plugins(self._webhook_surroundings(), configuration, wanted),
             )
-            return build_plugins(
-                self.dialect,
-                ",".join(options.enable_admission_plugins),
-                ",".join(options.disable_admission_plugins),
-                needs,
-            )
+            return build_plugins(self.dialect, enabled, disabled, needs)
         except (PluginNameError, ConfigurationError) as error:
             raise StartError(str(error)) from None
+
+    def _webhook_surroundings(self) -> WebhookSurroundings:
+        api = self.api
+        return WebhookSurroundings(
+            api.resources,
+            self.webhooks,
+            ApiShapes(api),
+            api.namespace,
+            self.follow,
+            lambda: api.admission.forget(),
+        )
 
     def _admission_configuration(self) -> Configuration:
         path = self.options.admission_control_config_file

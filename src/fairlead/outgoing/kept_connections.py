@@ -1,0 +1,300 @@
+"""Posting over connections that stay open, for calls that a write waits for.
+
+It does one thing and costs little: POST over HTTP/1.1, no proxy, no redirect, no cookie. Calls to
+one place share its connections, of which there are few; one that hangs keeps no other place
+waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from time import monotonic
+from typing import cast
+
+import httptools
+
+from fairlead.outgoing.client import MOST_ANSWER_BYTES, SECONDS_TO_CONNECT, CallError, Reply
+
+MOST_CONNECTIONS = 64  # to one place; a call beyond that waits for one to be free
+_SECONDS_IDLE = 60.0
+_MOST_HEADERS = 64 * 1024  # bytes of an answer's head
+_UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority"
+# What is wrong with a certificate, by the code of the TLS library.
+_CERTIFICATE_FAULTS = {
+    9: "x509: certificate has expired or is not yet valid",
+    10: "x509: certificate has expired or is not yet valid",
+    18: _UNKNOWN_AUTHORITY,
+    19: _UNKNOWN_AUTHORITY,
+    20: _UNKNOWN_AUTHORITY,
+    21: _UNKNOWN_AUTHORITY,
+}
+_WRONG_NAME = (62, 64)
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where connections go: an address and a port, whose certificate is for `name`."""
+
+    host: str
+    port: int
+    name: str
+    tls: ssl.SSLContext
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class _Lost(Exception):
+    """The connection ended before an answer began."""
+
+
+class _Connection(asyncio.Protocol):
+    """One exchange at a time."""
+
+    def __init__(self, on_end: Callable[[_Connection], None]) -> None:
+        self._on_end = on_end
+        self._transport: asyncio.Transport | None = None
+        self._answer: asyncio.Future[Reply] | None = None
+        self.is_open = True
+        self.idle_since = 0.0
+        self._reset()
+
+    def _reset(self) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._head_size = 0
+        self._type = ""
+        self._has_begun = False
+        self._ends_with_connection = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    async def exchange(self, request: bytes) -> Reply:
+        """Raises CallError, or _Lost if the other side has not begun to answer."""
+        assert self._transport is not None
+        self._answer = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        try:
+            return await self._answer
+        except asyncio.CancelledError:
+            self.close()  # an answer that is still to come is nobody's
+            raise
+        finally:
+            self._answer = None
+
+    def data_received(self, data: bytes) -> None:
+        if self._answer is None:
+            self.close()
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(CallError(f"malformed HTTP response: {error}"))
+            self.close()
+
+    def on_message_begin(self) -> None:
+        self._has_begun = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._head_size += len(name) + len(value)
+        if self._head_size > _MOST_HEADERS:
+            self._fail(CallError("the head of the answer is too long"))
+            self.close()
+        name = name.lower()
+        if name in (b"content-length", b"transfer-encoding"):
+            self._ends_with_connection = False
+        elif name == b"content-type":
+            self._type = value.decode("latin-1")
+
+    def on_body(self, body: bytes) -> None:
+        self._size += len(body)
+        if self._size > MOST_ANSWER_BYTES:
+            self._fail(CallError(f"the answer is longer than {MOST_ANSWER_BYTES} bytes"))
+            self.close()
+            return
+        self._parts.append(body)
+
+    def on_message_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if 100 <= status < 200:
+            return  # the answer itself comes behind it
+        reply = Reply(status, b"".join(self._parts), self._type)
+        if not self._parser.should_keep_alive():
+            self.close()
+        self._reset()
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(reply)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_open = False
+        if self._answer is not None and not self._answer.done():
+            if not self._has_begun:
+                self._fail(_Lost(_why_lost(error)))
+            elif self._ends_with_connection and self._parser.get_status_code() >= 200:
+                self.on_message_complete()
+            else:
+                self._fail(CallError("unexpected EOF", retryable=True))
+        self._on_end(self)
+
+    def _fail(self, error: Exception) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)
+
+    def close(self) -> None:
+        self.is_open = False
+        if self._transport is not None:
+            self._transport.close()
+
+
+class _Pool:
+    """The connections to one place."""
+
+    def __init__(self, place: Place, on_empty: Callable[[], None]) -> None:
+        self._place = place
+        self._on_empty = on_empty
+        self._room = asyncio.Semaphore(MOST_CONNECTIONS)
+        self._idle: list[_Connection] = []
+        self._open: set[_Connection] = set()
+        self._calls = 0
+
+    async def post(self, request: bytes) -> Reply:
+        self._calls += 1
+        try:
+            async with self._room:
+                return await self._post(request)
+        finally:
+            self._calls -= 1
+            self._look()
+
+    async def _post(self, request: bytes) -> Reply:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_open:
+                continue
+            try:
+                return await self._exchanged(connection, request)
+            except _Lost:  # it was closed while the request was on its way
+                continue
+        connection = await self._connect()
+        try:
+            return await self._exchanged(connection, request)
+        except _Lost as error:
+            raise CallError(str(error), retryable=True) from None
+
+    async def _exchanged(self, connection: _Connection, request: bytes) -> Reply:
+        reply = await connection.exchange(request)
+        if connection.is_open:
+            connection.idle_since = monotonic()
+            self._idle.append(connection)
+        return reply
+
+    async def _connect(self) -> _Connection:
+        place = self._place
+        loop = asyncio.get_running_loop()
+        connection = _Connection(self._ended)
+        try:
+            async with asyncio.timeout(SECONDS_TO_CONNECT):
+                await loop.create_connection(
+                    lambda: connection,
+                    place.host,
+                    place.port,
+                    ssl=place.tls,
+                    server_hostname=place.name,
+                )
+        except TimeoutError:
+            raise CallError(f"dial tcp {place}: i/o timeout", unreached=True) from None
+        except (OSError, ssl.CertificateError) as error:
+            raise _unreached(place, error) from None
+        self._open.add(connection)
+        return connection
+
+    def _ended(self, connection: _Connection) -> None:
+        self._open.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+        self._look()
+
+    def _look(self) -> None:
+        if not self._calls and not self._open:
+            self._on_empty()
+
+    def close(self, idle_longer_than: float = -1.0) -> None:
+        """Close what is idle for so long; all of it unless a time is given."""
+        since = monotonic() - idle_longer_than
+        for connection in list(self._idle if idle_longer_than >= 0 else self._open):
+            if connection.idle_since <= since:
+                connection.close()
+
+
+class KeptConnections:
+    """Makes and closes connections. Use it on one loop."""
+
+    def __init__(self) -> None:
+        self._pools: dict[Hashable, _Pool] = {}
+        self._sweep: asyncio.TimerHandle | None = None
+
+    async def post(self, place: Place, request: bytes, timeout: float) -> Reply:
+        """The answer to a request, which is given with its head; raises CallError."""
+        pool = self._pools.get(place)
+        if pool is None:
+            pool = self._pools[place] = _Pool(place, lambda: self._drop(place))
+            self._sweep_later()
+        try:
+            async with asyncio.timeout(timeout):
+                return await pool.post(request)
+        except TimeoutError:
+            raise CallError("context deadline exceeded", retryable=True) from None
+
+    def _drop(self, place: Place) -> None:
+        self._pools.pop(place, None)
+
+    def _sweep_later(self) -> None:
+        if self._sweep is None:
+            loop = asyncio.get_running_loop()
+            self._sweep = loop.call_later(_SECONDS_IDLE, self._sweep_now)
+
+    def _sweep_now(self) -> None:
+        self._sweep = None
+        for pool in list(self._pools.values()):
+            pool.close(_SECONDS_IDLE)
+        if self._pools:
+            self._sweep_later()
+
+    async def close(self) -> None:
+        if self._sweep is not None:
+            self._sweep.cancel()
+        for pool in list(self._pools.values()):
+            pool.close()
+
+
+def _why_lost(error: Exception | None) -> str:
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno).lower()
+    return "EOF"
+
+
+def _unreached(place: Place, error: Exception) -> CallError:
+    """Why no connection came about, in the words in which clients know it."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code in _WRONG_NAME:
+            return CallError(f"x509: certificate is valid for other names, not {place.name}")
+        fault = _CERTIFICATE_FAULTS.get(error.verify_code)
+        return CallError(fault or f"x509: {error.verify_message}")
+    if isinstance(error, ssl.SSLError):
+        if error.reason in _NO_TLS:
+            return CallError("http: server gave HTTP response to HTTPS client")
+        return CallError(f"tls: {error.reason or error}", retryable=True)
+    if isinstance(error, socket.gaierror):
+        return CallError(f"dial tcp: lookup {place.host}: no such host", unreached=True)
+    if isinstance(error, OSError) and error.errno:
+        why = os.strerror(error.errno).lower()
+        return CallError(f"dial tcp {place}: connect: {why}", retryable=True, unreached=True)
+    return CallError(f"dial tcp {place}: {error}", retryable=True, unreached=True)
