@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Callable
@@ -46,16 +47,24 @@ class WebhookServer:
         self.reviews: dict[str, list[Object]] = {}
         self.headers: dict[str, list[dict[str, str]]] = {}
         self.connections = 0
+        self.closes = False  # each connection after its answer, without a word
+        self._open: set[Any] = set()
         self._lock = threading.Lock()
         pki = ensure_pki(directory, ["127.0.0.1", *hosts])
-        self.bundle = base64.b64encode(pki.ca.certificate.read_bytes()).decode()
+        self.pem = pki.ca.certificate.read_bytes()
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # an answer goes out in one piece
 
             def setup(self) -> None:
                 super().setup()
                 outer.connections += 1
+                outer._open.add(self.connection)
+
+            def finish(self) -> None:
+                outer._open.discard(self.connection)
+                super().finish()
 
             def do_POST(self) -> None:
                 length = int(self.headers["Content-Length"])
@@ -68,6 +77,7 @@ class WebhookServer:
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
+                self.close_connection = outer.closes
 
             def log_message(self, *arguments: Any) -> None:
                 pass
@@ -91,7 +101,19 @@ class WebhookServer:
         """Show another certificate from now on, of another authority."""
         pki = ensure_pki(directory, ["127.0.0.1"])
         self._context.load_cert_chain(pki.serving.certificate, pki.serving.key)
-        self.bundle = base64.b64encode(pki.ca.certificate.read_bytes()).decode()
+        self.pem = pki.ca.certificate.read_bytes()
+
+    @property
+    def bundle(self) -> str:
+        return self.bundle_of(self.pem)
+
+    @staticmethod
+    def bundle_of(pem: bytes) -> str:
+        return base64.b64encode(pem).decode()
+
+    def drop_connections(self) -> None:
+        for connection in list(self._open):
+            connection.shutdown(socket.SHUT_RDWR)
 
     def serve(self, path: str, respond: Respond) -> None:
         with self._lock:
@@ -176,7 +198,7 @@ class Hooked:
         name = name or f"{self.space.name}-{self._count}"
         self._count += 1
         things = self.configurations(kind)
-        made = things.create(name, webhooks=list(webhooks))
+        made: Object = things.create(name, webhooks=list(webhooks))
         self._made.append((kind, name))
         return made
 

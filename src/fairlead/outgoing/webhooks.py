@@ -92,7 +92,8 @@ class Webhook:
         self._credentials = credentials
         self._tls: ssl.SSLContext | None = None
         self._heads: dict[float, bytes] = {}
-        self._proxy = "" if goal.service else proxy_of_environment(goal.url)
+        direct = goal.service is not None or not goal.host
+        self._proxy = "" if direct else proxy_of_environment(goal.url)
 
     async def post(self, body: bytes, timeout: float) -> bytes:
         """The content of a successful answer; raises CallError. If there was no answer, the error

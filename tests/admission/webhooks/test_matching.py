@@ -25,7 +25,10 @@ def _walk(hooks: Hooked) -> None:
     """Create, change, scale and delete a deployment, and write a config map."""
     deployments = hooks.space.things("deployments", "apps")
     labels = {"app": "x"}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
     spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
     deployments.create("d", spec=spec)
     assert deployments.patch("d", {"metadata": {"labels": {"a": "b"}}}).status == 200

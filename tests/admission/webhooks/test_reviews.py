@@ -180,7 +180,10 @@ def test_the_call_says_how_long_we_wait(hooks: Hooked) -> None:
 def _scaled(hooks: Hooked) -> Any:
     deployments = hooks.space.things("deployments", "apps")
     labels = {"app": "x"}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
     spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
     deployments.create("d", spec=spec)
     return deployments

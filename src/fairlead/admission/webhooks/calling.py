@@ -51,11 +51,12 @@ class CallFailed(Exception):
 
 
 class _Denied(Exception):
-    """The webhook said no; `error` is the client's answer."""
+    """The webhook said no; `error` is the client's answer, `code` what the webhook wants."""
 
-    def __init__(self, error: StatusError) -> None:
+    def __init__(self, error: StatusError, code: int) -> None:
         super().__init__(str(error))
         self.error = error
+        self.code = code
 
 
 class Asking:
@@ -80,7 +81,7 @@ class Asking:
             self._fail(hook, error, attributes.context, note)
             return False
         except _Denied as error:
-            self._count(match, attributes, begun, error.error.code, _DENIAL)
+            self._count(match, attributes, begun, error.code, _DENIAL)
             raise error.error from None
         except StatusError:
             self._count(match, attributes, begun, 0, _SERVER)
@@ -115,7 +116,7 @@ class Asking:
         for text in answer.warnings:
             attributes.context.warn(text[:_LONGEST_WARNING])
         if not answer.allowed:
-            raise _Denied(_denial(hook.name, answer.status or {}))
+            raise _denied(hook.name, answer.status or {})
         return answer
 
     def _fail(self, hook: Hook, error: CallFailed, context: Context, note: str) -> None:
@@ -146,17 +147,18 @@ def annotate(context: Context, key: str, text: str) -> None:
         context.annotations.setdefault(key, text)
 
 
-def _denial(name: str, status: Object) -> StatusError:
+def _denied(name: str, status: Object) -> _Denied:
     """The refusal that a webhook wants, under its name."""
     message = f'admission webhook "{name}" denied the request'
     reason: str = status.get("reason", "")
     said = status.get("message") or reason
-    code: int = status.get("code", 0)
+    code: int = max(status.get("code", 0), 400)
     details: Object | None = status.get("details")
-    return StatusError(
-        code if 400 <= code <= 999 else 400 if code < 400 else 500,
+    error = StatusError(
+        code if code < _LARGEST_COUNTED_CODE else 500,  # no HTTP client knows more
         reason,
         f"{message}: {said}" if said else f"{message} without explanation",
         details=details,
         retry_after=(details or {}).get("retryAfterSeconds") or None,
     )
+    return _Denied(error, code)
