@@ -1,8 +1,7 @@
 """Posting over connections that stay open, for calls that a write waits for.
 
 It does one thing and costs little: POST over HTTP/1.1, no proxy, no redirect, no cookie. Calls to
-one place share its connections, of which there are few; one that hangs keeps no other place
-waiting.
+one place share its connections; how many a caller may use at once is the caller's affair.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ import httptools
 
 from fairlead.outgoing.client import MOST_ANSWER_BYTES, SECONDS_TO_CONNECT, CallError, Reply
 
-MOST_CONNECTIONS = 64  # to one place; a call beyond that waits for one to be free
 _SECONDS_IDLE = 60.0
 _MOST_HEADERS = 64 * 1024  # bytes of an answer's head
 _UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority"
@@ -160,7 +158,6 @@ class _Pool:
     def __init__(self, place: Place, on_empty: Callable[[], None]) -> None:
         self._place = place
         self._on_empty = on_empty
-        self._room = asyncio.Semaphore(MOST_CONNECTIONS)
         self._idle: list[_Connection] = []
         self._open: set[_Connection] = set()
         self._calls = 0
@@ -168,8 +165,7 @@ class _Pool:
     async def post(self, request: bytes) -> Reply:
         self._calls += 1
         try:
-            async with self._room:
-                return await self._post(request)
+            return await self._post(request)
         finally:
             self._calls -= 1
             self._look()
@@ -241,17 +237,13 @@ class KeptConnections:
         self._pools: dict[Hashable, _Pool] = {}
         self._sweep: asyncio.TimerHandle | None = None
 
-    async def post(self, place: Place, request: bytes, timeout: float) -> Reply:
+    async def post(self, place: Place, request: bytes) -> Reply:
         """The answer to a request, which is given with its head; raises CallError."""
         pool = self._pools.get(place)
         if pool is None:
             pool = self._pools[place] = _Pool(place, lambda: self._drop(place))
             self._sweep_later()
-        try:
-            async with asyncio.timeout(timeout):
-                return await pool.post(request)
-        except TimeoutError:
-            raise CallError("context deadline exceeded", retryable=True) from None
+        return await pool.post(request)
 
     def _drop(self, place: Place) -> None:
         self._pools.pop(place, None)

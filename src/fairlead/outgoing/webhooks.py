@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import random
 import re
@@ -31,6 +32,7 @@ _HEADERS = {
     "accept": "application/json, */*",
 }
 _DEFAULT_PORT = 443
+MOST_CALLS = 64  # of one webhook at the same time; one more waits until another has its answer
 _HOST = re.compile(r"[-.:_~\[\]a-zA-Z0-9]+")
 _UNQUOTED = "/%:@!$&'()*+,;=~-._"
 
@@ -92,6 +94,7 @@ class Webhook:
         self._credentials = credentials
         self._tls: ssl.SSLContext | None = None
         self._heads: dict[float, bytes] = {}
+        self._room = asyncio.Semaphore(MOST_CALLS)
         direct = goal.service is not None or not goal.host
         self._proxy = "" if direct else proxy_of_environment(goal.url)
 
@@ -100,7 +103,10 @@ class Webhook:
         names the URL."""
         shown = f"{self._goal.url}?timeout={timeout:g}s"
         try:
-            reply = await self._reply(shown, body, timeout)
+            async with asyncio.timeout(timeout), self._room:
+                reply = await self._reply(shown, body, timeout)
+        except TimeoutError:
+            raise CallError(f'Post "{shown}": context deadline exceeded', retryable=True) from None
         except ClientConfigError as error:
             raise CallError(f'Post "{shown}": {error}') from None
         except CallError as error:
@@ -124,7 +130,7 @@ class Webhook:
         if goal.service is not None:
             host, port = await webhooks.address(*goal.service)
         request = b"%b%d\r\n\r\n%b" % (self._head(timeout), len(body), body)
-        return await webhooks.connections.post(Place(host, port, goal.host, tls), request, timeout)
+        return await webhooks.connections.post(Place(host, port, goal.host, tls), request)
 
     def _head(self, timeout: float) -> bytes:
         """A request up to the number of its bytes."""

@@ -85,6 +85,7 @@ class Assembly:
     ) -> None:
         self.options = options
         self.dialect = dialect
+        self._is_prepared = False
         self.api = self._api(store, resources)
         self.api.allocators = self._allocators()
         self.api.reach = self._reach()
@@ -226,6 +227,7 @@ class Assembly:
             api.namespace,
             self.follow,
             lambda: api.admission.forget(),
+            lambda: self._is_prepared,
         )
 
     def _admission_configuration(self) -> Configuration:
@@ -258,6 +260,7 @@ class Assembly:
             follow: Follow = self.follow
             self.aggregation.follow(follow)
             await self.aggregation.reconcile()
+        self._is_prepared = True
         self.controllers.start()
 
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:

@@ -359,3 +359,28 @@ def test_a_file_of_credentials_that_cannot_be_read_ends_the_start(tmp_path: Path
     assert ended.returncode != 0
     assert "plugins[0].configuration.kubeConfigFile: cannot read" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_server_starts_although_a_webhook_of_everything_is_dead(fresh_server: Any) -> None:
+    running = fresh_server()
+    client = running.client()
+    group = running.dialect.group_name("admissionregistration.@")
+    path = f"/apis/{group}/v1/validatingwebhookconfigurations"
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}
+    webhook = {
+        "name": "dead.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    body = {"metadata": {"name": "dead"}, "webhooks": [webhook]}
+    assert client.post(path, body).status == 201
+    things = "/api/v1/namespaces/default/configmaps"
+    assert client.post(things, {"metadata": {"name": "a"}}).status == 500
+    running.stop()
+    running.start()
+    client = running.client()
+    assert client.post(things, {"metadata": {"name": "a"}}).status == 500
+    assert client.delete(f"{path}/dead").status == 200
+    assert client.post(things, {"metadata": {"name": "a"}}).status == 201

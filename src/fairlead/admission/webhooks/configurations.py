@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+from fairlead.admission.chain import Attributes
 from fairlead.admission.webhooks.hooks import Hook, MakeWebhook, hooks_of
 from fairlead.admission.webhooks.matching import Match, is_exempt, matched, may_match
+from fairlead.authentication.user import is_server
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.storage.change import Change
 
@@ -16,11 +18,17 @@ logger = logging.getLogger("fairlead")
 class Configurations:
     """The webhooks of one kind of configuration, by the names of those and then in their order.
     It holds the resources (by our name for them) that one of the webhooks may be asked about.
-    `on_change` is told when they are others."""
+    `on_change` is told when they are others; `is_serving` says whether the server has prepared
+    itself, about which no webhook is asked: most of them need a server that runs."""
 
     def __init__(
-        self, resources: Resources, make: MakeWebhook, on_change: Callable[[], None]
+        self,
+        resources: Resources,
+        make: MakeWebhook,
+        on_change: Callable[[], None],
+        is_serving: Callable[[], bool],
     ) -> None:
+        self._is_serving = is_serving
         self._resources = resources
         self._make = make
         self._on_change = on_change
@@ -53,8 +61,11 @@ class Configurations:
             return False
         return any(may_match(self._resources, hook, resource) for hook in self._hooks)
 
-    def matches(self, resource: Resource, operation: str) -> Sequence[Match]:
+    def asked(self, attributes: Attributes) -> Sequence[Match]:
         """The webhooks whose rules name a write."""
+        if attributes.is_settled or (is_server(attributes.user) and not self._is_serving()):
+            return ()
+        resource, operation = attributes.resource, attributes.operation
         if self._generation != self._resources.generation:
             self._generation = self._resources.generation
             self._matches.clear()

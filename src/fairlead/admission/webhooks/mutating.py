@@ -60,9 +60,7 @@ class MutatingAdmissionWebhook(PluginBase):
         self._mutation, self._patch = dialect.group_name(_MUTATION), dialect.group_name(_PATCH)
 
     async def admit(self, attributes: Attributes) -> None:
-        if attributes.is_settled:
-            return
-        matches = self._configurations.matches(attributes.resource, attributes.operation)
+        matches = self._configurations.asked(attributes)
         if not matches:
             return
         rounds = attributes.memory

@@ -29,7 +29,8 @@ _PLUGINS = {
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What the plugins need of the server. `follow` tells a listener of the objects of a resource,
-    before their commits are answered; `on_change` is called when other webhooks are to be asked."""
+    before their commits are answered; `on_change` is called when other webhooks are to be asked;
+    `is_serving` says whether the server has prepared itself."""
 
     resources: Resources
     webhooks: Webhooks
@@ -37,6 +38,7 @@ class Surroundings:
     find: FindNamespace
     follow: Callable[[str, Listener], None]
     on_change: Callable[[], None]
+    is_serving: Callable[[], bool]
 
 
 def webhook_plugins(
@@ -60,7 +62,7 @@ def _followed(given: Surroundings, key: str, users: HostCredentials) -> Configur
     def webhook(client_config: Object) -> Webhook:
         return given.webhooks.webhook(client_config, users)
 
-    found = Configurations(given.resources, webhook, given.on_change)
+    found = Configurations(given.resources, webhook, given.on_change, given.is_serving)
     given.follow(key, found.changed)
     return found
 

@@ -36,9 +36,7 @@ class ValidatingAdmissionWebhook(PluginBase):
 
     async def validate(self, attributes: Attributes) -> None:
         """All are heard; of several refusals the client gets that of the first webhook."""
-        if attributes.is_settled:
-            return
-        found = self._configurations.matches(attributes.resource, attributes.operation)
+        found = self._configurations.asked(attributes)
         chosen = [match for match in found if selects(match.hook, attributes, self._find)]
         if not chosen:
             return
