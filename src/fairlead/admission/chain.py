@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
@@ -92,8 +92,53 @@ class PluginBase:
 
 
 Step = Callable[[Attributes], Awaitable[None]]
-# The name of a plugin, its step, and its row of durations for writes that it lets pass.
-Steps = Sequence[tuple[str, Step, list[float]]]
+
+
+class _Steps:
+    """The steps of one kind for the writes of one operation on a resource: the name of each
+    plugin, its step, and the rows of durations of it and of all, as long as nobody refuses."""
+
+    __slots__ = ("kind", "operation", "row", "steps")
+
+    def __init__(self, kind: str, operation: str, steps: Iterable[tuple[str, Step]]) -> None:
+        self.kind = kind
+        self.operation = operation
+        self.row = STEPS.row((kind, operation, "false"))
+        self.steps = [
+            (name, step, CONTROLLERS.row((name, kind, operation, "false"))) for name, step in steps
+        ]
+
+    async def take(self, attributes: Attributes) -> None:
+        """Take the steps, and note how long each and all of them took. Nearly always that is the
+        shortest time that is told apart, which is noted here without a call."""
+        begun = last = perf_counter()
+        name = ""
+        try:
+            for name, step, row in self.steps:
+                await step(attributes)
+                now = perf_counter()
+                took = now - last
+                last = now
+                if took <= PROMPT:
+                    row[0] += 1
+                    row[-1] += took
+                else:
+                    CONTROLLERS.observe(took, (name, self.kind, self.operation, "false"))
+        except StatusError:
+            self._refused(name, begun, last)
+            raise
+        took = last - begun
+        if took <= PROMPT:
+            self.row[0] += 1
+            self.row[-1] += took
+        else:
+            STEPS.observe(took, (self.kind, self.operation, "false"))
+
+    def _refused(self, name: str, begun: float, last: float) -> None:
+        now, kind, operation = perf_counter(), self.kind, self.operation
+        CONTROLLERS.observe(now - last, (name, kind, operation, "true"))
+        STEPS.observe(now - begun, (kind, operation, "true"))
+        REFUSALS.add(of=(name, operation))
 
 
 class Chain:
@@ -102,8 +147,8 @@ class Chain:
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = tuple(plugins)
-        self._admit: dict[tuple[str, str], Steps] = {}
-        self._validate: dict[tuple[str, str], Steps] = {}
+        self._admit: dict[tuple[str, str], _Steps] = {}
+        self._validate: dict[tuple[str, str], _Steps] = {}
         self._alone: dict[str, bool] = {}
 
     def forget(self) -> None:
@@ -124,29 +169,26 @@ class Chain:
         key = attributes.resource.main.key, attributes.operation
         steps = self._admit.get(key)
         if steps is None:
-            steps = self._admit[key] = [
-                (plugin.name, plugin.admit, _row(plugin, ADMIT, attributes))
-                for plugin in self._concerned(key[0])
-                if type(plugin).admit is not PluginBase.admit
-            ]
-        if not steps:
+            taking = (p for p in self._concerned(key[0]) if type(p).admit is not PluginBase.admit)
+            steps = _Steps(ADMIT, key[1], [(plugin.name, plugin.admit) for plugin in taking])
+            self._admit[key] = steps
+        if not steps.steps:
             return
-        await _take(ADMIT, steps, attributes)
+        await steps.take(attributes)
         if attributes.wants_round:
             attributes.round, attributes.wants_round = 1, False
-            await _take(ADMIT, steps, attributes)
+            await steps.take(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
         key = attributes.resource.main.key, attributes.operation
         steps = self._validate.get(key)
         if steps is None:
-            steps = self._validate[key] = [
-                (plugin.name, plugin.validate, _row(plugin, VALIDATE, attributes))
-                for plugin in self._concerned(key[0])
-                if type(plugin).validate is not PluginBase.validate
-            ]
-        if steps:
-            await _take(VALIDATE, steps, attributes)
+            found = self._concerned(key[0])
+            taking = (p for p in found if type(p).validate is not PluginBase.validate)
+            steps = _Steps(VALIDATE, key[1], [(plugin.name, plugin.validate) for plugin in taking])
+            self._validate[key] = steps
+        if steps.steps:
+            await steps.take(attributes)
 
     def _concerned(self, key: str) -> list[Plugin]:
         return [p for p in self.plugins if p.concerns is None or key in p.concerns]
@@ -154,30 +196,3 @@ class Chain:
     async def close(self) -> None:
         for plugin in self.plugins:
             await plugin.close()
-
-
-def _row(plugin: Plugin, kind: str, attributes: Attributes) -> list[float]:
-    return CONTROLLERS.row((plugin.name, kind, attributes.operation, "false"))
-
-
-async def _take(kind: str, steps: Steps, attributes: Attributes) -> None:
-    """Take the steps, and note how long each and all of them took."""
-    begun = last = perf_counter()
-    name, operation = "", attributes.operation
-    try:
-        for name, step, row in steps:
-            await step(attributes)
-            now = perf_counter()
-            took, last = now - last, now
-            if took <= PROMPT:
-                row[0] += 1
-                row[-1] += took
-            else:
-                CONTROLLERS.observe(took, (name, kind, operation, "false"))
-    except StatusError:
-        now = perf_counter()
-        CONTROLLERS.observe(now - last, (name, kind, operation, "true"))
-        STEPS.observe(now - begun, (kind, operation, "true"))
-        REFUSALS.add(of=(name, operation))
-        raise
-    STEPS.observe(last - begun, (kind, operation, "false"))

@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 
 class ClientConfigError(ValueError):
     """A client configuration that cannot be used; the text says why."""
@@ -87,6 +85,8 @@ def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
 
 def read_client_config(path: Path) -> dict[str, Any]:
     """The parsed file; raises ClientConfigError."""
+    import yaml  # no start waits for it
+
     try:
         value = yaml.safe_load(path.read_text())
     except OSError as error:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from fairlead.admission.chain import Attributes
 from fairlead.admission.webhooks.hooks import Hook, MakeWebhook, hooks_of
-from fairlead.admission.webhooks.matching import Match, is_exempt, matched, may_match
+from fairlead.admission.webhooks.matching import Match, equivalents, is_exempt, matched, may_match
 from fairlead.authentication.user import is_server
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.storage.change import Change
@@ -59,7 +59,9 @@ class Configurations:
             return False
         if is_exempt(resource):
             return False
-        return any(may_match(self._resources, hook, resource) for hook in self._hooks)
+        found = [resource, *equivalents(self._resources, resource)]
+        names = {(one.group, one.name) for one in found}
+        return any(may_match(hook, names) for hook in self._hooks)
 
     def asked(self, attributes: Attributes) -> Sequence[Match]:
         """The webhooks whose rules name a write."""
@@ -78,9 +80,10 @@ class Configurations:
     def _worked_out(self, resource: Resource, operation: str) -> Sequence[Match]:
         if is_exempt(resource):
             return ()
+        others = equivalents(self._resources, resource)
         found = []
         for index, hook in enumerate(self._hooks):
-            named = matched(self._resources, hook, resource, operation)
+            named = matched(hook, resource, others, operation)
             if named is not None:
                 found.append(Match(hook, index, named))
         return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead.kinds.admissionregistration.review_versions import KNOWN
-from fairlead.kinds.admissionregistration.webhook_configurations import SAFE_EFFECTS
+from fairlead.kinds.admissionregistration.side_effects import SAFE_EFFECTS
 from fairlead.kinds.rules import selector_is_empty
 from fairlead.outgoing.webhooks import Webhook
 from fairlead.schema.model import Object

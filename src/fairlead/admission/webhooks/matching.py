@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from fairlead.admission.chain import CREATE, UPDATE, Attributes
@@ -36,39 +36,46 @@ def is_exempt(resource: Resource) -> bool:
     return resource.group_version.short in (_CONFIGURATIONS, *_REVIEWS)
 
 
-def equivalents(resources: Resources, resource: Resource) -> Iterator[Resource]:
-    """The served resources by which the same objects are written, the resource itself too."""
-    main, stored = resource.main, resources.stored_as(resource.main)
-    for group_version in resources.group_versions():
-        for found in group_version.resources.values():
-            if found is not main and resources.stored_as(found) != stored:
-                continue
-            other = found.subresources.get(resource.subresource)
-            if not resource.subresource:
-                yield found
-            elif other is not None:
-                yield other
+def equivalents(resources: Resources, resource: Resource) -> list[Resource]:
+    """The other served resources by which the same objects are written."""
+    main = resource.main
+    if main.custom is not None:
+        served = resources.groups.get(main.group, {}).values()
+        found = [one.resources[main.name] for one in served if main.name in one.resources]
+    else:
+        stored = resources.stored_as(main)
+        found = [
+            one
+            for group_version in resources.group_versions()
+            for one in group_version.resources.values()
+            if one.custom is None and resources.stored_as(one) == stored
+        ]
+    if resource.subresource:
+        found = [one.subresources[resource.subresource] for one in found if _has_sub(one, resource)]
+    return [one for one in found if one is not resource]
+
+
+def _has_sub(main: Resource, resource: Resource) -> bool:
+    return resource.subresource in main.subresources
 
 
 def matched(
-    resources: Resources, hook: Hook, resource: Resource, operation: str
+    hook: Hook, resource: Resource, others: Sequence[Resource], operation: str
 ) -> Resource | None:
     """The resource that a rule of a webhook names for a write: the one that is written, or else
-    one that is equivalent; None if no rule does."""
+    one of the equivalent ones; None if no rule does."""
     if any(_names(rule, operation, resource) for rule in hook.rules):
         return resource
     if hook.is_exact:
         return None
-    others = [found for found in equivalents(resources, resource) if found is not resource]
     return next(
         (found for rule in hook.rules for found in others if _names(rule, operation, found)), None
     )
 
 
-def may_match(resources: Resources, hook: Hook, resource: Resource) -> bool:
-    """Whether a webhook has rules about a resource, whatever the version and the operation."""
-    names = {(found.group, found.name) for found in equivalents(resources, resource)}
-    names.add((resource.group, resource.name))
+def may_match(hook: Hook, names: Collection[tuple[str, str]]) -> bool:
+    """Whether a webhook has rules about one of the resources with these groups and names, whatever
+    the version and the operation."""
     return any(
         _has(rule.groups, group) and any(wanted in (ANY, name) for wanted, _ in rule.resources)
         for rule in hook.rules
