@@ -16,6 +16,7 @@ from fairlead.admission.chain import UPDATE, Attributes, Chain
 from fairlead.admission.webhooks.configurations import Configurations
 from fairlead.admission.webhooks.mutating import MutatingAdmissionWebhook
 from fairlead.admission.webhooks.reviews import Reviews
+from fairlead.admission.webhooks.shapes import Patch
 from fairlead.admission.webhooks.validating import ValidatingAdmissionWebhook
 from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.kinds.resources import Resource
@@ -63,8 +64,11 @@ class _Shapes:
     async def shown(self, attributes: Attributes, value: Object, resource: Resource) -> Object:
         return {"kind": resource.kind, "apiVersion": resource.api_version, **value}
 
-    async def take(self, attributes: Attributes, document: Object, resource: Resource) -> None:
+    async def patch(
+        self, attributes: Attributes, patch: Patch, resource: Resource, size: int
+    ) -> None:
         assert attributes.value is not None
+        document = patch(await self.shown(attributes, attributes.value, resource))
         attributes.value.clear()
         attributes.value.update(
             {n: document[n] for n in document if n not in ("kind", "apiVersion")}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fairlead.admission.chain import CONNECT, Attributes
-from fairlead.admission.webhooks.shapes import ShapeError
+from fairlead.admission.webhooks.shapes import Patch, ShapeError
 from fairlead.kinds.conversion import from_stored, to_stored
 from fairlead.kinds.custom.kind import CustomKind
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
+from fairlead.operations.aside import aside
 from fairlead.operations.views import ScaleView, typed
 from fairlead.patching.values import copied
 from fairlead.schema.decode import decoder
@@ -40,40 +41,39 @@ class ApiShapes:
         main = resource.main
         return typed(main, value if main.sends_stored_bytes else from_stored(main, copied(value)))
 
-    async def take(self, attributes: Attributes, document: Object, resource: Resource) -> None:
+    async def patch(
+        self, attributes: Attributes, patch: Patch, resource: Resource, size: int
+    ) -> None:
         assert attributes.value is not None
         shown = await self.shown(attributes, attributes.value, resource)
-        if any(document.get(name) != shown[name] for name in _TYPE):
-            given = f"{document.get('apiVersion')}, Kind={document.get('kind')}"
-            raise ShapeError(f"the object became a {given}")
-        made = await self._made(attributes, document, resource)
-        preparing.check_decoded(made)
+        decoded = await aside(size, _patched, patch, shown, resource.struct)
+        made = await self._made(attributes, decoded, resource, size)
+        await aside(size, preparing.check_decoded, made)
         attributes.value.clear()
         attributes.value.update(made)
 
-    async def _made(self, attributes: Attributes, document: Object, resource: Resource) -> Object:
+    async def _made(
+        self, attributes: Attributes, value: Object, resource: Resource, size: int
+    ) -> Object:
+        """What was decoded in the version of a resource, as the write has it."""
+        api, context = self._api, attributes.context
         assert attributes.value is not None
-        bare = {name: item for name, item in document.items() if name not in _TYPE}
-        value = _decoded(resource.struct, bare)
         if attributes.operation == CONNECT:
-            return {name: document[name] for name in _TYPE} | value
+            return {name: attributes.value[name] for name in _TYPE} | value
         if resource.is_scale:
-            return ScaleView(self._api, attributes.resource).write(attributes.value, value)
+            return ScaleView(api, attributes.resource).write(attributes.value, value)
         if not _is_whole(resource):
             fill_defaults(resource.struct, value)
             return value
         own, given = attributes.resource.main, resource.main
-        if own.custom is not None and given.custom is not None:
-            preparing.default(self._api, given, value, attributes.context)
-            if own.custom is given.custom:
-                return value
-            converted = await _converted(given.custom, own.custom, value)
-            return _decoded(
-                own.struct, {key: converted[key] for key in converted if key not in _TYPE}
-            )
-        value = to_stored(given, value)
-        preparing.default(self._api, own, value, attributes.context)
-        return value
+        if own.custom is None or given.custom is None:
+            value = to_stored(given, value)
+            await aside(size, preparing.default, api, own, value, context)
+            return value
+        await aside(size, preparing.default, api, given, value, context)
+        if own.custom is given.custom:
+            return value
+        return _decoded(own.struct, await _converted(given.custom, own.custom, value))
 
 
 def _is_whole(resource: Resource) -> bool:
@@ -81,9 +81,18 @@ def _is_whole(resource: Resource) -> bool:
     return resource.kind == resource.main.kind
 
 
+def _patched(patch: Patch, shown: Object, struct: Struct) -> Object:
+    document = patch(shown)
+    if any(document.get(name) != shown[name] for name in _TYPE):
+        given = f"{document.get('apiVersion')}, Kind={document.get('kind')}"
+        raise ShapeError(f"the object became a {given}")
+    return _decoded(struct, document)
+
+
 def _decoded(struct: Struct, document: Object) -> Object:
+    bare = {name: item for name, item in document.items() if name not in _TYPE}
     try:
-        made: Object = decoder(struct)(document, [])
+        made: Object = decoder(struct)(bare, [])
     except DecodeError as error:
         raise ShapeError(str(error)) from None
     return made

@@ -335,3 +335,16 @@ def test_an_update_of_a_version_that_is_gone_after_the_webhook_is_refused(hooks:
     other.close()
     assert answer.status == 409
     assert things.read("a")["data"] == {"k": "other"}
+
+
+def test_a_large_object_is_changed_too(hooks: Hooked) -> None:
+    """That is done beside the loop."""
+    hooks.mutate(patching(_put("/data/k", "v")))
+    answer = _create(hooks, data={"long": "x" * 600_000})
+    assert answer.status == 201
+    assert hooks.space.config_maps.read("a")["data"]["k"] == "v"
+
+
+def test_an_object_that_a_webhook_makes_too_large_is_refused(hooks: Hooked) -> None:
+    hooks.mutate(patching(_put("/metadata/annotations", {"a": "x" * 5_000_000})))
+    assert _create(hooks).status in (413, 422)

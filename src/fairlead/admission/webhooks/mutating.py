@@ -104,13 +104,12 @@ class MutatingAdmissionWebhook(PluginBase):
             annotate(attributes.context, f"{self._mutation}{place}", _json(told))
 
     async def _apply(self, match: Match, documents: Documents, patch: list[Operation]) -> bool:
-        before = await documents.new(match.resource)
-        assert before is not None
         try:
-            await documents.take(apply_json_patch(before, patch), match.resource)
+            return await documents.patch(
+                lambda found: apply_json_patch(found, patch), match.resource
+            )
         except (OperationFailed, ShapeError) as error:
             raise internal(str(error)) from None
-        return await documents.new(match.resource) != before
 
 
 def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[Operation]:

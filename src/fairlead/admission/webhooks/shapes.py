@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import orjson
@@ -15,14 +16,21 @@ class ShapeError(ValueError):
     """A document that is no object of its kind; the text says why."""
 
 
+# Makes another document of a document, which it leaves as it is.
+Patch = Callable[[Object], Object]
+
+
 class Shapes(Protocol):
     async def shown(self, attributes: Attributes, value: Object, resource: Resource) -> Object:
         """An object of a write in the version of a resource, with kind and apiVersion; may share
         its parts. Raises StatusError if it cannot be converted."""
 
-    async def take(self, attributes: Attributes, document: Object, resource: Resource) -> None:
-        """Put what a document, in the version of a resource, says in the place of the object of a
-        write: without unknown fields and with defaults. Raises ShapeError and StatusError."""
+    async def patch(
+        self, attributes: Attributes, patch: Patch, resource: Resource, size: int
+    ) -> None:
+        """Put what a patch makes of the object of a write, in the version of a resource, in its
+        place: without unknown fields and with defaults. `size` is how many bytes it has about.
+        Raises what the patch raises, ShapeError and StatusError."""
 
 
 class Documents:
@@ -33,13 +41,8 @@ class Documents:
         self._shapes = shapes
         self._attributes = attributes
         self._is_final = is_final
-        self._new: dict[str, tuple[Object, Any]] = {}
+        self._new: dict[str, tuple[Object, Any, int]] = {}
         self._old: dict[str, Any] = {}
-
-    async def new(self, resource: Resource) -> Object | None:
-        """The document of the new object; None for a delete."""
-        found = await self._made(resource)
-        return found[0] if found is not None else None
 
     async def encoded(self, resource: Resource) -> tuple[Any, Any]:
         """Both objects as they stand in a review."""
@@ -53,11 +56,18 @@ class Documents:
             old = self._old[resource.key] = orjson.Fragment(orjson.dumps(shown))
         return made[1] if made is not None else None, old
 
-    async def take(self, document: Object, resource: Resource) -> None:
+    async def patch(self, patch: Patch, resource: Resource) -> bool:
+        """Whether a patch, which is about the object in the version of a resource, changed it."""
+        made = await self._made(resource)
+        assert made is not None
+        before, _, size = made
         self._new.clear()
-        await self._shapes.take(self._attributes, document, resource)
+        await self._shapes.patch(self._attributes, patch, resource, size)
+        after = await self._made(resource)
+        return after is None or after[0] != before
 
-    async def _made(self, resource: Resource) -> tuple[Object, Any] | None:
+    async def _made(self, resource: Resource) -> tuple[Object, Any, int] | None:
+        """The new object, its JSON, and how long that is; None for a delete."""
         attributes = self._attributes
         if attributes.value is None:
             return None
@@ -66,7 +76,8 @@ class Documents:
             shown = await self._shapes.shown(attributes, attributes.value, resource)
             if self._is_final and attributes.operation == UPDATE:
                 shown = self._at_version(shown)
-            made = self._new[resource.key] = shown, orjson.Fragment(orjson.dumps(shown))
+            raw = orjson.dumps(shown)
+            made = self._new[resource.key] = shown, orjson.Fragment(raw), len(raw)
         return made
 
     def _at_version(self, shown: Object) -> Object:
