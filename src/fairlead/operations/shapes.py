@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from importlib.resources import files
+
 from fairlead.admission.chain import CONNECT, Attributes
 from fairlead.admission.webhooks.shapes import Patch, ShapeError
 from fairlead.kinds.conversion import from_stored, to_stored
@@ -16,6 +19,7 @@ from fairlead.schema.decode import decoder
 from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.model import Struct
+from fairlead.schema.notation import parse
 
 _TYPE = ("kind", "apiVersion")
 
@@ -26,6 +30,12 @@ class ApiShapes:
 
     def __init__(self, api: Api) -> None:
         self._api = api
+
+    @cached_property
+    def _options(self) -> dict[str, Struct]:
+        """The types of the options of connections."""
+        text = files(__package__).joinpath("connecting.types").read_text()
+        return parse("connecting", text, self._api.types.group_version)
 
     async def shown(self, attributes: Attributes, value: Object, resource: Resource) -> Object:
         if attributes.operation == CONNECT:
@@ -46,7 +56,9 @@ class ApiShapes:
     ) -> None:
         assert attributes.value is not None
         shown = await self.shown(attributes, attributes.value, resource)
-        decoded = await aside(size, _patched, patch, shown, resource.struct)
+        connects = attributes.operation == CONNECT
+        struct = self._options[resource.kind] if connects else resource.struct
+        decoded = await aside(size, _patched, patch, shown, struct)
         made = await self._made(attributes, decoded, resource, size)
         await aside(size, preparing.check_decoded, made)
         attributes.value.clear()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.client import Answer, Object
+from support.running import run_pod
 from support.webhook import Hooked, Respond, allow, encoded, patching
 
 
@@ -348,3 +349,23 @@ def test_a_large_object_is_changed_too(hooks: Hooked) -> None:
 def test_an_object_that_a_webhook_makes_too_large_is_refused(hooks: Hooked) -> None:
     hooks.mutate(patching(_put("/metadata/annotations", {"a": "x" * 5_000_000})))
     assert _create(hooks).status in (413, 422)
+
+
+def test_the_options_of_a_connection_can_be_changed(hooks: Hooked) -> None:
+    run_pod(hooks.space, "p")
+    hooks.mutate(
+        patching(_put("/container", "other")), operations=["CONNECT"], resources=["pods/exec"]
+    )
+    pods = hooks.space.things("pods")
+    answer = pods.client.get(pods.item("p", "exec"), command="ls", container="c")
+    assert answer.status == 400
+    assert answer.message == "container other is not valid for pod p"
+
+
+def test_options_of_a_connection_that_are_none_fail_it(hooks: Hooked) -> None:
+    run_pod(hooks.space, "p")
+    hooks.mutate(patching(_put("/command", 7)), operations=["CONNECT"], resources=["pods/exec"])
+    pods = hooks.space.things("pods")
+    answer = pods.client.get(pods.item("p", "exec"), command="ls", container="c")
+    assert answer.status == 500
+    assert "cannot unmarshal number" in answer.message
