@@ -242,3 +242,20 @@ def test_a_server_without_tls_is_named_as_such() -> None:
         server.close()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [
+        ("localhost", r"dial tcp (127\.0\.0\.1|\[::1\]):1: connect: connection refused"),
+        ("no-such-host.invalid", r"dial tcp: lookup no-such-host\.invalid: no such host"),
+    ],
+)
+def test_a_place_that_cannot_be_reached_is_named(host: str, why: str) -> None:
+    async def main() -> None:
+        webhooks = Webhooks(lambda key, namespace, name: None)
+        with pytest.raises(CallError, match=why):
+            await webhooks.webhook({"url": f"https://{host}:1/"}).post(b"{}", 5.0)
+        await webhooks.close()
+
+    asyncio.run(main())

@@ -11,7 +11,7 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import cast
 
@@ -193,20 +193,34 @@ class _Pool:
         return reply
 
     async def _connect(self) -> _Connection:
+        """A connection to the first of the addresses of the place that takes one."""
         place = self._place
+        failure = CallError(f"dial tcp: lookup {place.host}: no such host", unreached=True)
+        try:
+            async with asyncio.timeout(SECONDS_TO_CONNECT):
+                for address in await _addresses(place):
+                    try:
+                        return await self._connected(address)
+                    except CallError as error:
+                        failure = error
+        except TimeoutError:
+            raise CallError(f"dial tcp {place}: i/o timeout", unreached=True) from None
+        raise failure
+
+    async def _connected(self, address: str) -> _Connection:
+        place = replace(self._place, host=address)
         loop = asyncio.get_running_loop()
         connection = _Connection(self._ended)
         try:
-            async with asyncio.timeout(SECONDS_TO_CONNECT):
-                await loop.create_connection(
-                    lambda: connection,
-                    place.host,
-                    place.port,
-                    ssl=place.tls,
-                    server_hostname=place.name,
-                )
+            await loop.create_connection(
+                lambda: connection,
+                address,
+                place.port,
+                ssl=place.tls,
+                server_hostname=place.name,
+            )
         except TimeoutError:
-            raise CallError(f"dial tcp {place}: i/o timeout", unreached=True) from None
+            raise
         except (OSError, ssl.CertificateError) as error:
             raise _unreached(place, error) from None
         self._open.add(connection)
@@ -267,6 +281,16 @@ class KeptConnections:
             pool.close()
 
 
+async def _addresses(place: Place) -> list[str]:
+    """None if the name of a place is not known."""
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+    except (socket.gaierror, UnicodeError):
+        return []
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
 def _why_lost(error: Exception | None) -> str:
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno).lower()
@@ -284,8 +308,6 @@ def _unreached(place: Place, error: Exception) -> CallError:
         if error.reason in _NO_TLS:
             return CallError("http: server gave HTTP response to HTTPS client")
         return CallError(f"tls: {error.reason or error}", retryable=True)
-    if isinstance(error, socket.gaierror):
-        return CallError(f"dial tcp: lookup {place.host}: no such host", unreached=True)
     if isinstance(error, OSError) and error.errno:
         why = os.strerror(error.errno).lower()
         return CallError(f"dial tcp {place}: connect: {why}", retryable=True, unreached=True)
