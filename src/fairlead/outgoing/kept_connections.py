@@ -13,14 +13,11 @@ import ssl
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import cast
 
-import httptools
-
-from fairlead.outgoing.client import MOST_ANSWER_BYTES, SECONDS_TO_CONNECT, CallError, Reply
+from fairlead.outgoing.client import SECONDS_TO_CONNECT, CallError, Reply
+from fairlead.outgoing.connection import Connection, Lost
 
 _SECONDS_IDLE = 60.0
-_MOST_HEADERS = 64 * 1024  # bytes of an answer's head
 _UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority"
 # What is wrong with a certificate, by the code of the TLS library.
 _CERTIFICATE_FAULTS = {
@@ -48,118 +45,14 @@ class Place:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class _Lost(Exception):
-    """The connection ended before an answer began."""
-
-
-class _Connection(asyncio.Protocol):
-    """One exchange at a time."""
-
-    def __init__(self, on_end: Callable[[_Connection], None]) -> None:
-        self._on_end = on_end
-        self._transport: asyncio.Transport | None = None
-        self._answer: asyncio.Future[Reply] | None = None
-        self.is_open = True
-        self.idle_since = 0.0
-        self._reset()
-
-    def _reset(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._head_size = 0
-        self._type = ""
-        self._has_begun = False
-        self._ends_with_connection = True
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-
-    async def exchange(self, request: bytes) -> Reply:
-        """Raises CallError, or _Lost if the other side has not begun to answer."""
-        assert self._transport is not None
-        self._answer = asyncio.get_running_loop().create_future()
-        self._transport.write(request)
-        try:
-            return await self._answer
-        except asyncio.CancelledError:
-            self.close()  # an answer that is still to come is nobody's
-            raise
-        finally:
-            self._answer = None
-
-    def data_received(self, data: bytes) -> None:
-        if self._answer is None:
-            self.close()
-            return
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
-            self._fail(CallError(f"malformed HTTP response: {error}"))
-            self.close()
-
-    def on_message_begin(self) -> None:
-        self._has_begun = True
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._head_size += len(name) + len(value)
-        if self._head_size > _MOST_HEADERS:
-            self._fail(CallError("the head of the answer is too long"))
-            self.close()
-        name = name.lower()
-        if name in (b"content-length", b"transfer-encoding"):
-            self._ends_with_connection = False
-        elif name == b"content-type":
-            self._type = value.decode("latin-1")
-
-    def on_body(self, body: bytes) -> None:
-        self._size += len(body)
-        if self._size > MOST_ANSWER_BYTES:
-            self._fail(CallError(f"the answer is longer than {MOST_ANSWER_BYTES} bytes"))
-            self.close()
-            return
-        self._parts.append(body)
-
-    def on_message_complete(self) -> None:
-        status = self._parser.get_status_code()
-        if 100 <= status < 200:
-            return  # the answer itself comes behind it
-        reply = Reply(status, b"".join(self._parts), self._type)
-        if not self._parser.should_keep_alive():
-            self.close()
-        self._reset()
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result(reply)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self.is_open = False
-        if self._answer is not None and not self._answer.done():
-            if not self._has_begun:
-                self._fail(_Lost(_why_lost(error)))
-            elif self._ends_with_connection and self._parser.get_status_code() >= 200:
-                self.on_message_complete()
-            else:
-                self._fail(CallError("unexpected EOF", retryable=True))
-        self._on_end(self)
-
-    def _fail(self, error: Exception) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(error)
-
-    def close(self) -> None:
-        self.is_open = False
-        if self._transport is not None:
-            self._transport.close()
-
-
 class _Pool:
     """The connections to one place."""
 
     def __init__(self, place: Place, on_empty: Callable[[], None]) -> None:
         self._place = place
         self._on_empty = on_empty
-        self._idle: list[_Connection] = []
-        self._open: set[_Connection] = set()
+        self._idle: list[Connection] = []
+        self._open: set[Connection] = set()
         self._calls = 0
 
     async def post(self, request: bytes) -> Reply:
@@ -177,22 +70,22 @@ class _Pool:
                 continue
             try:
                 return await self._exchanged(connection, request)
-            except _Lost:  # it was closed while the request was on its way
+            except Lost:  # it was closed while the request was on its way
                 continue
         connection = await self._connect()
         try:
             return await self._exchanged(connection, request)
-        except _Lost as error:
+        except Lost as error:
             raise CallError(str(error), retryable=True) from None
 
-    async def _exchanged(self, connection: _Connection, request: bytes) -> Reply:
+    async def _exchanged(self, connection: Connection, request: bytes) -> Reply:
         reply = await connection.exchange(request)
         if connection.is_open:
             connection.idle_since = monotonic()
             self._idle.append(connection)
         return reply
 
-    async def _connect(self) -> _Connection:
+    async def _connect(self) -> Connection:
         """A connection to the first of the addresses of the place that takes one."""
         place = self._place
         failure = CallError(f"dial tcp: lookup {place.host}: no such host", unreached=True)
@@ -207,10 +100,10 @@ class _Pool:
             raise CallError(f"dial tcp {place}: i/o timeout", unreached=True) from None
         raise failure
 
-    async def _connected(self, address: str) -> _Connection:
+    async def _connected(self, address: str) -> Connection:
         place = replace(self._place, host=address)
         loop = asyncio.get_running_loop()
-        connection = _Connection(self._ended)
+        connection = Connection(self._ended)
         try:
             await loop.create_connection(
                 lambda: connection,
@@ -226,7 +119,7 @@ class _Pool:
         self._open.add(connection)
         return connection
 
-    def _ended(self, connection: _Connection) -> None:
+    def _ended(self, connection: Connection) -> None:
         self._open.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
@@ -289,12 +182,6 @@ async def _addresses(place: Place) -> list[str]:
     except (socket.gaierror, UnicodeError):
         return []
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
-
-
-def _why_lost(error: Exception | None) -> str:
-    if isinstance(error, OSError) and error.errno:
-        return os.strerror(error.errno).lower()
-    return "EOF"
 
 
 def _unreached(place: Place, error: Exception) -> CallError:
