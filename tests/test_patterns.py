@@ -10,6 +10,7 @@ from time import process_time
 from typing import Any
 
 import pytest
+from support.pace import in_time
 
 import fairlead
 
@@ -58,4 +59,4 @@ def test_a_pattern_takes_time_in_proportion(name: str, pattern: re.Pattern[Any])
             before = process_time()
             pattern.match(text)
             pattern.fullmatch(text)
-            assert process_time() - before < MOST_SECONDS, (unit, end)
+            assert in_time(process_time() - before, MOST_SECONDS), (unit, end)

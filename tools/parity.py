@@ -37,6 +37,7 @@ USERS = {
 }
 SERVER_FLAGS = (
     "--authorization-mode=Node,RBAC",
+    "--controllers=*,bootstrapsigner,tokencleaner",
     "--enable-bootstrap-token-auth",
     "--enable-admission-plugins=NodeRestriction",
     "--service-cluster-ip-range=10.0.0.0/24",

@@ -48,6 +48,9 @@ class Dialect:
     image_review_group_needed: bool
     limit_ranger_default_cpu: bool
     created_at_column: bool
+    node_usages_exact: bool
+    cluster_info_full_token: bool
+    unissued_requests_cleaned: bool
 
     pvc_protection: str = "kubernetes.io/pvc-protection"
     pv_protection: str = "kubernetes.io/pv-protection"
@@ -120,6 +123,9 @@ CLUSTER = Dialect(
     image_review_group_needed=True,
     limit_ranger_default_cpu=True,
     created_at_column=True,
+    node_usages_exact=True,
+    cluster_info_full_token=True,
+    unissued_requests_cleaned=True,
 )
 
 KUBERNETES = Dialect(
@@ -157,6 +163,9 @@ KUBERNETES = Dialect(
     image_review_group_needed=False,
     limit_ranger_default_cpu=False,
     created_at_column=False,
+    node_usages_exact=False,
+    cluster_info_full_token=False,
+    unissued_requests_cleaned=False,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (CLUSTER, KUBERNETES)}

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from support.pace import in_time
 from support.process import ServerProcess
 from support.slow_answers import PRELUDE
 from support.things import Space
@@ -127,7 +128,7 @@ def test_pipelined_requests_cost_nothing_while_their_answers_are_not_read(
         wire.send(request * (20_000_000 // len(request)))
     started = time.monotonic()
     assert client.get("/readyz").status == 200
-    assert time.monotonic() - started < 1
+    assert in_time(time.monotonic() - started, 1)
     assert server.resident_bytes() - before < 20 * 2**20
 
 

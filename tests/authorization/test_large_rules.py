@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from authorization_support import Objects, rule
+from support.pace import in_time
 
 from fairlead.authorization.aggregation import ClusterRoleAggregation
 from fairlead.authorization.coverage import TooManyRules, missing_rules
@@ -24,7 +25,7 @@ def test_rules_of_many_groups_resources_and_verbs_are_compared_at_once() -> None
     wanted = [rule(words("g", 46), words("r", 46), words(f"{n}v", 46)) for n in range(4)]
     before = process_time()
     missing = missing_rules([rule("core", "pods", "get")], wanted)
-    assert process_time() - before < 0.3
+    assert in_time(process_time() - before, 0.3)
     assert len(missing) == 1000
 
 
@@ -33,7 +34,7 @@ def test_rules_that_cannot_be_compared_in_time_are_refused() -> None:
     before = process_time()
     with pytest.raises(TooManyRules):
         missing_rules([], wanted)
-    assert process_time() - before < 0.5
+    assert in_time(process_time() - before, 0.5)
 
 
 class Aggregated:
@@ -97,7 +98,7 @@ def test_roles_that_all_aggregate_each_other_hold_nobody_up() -> None:
         world.put(f"role-{number}", {"many": "yes"}, own, MANY)
     before = process_time()
     asyncio.run(world.settled())
-    assert process_time() - before < 2
+    assert in_time(process_time() - before, 2)
     assert world.longest < 0.3
     assert len(world.writes) <= 3 * 120
 

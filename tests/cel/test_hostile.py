@@ -6,6 +6,7 @@ from time import process_time
 
 import pytest
 from support.expressions import evaluate
+from support.pace import in_time
 
 from fairlead.cel.compile import compile_expression
 from fairlead.cel.errors import CompileError, ConstantProblem, CostExceeded, EvaluationError
@@ -57,7 +58,7 @@ def test_a_hostile_expression_is_refused_soon(text: str, message: str) -> None:
     start = process_time()
     with pytest.raises((CompileError, ConstantProblem)) as refused:
         compile_expression(text, {"self": DYN})
-    assert process_time() - start < MOST_SECONDS
+    assert in_time(process_time() - start, MOST_SECONDS)
     assert message in str(refused.value)
     assert len(str(refused.value)) < 2_000_000
 
@@ -78,7 +79,7 @@ ACCEPTED = {
 def test_a_long_expression_takes_time_by_its_length(text: str) -> None:
     start = process_time()
     assert evaluate(text, {})[0] is True
-    assert process_time() - start < MOST_SECONDS
+    assert in_time(process_time() - start, MOST_SECONDS)
 
 
 DOUBLED = "[[0]]" + ".map(x, [x, x])" * 60
@@ -109,7 +110,7 @@ def test_an_evaluation_without_end_is_given_up_soon(text: str) -> None:
     start = process_time()
     with pytest.raises((CostExceeded, EvaluationError)):
         evaluate(text, {"l": LIST, "n": NAMES, "d": data})
-    assert process_time() - start < MOST_SECONDS
+    assert in_time(process_time() - start, MOST_SECONDS)
 
 
 def test_data_of_any_depth_is_compared_or_given_up() -> None:

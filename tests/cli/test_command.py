@@ -73,7 +73,7 @@ def test_help_comes_in_groups_and_with_defaults() -> None:
 
 def test_help_does_not_list_what_has_no_effect() -> None:
     shown = fairlead("serve", "--help").stdout
-    for flag in ("--cluster-signing", "--workers", "--etcd-servers"):
+    for flag in ("--workers", "--etcd-servers"):
         assert flag not in shown
 
 
@@ -209,10 +209,8 @@ def test_verbosity_is_given_as_clients_are_used_to(flags: tuple[str, ...], level
 @pytest.mark.parametrize(
     "flag",
     [
-        "--cluster-signing-duration=1h",
-        "--cluster-signing-cert-file=x",
-        "--cluster-signing-key-file=x",
-        "--controllers=*,csrsigning",
+        "--etcd-servers=x",
+        "--controllers=*,job",
     ],
 )
 def test_flags_of_the_specification_without_effect_are_taken_and_named(flag: str) -> None:

@@ -8,6 +8,7 @@ from time import process_time
 
 import pytest
 from support.adversarial import MOST_BYTES, json_bodies, message_bodies, yaml_bodies
+from support.pace import in_time
 
 from fairlead.dialect import KUBERNETES
 from fairlead.kinds.resources import Resources
@@ -48,7 +49,7 @@ def test_a_bad_json_body_is_dealt_with_at_once(name: str) -> None:
         refusal = str(error)
     assert len(repeated) <= 100
     assert len(refusal) < 1000
-    assert process_time() - before < MOST_SECONDS
+    assert in_time(process_time() - before, MOST_SECONDS)
 
 
 @pytest.mark.parametrize("name", yaml_bodies(1000))
@@ -65,7 +66,7 @@ def test_a_bad_yaml_body_is_dealt_with_in_time_and_space(name: str) -> None:
     assert len(repeated) <= 100
     assert len(refusal) < 1000
     assert len(bounded_json(value)) < 4 * MOST_BYTES
-    assert process_time() - before < MOST_YAML_SECONDS
+    assert in_time(process_time() - before, MOST_YAML_SECONDS)
     assert limits.getrusage(limits.RUSAGE_SELF).ru_maxrss / 1024 < MOST_MEGABYTES
 
 
@@ -82,7 +83,7 @@ def test_a_bad_message_is_dealt_with_in_time(kind: str, name: str) -> None:
     except ProtobufError as error:
         refusal = str(error)
     assert len(refusal) < 1000
-    assert process_time() - before < MOST_MESSAGE_SECONDS
+    assert in_time(process_time() - before, MOST_MESSAGE_SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_a_long_text_is_written_as_yaml_at_once(text: str) -> None:
     long = text * (1024 * 1024 // len(text.encode()))
     before = process_time()
     written = dump({"a": long})
-    assert process_time() - before < MOST_SECONDS
+    assert in_time(process_time() - before, MOST_SECONDS)
     assert parse_yaml(written)[0] == {"a": long}
 
 

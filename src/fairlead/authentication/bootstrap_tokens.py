@@ -19,6 +19,7 @@ GROUP = "system:bootstrappers"
 NAME_PREFIX = "bootstrap-token-"
 
 _TOKEN = re.compile(r"\A([a-z0-9]{6})\.([a-z0-9]{16})\Z")
+_ID = re.compile(r"\A[a-z0-9]{6}\Z")
 _EXTRA_GROUP = re.compile(rf"\A{GROUP}:[a-z0-9:-]{{0,255}}[a-z0-9]\Z")
 
 
@@ -70,6 +71,17 @@ def expiry(secret: Object) -> float:
         return parse_time(text).timestamp()
     except TimeError:
         return 0.0
+
+
+def signing_token(secret: Object) -> tuple[str, str] | None:
+    """The id and the secret part of a token that is good for signing."""
+    data = _data(secret)
+    token_id, secret_part = data.get("token-id", ""), data.get("token-secret", "")
+    if not token_id or not secret_part or data.get("usage-bootstrap-signing") != "true":
+        return None
+    if _ID.match(token_id) is None or secret["metadata"]["name"] != NAME_PREFIX + token_id:
+        return None
+    return None if expiry(secret) <= time() else (token_id, secret_part)
 
 
 def _groups(data: dict[str, str]) -> tuple[str, ...] | None:

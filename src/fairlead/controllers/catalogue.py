@@ -2,54 +2,38 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
 
-from fairlead.controllers.events import EventWriter, Recorder
-from fairlead.controllers.framework import Controller, controller_user, manager_user
+from fairlead.controllers.bootstrap_signer import BootstrapSigner
+from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
+from fairlead.controllers.disruption.controller import Disruption
+from fairlead.controllers.framework import Controller
+from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
+from fairlead.controllers.nodes.catalogue import BUILDERS as NODES
+from fairlead.controllers.nodes.catalogue import COMPANIONS
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
-from fairlead.controllers.storage_protection import ClaimProtection, VolumeProtection
+from fairlead.controllers.service_endpoints.catalogue import BUILDERS as ENDPOINTS
+from fairlead.controllers.surroundings import Build, Surroundings
 from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
-from fairlead.dialect import Dialect
-from fairlead.operations.api import Api
-from fairlead.operations.client import Client
+from fairlead.controllers.volumes.catalogue import BUILDERS as VOLUMES
+from fairlead.controllers.workloads.catalogue import BUILDERS as WORKLOADS
+from fairlead.operations.client import Client, system_user
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What controllers are built from. `privileged`: roles decide nothing on this server, so that
-    the controllers' users must be allowed everything. `ca` is the certificate of its authority."""
-
-    api: Api
-    options: argparse.Namespace
-    ca: Path
-    privileged: bool
-    events: EventWriter = field(default_factory=EventWriter)
-
-    @property
-    def dialect(self) -> Dialect:
-        return self.api.dialect
-
-    def client(self, name: str) -> Client:
-        """The API as the user of a controller, who has the role of this name."""
-        user = controller_user(self.dialect, name, privileged=self.privileged)
-        return Client(self.api, user)
-
-    def manager(self) -> Client:
-        """The API as the user of the controllers that have no role of their own."""
-        return Client(self.api, manager_user(self.dialect, privileged=self.privileged))
-
-    def recorder(self, client: Client, component: str) -> Recorder:
-        return Recorder(self.events, client, component)
+def _bootstrap_signer(given: Surroundings) -> Controller:
+    server = Client(given.api, system_user("apiserver"))
+    signer = given.client("bootstrap-signer")
+    return BootstrapSigner(server, signer, given.dialect, given.address, given.ca)
 
 
-Build = Callable[[Surroundings], Controller]
+def _garbage(given: Surroundings) -> Controller:
+    client = given.client("generic-garbage-collector")
+    recorder = given.recorder(client, GarbageCollector.name)
+    return GarbageCollector(given.api, client, recorder)
 
 
 def _namespace(given: Surroundings) -> Controller:
@@ -58,14 +42,6 @@ def _namespace(given: Surroundings) -> Controller:
 
 def _quota(given: Surroundings) -> Controller:
     return ResourceQuotas(given.api, given.client("resourcequota-controller"))
-
-
-def _claim_protection(given: Surroundings) -> Controller:
-    return ClaimProtection(given.client("pvc-protection-controller"), given.dialect)
-
-
-def _volume_protection(given: Surroundings) -> Controller:
-    return VolumeProtection(given.client("pv-protection-controller"), given.dialect)
 
 
 def _root_ca(given: Surroundings) -> Controller:
@@ -85,10 +61,21 @@ def _token_cleaner(given: Surroundings) -> Controller:
     return TokenCleaner(given.client("token-cleaner"), given.dialect)
 
 
+def _disruption(given: Surroundings) -> Controller:
+    client = given.client("disruption-controller")
+    return Disruption(given.api, client, given.recorder(client, "controllermanager"))
+
+
 _BUILDERS: dict[str, Build] = {
+    **CERTIFICATES,
+    **ENDPOINTS,
+    **NODES,
+    **VOLUMES,
+    **WORKLOADS,
+    "bootstrapsigner": _bootstrap_signer,
+    "disruption": _disruption,
+    "garbagecollector": _garbage,
     "namespace": _namespace,
-    "pv-protection": _volume_protection,
-    "pvc-protection": _claim_protection,
     "resourcequota": _quota,
     "root-ca-cert-publisher": _root_ca,
     "serviceaccount": _accounts,
@@ -98,5 +85,6 @@ _BUILDERS: dict[str, Build] = {
 
 
 def build_controllers(given: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
-    """The controllers of these names."""
-    return [build(given) for name, build in _BUILDERS.items() if name in running]
+    """The controllers of these names. Raises SigningFlagError."""
+    builders = (*_BUILDERS.items(), *COMPANIONS.items())
+    return [build(given) for name, build in builders if name in running]

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# What the catalogue builds.
-_BUILT = frozenset(
-    """
-    namespace pv-protection pvc-protection resourcequota root-ca-cert-publisher serviceaccount
-    serviceaccount-token tokencleaner
-    """.split()  # noqa: SIM905 as a list it would be a page
-)
-_WITHOUT_EFFECT = frozenset(
+_NAMES = frozenset(
     """
     attachdetach bootstrapsigner cloud-node-lifecycle clusterrole-aggregation cronjob csrapproving
     csrcleaner csrsigning daemonset deployment disruption endpoint endpointslice
-    endpointslicemirroring ephemeral-volume garbagecollector horizontalpodautoscaling job nodeipam
-    nodelifecycle persistentvolume-binder persistentvolume-expander podgc replicaset
-    replicationcontroller route service statefulset ttl ttl-after-finished
+    endpointslicemirroring ephemeral-volume garbagecollector horizontalpodautoscaling job namespace
+    nodeipam nodelifecycle persistentvolume-binder persistentvolume-expander podgc pv-protection
+    pvc-protection replicaset replicationcontroller resourcequota root-ca-cert-publisher route
+    service serviceaccount serviceaccount-token statefulset tokencleaner ttl ttl-after-finished
+    """.split()  # noqa: SIM905 as a list it would be a page
+)
+# What the catalogue does not build; the aggregation of roles is part of authorization.
+_WITHOUT_EFFECT = frozenset(
+    """
+    attachdetach cloud-node-lifecycle cronjob daemonset horizontalpodautoscaling job nodeipam route
+    service statefulset
     """.split()  # noqa: SIM905 as a list it would be a page
 )
 _OFF_BY_DEFAULT = frozenset({"bootstrapsigner", "tokencleaner"})
@@ -43,11 +44,15 @@ def chosen_controllers(text: str) -> Chosen:
     wanted: dict[str, bool] = {}
     for part in given or DEFAULT_CONTROLLERS.split(","):
         name = part.removeprefix("-")
-        if name not in _BUILT and name not in _WITHOUT_EFFECT and name != "*":
-            known = ", ".join(sorted({*_BUILT, *_WITHOUT_EFFECT}))
+        if name not in _NAMES and name != "*":
+            known = ", ".join(sorted(_NAMES))
             raise ControllerNameError(f'unknown controller "{name}"; known are {known}')
         wanted.setdefault(name, part[:1] != "-")
     rest = wanted.get("*", False)
-    running = (name for name in _BUILT if wanted.get(name, rest and name not in _OFF_BY_DEFAULT))
+    running = (
+        name
+        for name in _NAMES - _WITHOUT_EFFECT
+        if wanted.get(name, rest and name not in _OFF_BY_DEFAULT)
+    )
     without_effect = (part for part in given if part.removeprefix("-") in _WITHOUT_EFFECT)
     return Chosen(frozenset(running), tuple(without_effect))

@@ -25,6 +25,7 @@ class WorkQueue(Generic[Key]):
         self._wanted: set[Key] = set()
         self._working: set[Key] = set()
         self._failures: dict[Key, int] = {}
+        self._timers: dict[Key, clock.Timer] = {}
         self._wake = asyncio.Event()
 
     def __len__(self) -> int:
@@ -44,8 +45,15 @@ class WorkQueue(Generic[Key]):
         self._wake.set()
 
     def add_later(self, key: Key, delay: float) -> None:
-        """Add a key when the clock has moved on by so much."""
-        clock.call_later(delay, partial(self.add, key))
+        """Add a key when the clock has moved on by so much; an earlier wish of this kind for it is
+        forgotten."""
+        if (timer := self._timers.get(key)) is not None:
+            timer.cancel()
+        self._timers[key] = clock.call_later(delay, partial(self._due, key))
+
+    def _due(self, key: Key) -> None:
+        del self._timers[key]
+        self.add(key)
 
     async def get(self) -> Key:
         """The next key; `done` or `failed` must follow."""

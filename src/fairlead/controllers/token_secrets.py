@@ -20,7 +20,7 @@ from fairlead.storage.version import Version
 
 
 class TokenSecrets:
-    """Keys are secrets, `namespace/name`."""
+    """Keys are secrets, `namespace/name`; of those that went with their account's name behind."""
 
     name = "tokens-controller"
     workers = 2
@@ -39,7 +39,12 @@ class TokenSecrets:
         return {SECRETS: self._key_of_secret, ACCOUNTS: self._keys_of_lost_account}
 
     def _key_of_secret(self, change: Change) -> Iterable[str]:
-        return (change.key,) if change.after is not None and self._is_token(change.after) else ()
+        if change.after is not None:
+            return (change.key,) if self._is_token(change.after) else ()
+        if change.before is None or not self._is_token(change.before):
+            return ()
+        annotations = change.before.object()["metadata"].get("annotations") or {}
+        return (f"{change.key}/{annotations.get(self._name_annotation, '')}",)
 
     def _is_token(self, secret: Version) -> bool:
         return secret.fields.get("type") == self._type
@@ -52,7 +57,10 @@ class TokenSecrets:
         return [secret.key for secret in found if self._is_token(secret)]
 
     async def sync(self, key: str) -> None:
-        namespace, _, name = key.partition("/")
+        namespace, name, *account_name = key.split("/")
+        if account_name:
+            await self._forget(namespace, name, account_name[0])
+            return
         secret = self._objects.find(SECRETS, namespace, name)
         if secret is None or secret["metadata"].get("deletionTimestamp"):
             return
@@ -66,6 +74,27 @@ class TokenSecrets:
                 )
             elif not self._is_complete(secret):
                 await self._objects.replace(SECRETS, self._completed(secret, account))
+        except StatusError as error:
+            if error.reason != "NotFound":
+                raise
+
+    async def _forget(self, namespace: str, name: str, account_name: str) -> None:
+        """The account of a token that went does not list it any longer."""
+
+        def listed(account: dict[str, Any]) -> bool:
+            return any(one.get("name") == name for one in account.get("secrets") or ())
+
+        def without(account: dict[str, Any]) -> dict[str, Any]:
+            left = [one for one in account.get("secrets") or () if one.get("name") != name]
+            return {**account, "secrets": left}
+
+        account = self._objects.find(ACCOUNTS, namespace, account_name) if account_name else None
+        if account is None or not listed(account):
+            return
+        if self._objects.find(SECRETS, namespace, name) is not None:
+            return  # there is one of that name again
+        try:
+            await self._objects.change(ACCOUNTS, namespace, account_name, without)
         except StatusError as error:
             if error.reason != "NotFound":
                 raise

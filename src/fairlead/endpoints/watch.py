@@ -27,7 +27,7 @@ from fairlead.operations.watch import Watch, open_watch, too_old
 from fairlead.schema.decode import zero
 from fairlead.serialization.protobuf import watch_frame
 from fairlead.storage.backend import Compacted, StorageError
-from fairlead.storage.change import DELETED, Change
+from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.counts import WATCH_ENCODES
 from fairlead.storage.watcher import Event
 
@@ -56,7 +56,8 @@ class Framing:
         self.representation = representation
         self.include = include
         self._columns_sent = False
-        self._cache_key = (resource.api_version, representation)
+        form = f"{resource.api_version} {representation}"
+        self._cache_keys = {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
 
     def chooser(self) -> Frame:
         if self.representation.transform == "Table":
@@ -64,7 +65,7 @@ class Framing:
         return self.shared_frame
 
     def shared_frame(self, kind: str, change: Change) -> bytes:
-        key = (kind, self._cache_key)
+        key = self._cache_keys[kind]
         found = change.frames.get(key)
         if found is None:
             found = change.frames[key] = self._frame(kind, change)
@@ -242,6 +243,8 @@ class WatchStream(Answer):
         next_bookmark = self._next_bookmark(loop.time(), end)
         due = min(end, next_bookmark)
         alarm = loop.call_at(due, watcher.wake)
+        if not self.opened.converts:
+            watcher.pass_on = self._passing_on(exchange)
         try:
             while not watcher.closed or watcher.pending:
                 taken = await watcher.take()
@@ -259,6 +262,22 @@ class WatchStream(Answer):
                     alarm = loop.call_at(due, watcher.wake)
         finally:
             alarm.cancel()
+
+    def _passing_on(self, exchange: Exchange) -> Callable[[str, Change], bool]:
+        """Sends single events to an idle client in the middle of their delivery: waking the stream
+        for each would cost more than the sending."""
+        frame = self.framing.chooser()
+
+        def pass_on(kind: str, change: Change) -> bool:
+            if exchange.is_held_up:
+                return False
+            try:
+                made = frame(kind, change)
+            except Exception:
+                return False  # the stream finds out and ends with it
+            return exchange.send_now(made)
+
+        return pass_on
 
     def _next_bookmark(self, now: float, end: float, *, sent: bool = False) -> float:
         """About once a minute, and shortly before the end; once if the end is near already."""

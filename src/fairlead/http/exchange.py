@@ -181,6 +181,19 @@ class Exchange:
             last += CLOSE
         connection.write(head_bytes(code, connection.date, headers, last))
 
+    @property
+    def is_held_up(self) -> bool:
+        """Whether the client does not read what it was sent."""
+        return self._connection is None or self._connection.full is not None
+
+    def send_now(self, piece: bytes) -> bool:
+        """Send a piece without waiting; False if that cannot be."""
+        connection = self._connection
+        if connection is None or self.head.method == "HEAD":
+            return False
+        connection.write(chunk(piece) if self._in_chunks else piece)
+        return True
+
     async def send(self, piece: bytes) -> None:
         """Send a piece; waits while the client does not read."""
         connection = self._connection

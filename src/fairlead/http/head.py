@@ -97,18 +97,18 @@ class Head:
         return self.chunked or self.length > 0
 
     @property
-    def is_all(self) -> bool:
-        """Whether the head is the whole request."""
-        return not self.chunked and not self.length and not self.expects_continue
+    def is_simple(self) -> bool:
+        """Whether what follows, if anything does, is a body whose length was said."""
+        return not self.chunked and not self.expects_continue
 
-    def for_target(self, method: bytes, target: bytes) -> Head:
-        """The head of another request with the same fields, of one that was all of its request."""
+    def for_target(self, method: bytes, target: bytes, length: int) -> Head:
+        """The head of another request with the same fields, but for the length, of a simple one."""
         head = Head.__new__(Head)
         head.method = method.decode("ascii")
         head.fields, head.named = self.fields, self.named
         head.keep_alive = head.modern = True
         head.chunked = head.expects_continue = False
-        head.length = 0
+        head.length = length
         head.path, head.query = _split(target)
         return head
 

@@ -17,7 +17,29 @@ from fairlead.http.limits import Limits
 _END_OF_HEAD = b"\r\n\r\n"
 _SLICE = 64 * 1024
 _MOST_KNOWN = 4 * 1024
-_LINE = re.compile(rb"(GET|DELETE|HEAD) (/[!\"$-~]*) HTTP/1\.1\r\n")
+_HEADS_KNOWN = 4
+_LINE = re.compile(rb"(GET|DELETE|HEAD|POST|PUT|PATCH) (/[!\"$-~]*) HTTP/1\.1\r\n")
+_WITH_BODY = (b"POST", b"PUT", b"PATCH")
+_LENGTH, _LENGTH_IN_LOWER_CASE = b"\nContent-Length: ", b"\ncontent-length: "
+_MOST_DIGITS = 15
+
+
+def _without_length(data: bytes, line: re.Match[bytes], end: int) -> tuple[int, bytes]:
+    """The length of the body that fields announce in the usual way, 0 if they do not, and the
+    fields without that."""
+    start = line.end()
+    if line[1] not in _WITH_BODY:
+        return 0, data[start:end]
+    at = data.find(_LENGTH, start - 1, end)
+    if at < 0:
+        at = data.find(_LENGTH_IN_LOWER_CASE, start - 1, end)
+        if at < 0:
+            return 0, data[start:end]
+    stop = data.index(b"\r\n", at)
+    digits = data[at + len(_LENGTH) : stop]
+    if not digits.isdigit() or len(digits) > _MOST_DIGITS:
+        return 0, data[start:end]
+    return int(digits), data[start : at + 1] + data[stop + 2 : end]
 
 
 class Reader:
@@ -25,12 +47,12 @@ class Reader:
     bodies. What it cannot take raises Refused, and ends it."""
 
     __slots__ = (
+        "_counted",
         "_fed",
         "_fields",
         "_head_done",
         "_keep_alive",
         "_known",
-        "_known_fields",
         "_limits",
         "_on_part",
         "_parser",
@@ -45,14 +67,14 @@ class Reader:
         self._limits = limits
         self._on_part: Callable[[bytes], None] | None = on_part
         self._parser: httptools.HttpRequestParser | None = httptools.HttpRequestParser(self)
-        self._known: Head | None = None
-        self._known_fields = b""
+        self._known: dict[bytes, Head] = {}  # by their fields, the length left out
         self.next()
 
     def next(self) -> None:
         self._target = b""
         self._fields: list[Field] = []
         self._fed = 0
+        self._counted = False  # the parser knows nothing of this request
         self._head_done = False
         self._keep_alive = True
         self.begun = False  # something of the request has come
@@ -62,7 +84,8 @@ class Reader:
 
     def close(self) -> None:
         """Let go of what holds this reader and what it holds."""
-        self._parser = self._known = self._on_part = None
+        self._parser = self._on_part = None
+        self._known = {}
 
     def read_head(self, data: bytes) -> tuple[Head | None, bytes]:
         """A head, and what follows it; or None, and what is to be given again with more behind."""
@@ -75,9 +98,12 @@ class Reader:
             return None, data
         rest = data[end:]
         line = _LINE.match(data)
-        if line is not None and self._known and data[line.end() : end] == self._known_fields:
-            self.complete = True
-            return self._known.for_target(line[1], line[2]), rest
+        if line is not None and self._known:
+            length, fields = _without_length(data, line, end)
+            known = self._known.get(fields)
+            if known is not None:
+                self._counted, self.body_left, self.complete = True, length, not length
+                return known.for_target(line[1], line[2], length), rest
         self._fed = end
         upgrade = self._feed(data if end == len(data) else data[:end])
         if not self._head_done:  # empty lines before a request
@@ -86,7 +112,7 @@ class Reader:
         if upgrade:
             self._read_body_apart(head)
         elif line is not None:
-            self._remember(head, data[line.end() : end])
+            self._remember(head, *_without_length(data, line, end))
         self.body_left = head.length
         return head, rest
 
@@ -112,11 +138,16 @@ class Reader:
         head.keep_alive = self._keep_alive and head.modern
         return head
 
-    def _remember(self, head: Head, fields: bytes) -> None:
-        """Clients send the same header fields again and again. Those that were found good and
-        announce nothing behind the head need not be looked at another time."""
-        if head.is_all and head.keep_alive and len(fields) <= _MOST_KNOWN:
-            self._known, self._known_fields = head, fields
+    def _remember(self, head: Head, length: int, fields: bytes) -> None:
+        """Clients send the same header fields again and again. Those that were found good, and are
+        followed by nothing or by a body of a length, need not be looked at another time."""
+        if not head.is_simple or not head.keep_alive or len(fields) > _MOST_KNOWN:
+            return
+        if length != head.length or (not length and b"content-length" in head.named):
+            return  # the length is written in another way, and would be overlooked
+        if len(self._known) >= _HEADS_KNOWN:
+            self._known.clear()
+        self._known[fields] = head
 
     def _read_body_apart(self, head: Head) -> None:
         """Nothing here changes protocols. The parser is through with this connection, and what may
@@ -135,9 +166,14 @@ class Reader:
         """Read of a body; gives what follows."""
         left = self.body_left
         if left:
-            part = data[:left]
+            part = data if len(data) <= left else data[:left]
             self.body_left = left - len(part)
-            self._feed(part)
+            if not self._counted:
+                self._feed(part)
+                return data[left:]
+            self.complete = not self.body_left
+            if self._on_part is not None:
+                self._on_part(part)
             return data[left:]
         part = data[:_SLICE]
         self._fed += len(part)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -64,17 +63,8 @@ class Context:
         self.alongside.clear()
 
     def roll_back(self) -> None:
-        """Give back what was set aside; does nothing the second time."""
+        """Give back what was set aside; does nothing the second time. Not for a write that is
+        cancelled while it is committed: it may still happen, and who follows the commits settles
+        that."""
         while self.undo:
             self.undo.pop()()
-
-
-@contextmanager
-def rolled_back_on_failure(context: Context) -> Iterator[None]:
-    """Give back what was set aside when the write fails. A write that is cancelled while it is
-    committed may still happen: whoever follows the commits settles that."""
-    try:
-        yield
-    except Exception:
-        context.roll_back()
-        raise

@@ -36,12 +36,21 @@ def check_metadata(
         causes.invalid(
             f"{path}.generation", metadata["generation"], "must be greater than or equal to 0"
         )
-    check_labels(metadata.get("labels"), f"{path}.labels", causes)
-    check_annotations(metadata.get("annotations"), f"{path}.annotations", causes)
-    check_owner_references(metadata.get("ownerReferences"), f"{path}.ownerReferences", causes)
-    check_finalizers(metadata.get("finalizers"), f"{path}.finalizers", causes)
-    if qualified:
-        check_qualified(metadata.get("finalizers"), f"{path}.finalizers", causes)
+    _check_contents(metadata, causes, path)
+    if finalizers := metadata.get("finalizers"):
+        check_finalizers(finalizers, f"{path}.finalizers", causes)
+        if qualified:
+            check_qualified(finalizers, f"{path}.finalizers", causes)
+
+
+def _check_contents(metadata: dict[str, Any], causes: Causes, path: str) -> None:
+    """What most objects have little of, so that nothing is called for what is not there."""
+    if labels := metadata.get("labels"):
+        check_labels(labels, f"{path}.labels", causes)
+    if annotations := metadata.get("annotations"):
+        check_annotations(annotations, f"{path}.annotations", causes)
+    if references := metadata.get("ownerReferences"):
+        check_owner_references(references, f"{path}.ownerReferences", causes)
 
 
 def check_names(
@@ -54,20 +63,23 @@ def check_names(
     name = metadata.get("name", "")
     if not name:
         causes.required(f"{path}.name", "name or generateName is required")
-    else:
-        causes.invalid_each(f"{path}.name", name, name_rule(name))
+    elif wrong := name_rule(name):
+        causes.invalid_each(f"{path}.name", name, wrong)
 
 
 def check_labels(labels: dict[str, str] | None, path: str, causes: Causes) -> None:
     for key, value in (labels or {}).items():
-        causes.invalid_each(path, key, qualified_name(key))
-        causes.invalid_each(path, value, label_value(value))
+        if wrong := qualified_name(key):
+            causes.invalid_each(path, key, wrong)
+        if mistakes := label_value(value):
+            causes.invalid_each(path, value, mistakes)
 
 
 def check_annotations(annotations: dict[str, str] | None, path: str, causes: Causes) -> None:
     size = 0
     for key, value in (annotations or {}).items():
-        causes.invalid_each(path, key, qualified_name(key.lower()))
+        if wrong := qualified_name(key.lower()):
+            causes.invalid_each(path, key, wrong)
         size += len(key.encode()) + len(value.encode())
     if size > MOST_ANNOTATION_BYTES:
         causes.too_long(path, MOST_ANNOTATION_BYTES)
@@ -161,11 +173,9 @@ def check_metadata_update(
     for name in _IMMUTABLE:
         if metadata.get(name) != old.get(name):
             causes.invalid(f"{path}.{name}", _shown(name, metadata.get(name)), "field is immutable")
-    check_labels(metadata.get("labels"), f"{path}.labels", causes)
-    check_annotations(metadata.get("annotations"), f"{path}.annotations", causes)
-    check_owner_references(metadata.get("ownerReferences"), f"{path}.ownerReferences", causes)
-    if qualified:
-        check_qualified(metadata.get("finalizers"), f"{path}.finalizers", causes)
+    _check_contents(metadata, causes, path)
+    if qualified and (finalizers := metadata.get("finalizers")):
+        check_qualified(finalizers, f"{path}.finalizers", causes)
 
 
 def _shown(name: str, value: Any) -> Any:

@@ -79,6 +79,7 @@ class Resource:
         self.parent = parent
         self.main: Resource = parent or self  # whose objects a subresource is a view of
         self.subresource = name.partition("/")[2]
+        self.is_scale = self.subresource == "scale"
         body_version, _, self.kind = kind.rpartition(".")
         self.body_version = body_version or group_version.table_name
         self.namespaced: bool = parent.namespaced if parent else "namespaced" in marks
@@ -136,10 +137,6 @@ class Resource:
             return False
         served = self.custom.definition.served
         return bool(served) and self.custom is not served[0]
-
-    @property
-    def is_scale(self) -> bool:
-        return self.subresource == "scale"
 
     @property
     def speaks_text_only(self) -> bool:
@@ -279,17 +276,24 @@ class Resources:
         for versions in self.groups.values():
             yield from versions.values()
 
-    def in_namespaces(self) -> list[Resource]:
-        """The resources whose objects lie in namespaces, each in the version that is stored."""
+    def of_group(self, group: str) -> list[GroupVersion]:
+        """The versions of a group that are served, the preferred one first."""
+        return list(self.groups.get(group, {}).values())
+
+    def stored(self) -> list[Resource]:
+        """The resources whose objects can be deleted, each in the version that is stored."""
         return [
             resource
             for found in self.group_versions()
             for resource in found.resources.values()
-            if resource.namespaced
-            and "delete" in resource.verbs
+            if "delete" in resource.verbs
             and resource.stored_version == found.table_name
             and not resource.is_repeated
         ]
+
+    def in_namespaces(self) -> list[Resource]:
+        """Those whose objects lie in namespaces."""
+        return [resource for resource in self.stored() if resource.namespaced]
 
     def find(self, group: str, version: str, name: str) -> Resource | None:
         """A resource by its names; `name` may be `resource/subresource`."""
@@ -301,6 +305,13 @@ class Resources:
         if resource is None or not slash:
             return resource
         return resource.subresources.get(subresource)
+
+    def of_kind(self, api_version: str, kind: str) -> list[Resource]:
+        """The resources whose objects say that they are of this kind."""
+        group, _, version = api_version.rpartition("/")
+        found = self.groups.get(group, {}).get(version)
+        listed = found.resources.values() if found is not None else ()
+        return [resource for resource in listed if resource.kind == kind]
 
     def touch(self) -> None:
         """A resource that is served is another from now on."""

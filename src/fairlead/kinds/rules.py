@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fairlead.kinds.causes import Causes
@@ -192,7 +192,7 @@ def selector_is_empty(selector: dict[str, Any] | None) -> bool:
     return not selector or not (selector.get("matchLabels") or selector.get("matchExpressions"))
 
 
-def selector_matches(selector: dict[str, Any] | None, labels: dict[str, str]) -> bool:
+def selector_matches(selector: dict[str, Any] | None, labels: Mapping[str, str]) -> bool:
     """Whether a label selector selects these labels; an absent one selects nothing."""
     if selector is None:
         return False
@@ -201,7 +201,7 @@ def selector_matches(selector: dict[str, Any] | None, labels: dict[str, str]) ->
     return all(_rule_matches(rule, labels) for rule in selector.get("matchExpressions") or ())
 
 
-def _rule_matches(rule: dict[str, Any], labels: dict[str, str]) -> bool:
+def _rule_matches(rule: dict[str, Any], labels: Mapping[str, str]) -> bool:
     value = labels.get(rule["key"])
     match rule["operator"]:
         case "In":

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from fairlead.authentication.user import AUTHENTICATED, MASTERS, User
 from fairlead.errors import StatusError
+from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete, delete_collection
@@ -41,12 +42,20 @@ class Client:
         self._user = user
         self._options = WriteOptions(False, user.name.rpartition(":")[2], "Ignore")
 
+    @property
+    def manager(self) -> str:
+        """The name under which it owns the fields that it writes."""
+        return self._options.manager
+
     def serves(self, key: str) -> bool:
         """Whether the resource is switched on."""
         return self._api.resources.serves(key)
 
+    def resource(self, key: str) -> Resource:
+        return self._api.resources.named(key)
+
     def collection(self, key: str) -> Collection:
-        return self._api.collection(self._api.resources.named(key))
+        return self._api.collection(self.resource(key))
 
     def find(self, key: str, namespace: str, name: str) -> Object | None:
         return self._api.lookup(key, namespace, name)
@@ -74,9 +83,11 @@ class Client:
         name: str,
         change: Callable[[Object], Object],
         subresource: str = "",
+        verb: str = "update",
     ) -> Object:
-        """Change the newest version; `change` gets a copy and gives the wanted object."""
-        operation = self._operation("update", key, namespace, name, subresource)
+        """Change the newest version; `change` gets a copy and gives the wanted object. `verb` is
+        what the user must be allowed to do: `update` or `patch`."""
+        operation = self._operation(verb, key, namespace, name, subresource)
         work = partial(
             store_changed, self._api, operation, lambda old: Changed(change(old)), self._options
         )

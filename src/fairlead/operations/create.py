@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fairlead.admission.chain import CREATE, Attributes
 from fairlead.errors import StatusError, already_exists, bad_request, verb_not_supported
-from fairlead.kinds.context import rolled_back_on_failure
+from fairlead.kinds.context import Context
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import aside
+from fairlead.operations.aside import LONG_BODY, aside
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.stored import kept, shown_one
@@ -35,21 +35,40 @@ async def create(
         raise bad_request("resourceVersion should not be set on objects to be created")
     preparing.drop_repeated_owners(operation, metadata)
     context = api.context(operation, options.dry_run)
-    size = operation.size
-    await aside(size, preparing.default, api, resource, value, context)
-    if entries is None:
-        entries = await converting(size, tracked, api, resource, None, value, options)
-    set_entries(metadata, entries)
-    with rolled_back_on_failure(context):
+    entries = await converting(
+        operation.size, _prepare, api, resource, value, options, entries, context
+    )
+    try:
         name = metadata.get("name", "")
         attributes = preparing.attributes(operation, CREATE, value, None, context, name, options)
         generated = await _admit(api, operation, attributes, value, entries)
         version = await _stored(api, attributes, generated)
-        version = await shown_one(resource, version)
+        if resource.custom is not None:
+            version = await shown_one(resource, version)
         if options.dry_run:
             context.roll_back()
-        operation.result = version
-        return version
+    except Exception:
+        context.roll_back()
+        raise
+    operation.result = version
+    return version
+
+
+def _prepare(
+    api: Api,
+    resource: Resource,
+    value: Object,
+    options: WriteOptions,
+    entries: list[Object] | None,
+    context: Context,
+) -> list[Object]:
+    """Fill in what the server decides before anybody else looks at a new object; gives its
+    owners."""
+    preparing.default(api, resource, value, context)
+    if entries is None:
+        entries = tracked(api, resource, None, value, options)
+    set_entries(value["metadata"], entries)
+    return entries
 
 
 async def _admit(
@@ -69,7 +88,10 @@ async def _admit(
     preparing.set_system_fields(metadata)
     behaviour.prepare_create(value, context)
     value = preparing.ordered(value)
-    await aside(operation.size, preparing.check_new, api, operation.resource, value, context)
+    if operation.size <= LONG_BODY:
+        preparing.check_new(api, operation.resource, value, context)
+    else:
+        await aside(operation.size, preparing.check_new, api, operation.resource, value, context)
     attributes.value = value
     await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)
@@ -109,7 +131,8 @@ async def _put(api: Api, attributes: Attributes, collection: Collection, key: st
     assert value is not None
     while True:
         try:
-            stored = await kept(attributes.resource, value)
+            custom = attributes.resource.custom is not None
+            stored = await kept(attributes.resource, value) if custom else value
             return await preparing.put(api, collection, key, stored, None, context)
         except ConditionFailed:
             context.forget_judgement()

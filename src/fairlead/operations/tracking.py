@@ -9,7 +9,7 @@ from fairlead.kinds.conversion import from_stored, to_stored
 from fairlead.kinds.custom.ownership import CustomVersions, Unconverted
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import aside
+from fairlead.operations.aside import LONG_BODY, aside
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.views import typed
 from fairlead.patching.entries import ManagedEntry, entries_of
@@ -54,6 +54,8 @@ async def converting(size: int, work: Callable[P, T], *args: P.args, **kwargs: P
     is asked, and the work begins again. See `aside` for the rest."""
     while True:
         try:
+            if size <= LONG_BODY:
+                return work(*args, **kwargs)
             return await aside(size, work, *args, **kwargs)
         except Unconverted as needed:
             await needed.convert()

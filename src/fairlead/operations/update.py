@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from fairlead.admission.chain import UPDATE
 from fairlead.errors import Cause, conflict, invalid, modified, not_found
-from fairlead.kinds.context import Context, rolled_back_on_failure
+from fairlead.kinds.context import Context
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import aside
+from fairlead.operations.aside import LONG_BODY, aside
 from fairlead.operations.create import create
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
@@ -98,35 +98,37 @@ async def store_changed(
     resource = operation.resource
     collection = api.collection(resource)
     key = operation.key
+    built_in = resource.main.custom is None
     while True:
         current = api.store.latest(collection, key)
         if current is None:
             raise not_found(operation.ref)
-        old = await read(resource, current)
+        old = current.object() if built_in else await read(resource, current)
         changed = await converting(operation.size, change, old)
         context = api.context(operation, options.dry_run)
-        with rolled_back_on_failure(context):
+        try:
             new = await _prepared(api, operation, changed, old, options, context)
             old["metadata"].pop("resourceVersion", None)
-            stored = await kept(resource, new)
+            stored = new if built_in else await kept(resource, new)
             if options.dry_run or (new == old and is_unchanged(resource, current, stored)):
                 context.roll_back()
                 await api.store.settled(current)
+                version = current
                 if new != old:
-                    current = preparing.unstored(collection, key, new, current.revision, resource)
-                operation.result = current = await shown_one(resource, current)
-                return current
-            try:
-                if preparing.is_finished(new):
-                    await api.store.delete(collection, key, current)
                     version = preparing.unstored(collection, key, new, current.revision, resource)
-                else:
-                    version = await preparing.put(api, collection, key, stored, current, context)
-            except (Conflict, ConditionFailed):
-                context.roll_back()
-                continue
-            operation.result = version = await shown_one(resource, version)
-            return version
+            elif preparing.is_finished(new):
+                await api.store.delete(collection, key, current)
+                version = preparing.unstored(collection, key, new, current.revision, resource)
+            else:
+                version = await preparing.put(api, collection, key, stored, current, context)
+        except (Conflict, ConditionFailed):
+            context.roll_back()
+            continue
+        except Exception:
+            context.roll_back()
+            raise
+        operation.result = version = version if built_in else await shown_one(resource, version)
+        return version
 
 
 async def _prepared(
@@ -143,10 +145,7 @@ async def _prepared(
     carry_over(value["metadata"], old["metadata"])
     preparing.drop_repeated_owners(operation, value["metadata"])
     size = operation.size
-    await aside(size, preparing.default, api, resource.main, value, context)
-    entries = changed.entries
-    if entries is None:
-        entries = await converting(size, tracked, api, resource, old, value, options)
+    entries = await converting(size, _defaulted, api, operation, changed, old, options, context)
     set_entries(value["metadata"], entries)
     attributes = preparing.attributes(operation, UPDATE, value, old, context, options=options)
     await api.admission.admit(attributes)
@@ -159,12 +158,31 @@ async def _prepared(
         behaviour.prepare_update(value, old, context)
     set_entries(value["metadata"], entries)
     new = preparing.ordered(value)
-    await aside(size, preparing.check_changed, api, resource, new, old, context)
+    if size <= LONG_BODY:
+        preparing.check_changed(api, resource, new, old, context)
+    else:
+        await aside(size, preparing.check_changed, api, resource, new, old, context)
     attributes.value = new
     await api.admission.validate(attributes)
     behaviour.warnings(new, old, context)
     behaviour.settle(new)
     return new
+
+
+def _defaulted(
+    api: Api,
+    operation: Operation,
+    changed: Changed,
+    old: Object,
+    options: WriteOptions,
+    context: Context,
+) -> list[Object]:
+    """Fill in what was left out; gives who owns which field afterwards."""
+    resource = operation.resource
+    preparing.default(api, resource.main, changed.value, context)
+    if changed.entries is not None:
+        return changed.entries
+    return tracked(api, resource, old, changed.value, options)
 
 
 def _check_version(operation: Operation, metadata: Object, old: Object) -> None:

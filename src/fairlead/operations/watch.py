@@ -39,6 +39,11 @@ class Watch:
         """Events in the version that is watched."""
         return await shown_events(self.resource, events)
 
+    @property
+    def converts(self) -> bool:
+        """Whether events may have to be brought into another version first."""
+        return self.resource.main.custom is not None
+
     def close(self) -> None:
         self.collection.unwatch(self.watcher)
         if isinstance(self.resource, CustomResource):

@@ -167,6 +167,9 @@ def _decode_list(node: ListOf) -> Decode:
     return decode
 
 
+_TEXTS = frozenset((str,))
+
+
 def _decode_map(node: MapOf) -> Decode:
     wanted = type_name(node)
     element = _decode_for(node.element)
@@ -175,7 +178,7 @@ def _decode_map(node: MapOf) -> Decode:
     def decode(value: Any, unknown: list[str]) -> Any:
         if value.__class__ is not dict:
             raise mismatch(value, wanted, "map")
-        if text_only and all(item.__class__ is str for item in value.values()):
+        if text_only and _TEXTS.issuperset(map(type, value.values())):
             return value
         return {
             key: _empty_item(node.element) if item is None else element(item, unknown)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from fairlead.admission.chain import Chain, Plugin
@@ -30,7 +31,7 @@ from fairlead.authentication.factory import (
     build_authenticator,
 )
 from fairlead.authorization.aggregation import ClusterRoleAggregation
-from fairlead.authorization.following import Follow, Listener
+from fairlead.authorization.following import Listener
 from fairlead.authorization.modes import ModeError, parse_modes
 from fairlead.authorization.rbac import CLUSTER_ROLES
 from fairlead.authorization.reconciliation import reconcile_bootstrap_objects
@@ -40,9 +41,13 @@ from fairlead.authorization.setup import (
     AuthorizationOptions,
     build_authorization,
 )
-from fairlead.controllers.catalogue import Surroundings, build_controllers
+from fairlead.controllers.catalogue import build_controllers
+from fairlead.controllers.certificates.flags import SigningFlagError
 from fairlead.controllers.enabling import chosen_controllers
+from fairlead.controllers.event_expiry import EventExpiry
 from fairlead.controllers.framework import Controllers
+from fairlead.controllers.own_service import OwnService, advertised_address
+from fairlead.controllers.surroundings import Surroundings
 from fairlead.customresources.controller import DefinitionController
 from fairlead.customresources.registry import DEFINITIONS, Registry
 from fairlead.dialect import Dialect
@@ -58,12 +63,14 @@ from fairlead.operations.shapes import ApiShapes
 from fairlead.outgoing.flags import ReachError, build_reach, build_webhooks
 from fairlead.outgoing.reaching import Reach
 from fairlead.outgoing.webhooks import Webhooks
-from fairlead.server.bootstrap import create_first_objects
-from fairlead.server.certificates import Pki
+from fairlead.server.bootstrap import create_first_objects, own_service
+from fairlead.server.certificates import Pair, Pki
 from fairlead.server.files import FileError
 from fairlead.server.identity import ensure_service_account_key
 from fairlead.storage.change import Change
 from fairlead.storage.store import Store
+
+logger = logging.getLogger("fairlead")
 
 SERVICES = "core/v1/services"
 
@@ -82,6 +89,7 @@ class Assembly:
         store: Store,
         pki: Pki,
         resources: Resources,
+        address: str,
     ) -> None:
         self.options = options
         self.dialect = dialect
@@ -95,10 +103,10 @@ class Assembly:
         self._objects = Client(self.api, system_user("apiserver"))
         self.webhooks = self._webhooks()
         self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
-        self.aggregation = ClusterRoleAggregation(self._write_rules)
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
-        self.controllers = self._controllers(pki.ca.certificate)
+        self.aggregation: ClusterRoleAggregation | None = None
+        self.controllers = self._controllers(pki.ca, address)
 
     def _api(self, store: Store, resources: Resources) -> Api:
         try:
@@ -236,36 +244,53 @@ class Assembly:
             return Configuration()
         return read_configuration(path, self.api.types, ORDER)
 
-    def _controllers(self, ca: Path) -> Controllers:
+    def _controllers(self, ca: Pair, address: str) -> Controllers:
         privileged = "RBAC" not in parse_modes(self.options.authorization_mode)
-        given = Surroundings(self.api, self.options, ca, privileged)
+        given = Surroundings(self.api, self.options, ca.certificate, ca.key, address, privileged)
         chosen = chosen_controllers(",".join(self.options.controllers))
-        # The last is part of serving rather than of what can be left to others.
+        if "clusterrole-aggregation" in chosen.running:
+            client = given.client("clusterrole-aggregation-controller")
+            self.aggregation = ClusterRoleAggregation(partial(_write_rules, client))
+        try:
+            built = build_controllers(given, chosen.running)
+        except SigningFlagError as error:
+            raise StartError(str(error)) from None
+        # The others are part of serving rather than of what can be left to somebody else.
         running = [
-            *build_controllers(given, chosen.running),
+            *built,
             DefinitionController(self.api, self.definitions, self._objects),
+            EventExpiry(self.api, self.options.event_ttl),
         ]
         return Controllers(self.api, running, given.events)
-
-    async def _write_rules(self, name: str, rules: list[Rule]) -> None:
-        with suppress(StatusError):
-            await self._objects.change(CLUSTER_ROLES, "", name, lambda old: {**old, "rules": rules})
 
     async def prepare(self, port: int) -> None:
         """Create what a fresh server holds and take in what is stored."""
         network = parse_networks(self.options.service_cluster_ip_range)[0]
         await create_first_objects(self.dialect, self._objects, str(network[1]), port)
+        await self._publish(own_service(self.dialect, str(network[1]), port))
         if self.api.resources.serves(CLUSTER_ROLES):
-            await reconcile_bootstrap_objects(self.dialect, self._objects)
-            follow: Follow = self.follow
-            self.aggregation.follow(follow)
-            await self.aggregation.reconcile()
+            await reconcile_bootstrap_objects(self.dialect, self._objects, self.api.gates)
+            if self.aggregation is not None:
+                self.aggregation.follow(self.follow)
+                await self.aggregation.reconcile()
         self._is_prepared = True
         self.controllers.start()
 
+    async def _publish(self, service: Object) -> None:
+        """Let clients find this server by its service, now and as long as it runs. Like
+        definitions that is part of serving."""
+        options = self.options
+        address = advertised_address(options.advertise_address, options.bind_address)
+        if not address:
+            logger.warning("no address for the own service; --advertise-address can name one")
+        own = OwnService(self._objects, self.dialect, service, address)
+        self.controllers.add(own)
+        await own.sync()
+
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs while the server does."""
-        return [self.api.authentication.run, self.aggregation.run, self.controllers.run]
+        works = [self.api.authentication.run, self.controllers.run]
+        return works if self.aggregation is None else [*works, self.aggregation.run]
 
     async def close(self) -> None:
         await self.api.admission.close()
@@ -273,3 +298,8 @@ class Assembly:
         await self.authorization.close()
         await self.api.reach.close()
         await self.webhooks.close()
+
+
+async def _write_rules(client: Client, name: str, rules: list[Rule]) -> None:
+    with suppress(StatusError):
+        await client.change(CLUSTER_ROLES, "", name, lambda old: {**old, "rules": rules})

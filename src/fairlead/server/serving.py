@@ -93,7 +93,7 @@ class Server:
     ) -> None:
         options = self.options
         pki = self._certificates(options.data_dir)
-        self.assembly = Assembly(options, self.dialect, self.store, pki, resources)
+        self.assembly = Assembly(options, self.dialect, self.store, pki, resources, self.address)
         self.api = self.assembly.api
         self._progress.done(PARTS)
         await self.assembly.prepare(port)

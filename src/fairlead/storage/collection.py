@@ -55,7 +55,7 @@ class Collection:
         self.floor = floor
         self.pending: dict[str, Version] = {}  # newest versions that are not committed yet
         self.followers = Followers(resource)
-        self._heads: dict[str, Version] = {}
+        self.heads: dict[str, Version] = {}
         self._keys: SortedList[str] = SortedList()
         self._graves = 0
         self._history: list[Change] = []
@@ -63,26 +63,22 @@ class Collection:
         self._watchers: dict[str, dict[int, Watcher]] = {}
 
     def __len__(self) -> int:
-        return len(self._heads) - self._graves
+        return len(self.heads) - self._graves
 
     @property
     def bytes(self) -> int:
-        return sum(len(head.body) for head in self._heads.values() if head.body is not None)
+        return sum(len(head.body) for head in self.heads.values() if head.body is not None)
 
     def fields_of(self, value: dict[str, Any]) -> Mapping[str, str]:
         return self.select_fields(value) if self.select_fields else {}
 
     def get(self, key: str) -> Version | None:
-        head = self._heads.get(key)
+        head = self.heads.get(key)
         return head if head is not None and head.body is not None else None
-
-    def head(self, key: str) -> Version | None:
-        """The newest version, a deletion included."""
-        return self._heads.get(key)
 
     def load(self, versions: Iterable[Version]) -> None:
         """Take in what was there before this process."""
-        heads = self._heads
+        heads = self.heads
         for version in versions:
             heads[version.key] = version
             if version.revision > self.last_revision:
@@ -92,7 +88,7 @@ class Collection:
     def add(self, version: Version) -> Change:
         """Take in the next version of a key; revisions only rise. Gives what changed by it."""
         key = version.key
-        before = self._heads.get(key)
+        before = self.heads.get(key)
         if before is None:
             self._keys.add(key)
         else:
@@ -108,20 +104,22 @@ class Collection:
         if version.body is None:
             self._graves += 1
             after = None
-        self._heads[key] = version
+        self.heads[key] = version
         self.last_revision = version.revision
         change = Change(self.resource, key, version.revision, version.api_version, before, after)
         self._history.append(change)
         return change
 
-    def publish(self, change: Change) -> None:
-        """Tell those who need not know before the writer does. Nothing that they do gets here."""
+    def publish(self, change: Change, *, alone: bool = False) -> None:
+        """Tell those who need not know before the writer does. Nothing that they do gets here.
+        `alone`: no other change is waiting, with which a watcher could send it together."""
         self.followers.tell(change)
         watchers = self._watchers
         if watchers:
             for scope in ("", change.namespace + "/", change.key):
-                for watcher in tuple(watchers.get(scope, {}).values()):
-                    watcher.deliver(change)
+                if scope in watchers:
+                    for watcher in tuple(watchers[scope].values()):
+                        watcher.deliver(change, alone)
 
     def watch(self, watcher: Watcher) -> None:
         self._watchers.setdefault(watcher.scope, {})[id(watcher)] = watcher
@@ -155,7 +153,7 @@ class Collection:
         if within and selection.name is not None:
             found = self.get(f"{within}/{selection.name}")
             return [found] if found is not None and selection.matches(found) else []
-        heads = self._heads
+        heads = self.heads
         versions = [heads[key] for key in self._range(within)]
         if selection:
             return [version for version in versions if selection.matches(version)]
@@ -193,7 +191,7 @@ class Collection:
     def _state_at(
         self, keys: Iterable[str], selection: Selection, revision: int
     ) -> Iterator[Version]:
-        heads = self._heads
+        heads = self.heads
         for key in keys:
             version: Version | None = heads[key]
             if version is not None and version.revision > revision:
@@ -215,7 +213,7 @@ class Collection:
         low = self._keys.bisect_right(key)
         count = (high if high is not None else len(self._keys)) - low
         if self._graves:
-            heads = self._heads
+            heads = self.heads
             count -= sum(heads[found].body is None for found in self._range(namespace, key))
         changed = {change.key for change in self.events_after(revision)}
         for found in changed:
@@ -236,11 +234,11 @@ class Collection:
             self._forget_key(key, floor)
 
     def _forget_key(self, key: str, floor: int) -> None:
-        head = self._heads[key]
+        head = self.heads[key]
         if head.revision <= floor:
             self._older.pop(key, None)
             if head.body is None:
-                del self._heads[key]
+                del self.heads[key]
                 self._keys.remove(key)
                 self._graves -= 1
             return
@@ -260,5 +258,5 @@ class Collection:
             watcher.close()
         self.followers.clear()
         self.select_fields = None
-        for head in self._heads.values():
+        for head in self.heads.values():
             head.forget_facts()

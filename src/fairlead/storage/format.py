@@ -14,6 +14,7 @@ APPLICATION_ID = 0x0FA1_41EA
 INCREMENTAL = 2
 
 COLUMNS = "revision, resource, key, previous, version, sum, value"
+COLUMN_COUNT = 7
 _SCHEMA = """
 CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE log (
@@ -51,6 +52,14 @@ class Names:
         self.by_number: dict[int, str] = dict(rows)
         self.numbers: dict[str, int] = {name: number for number, name in self.by_number.items()}
 
+    def know(self, rows: list[Row]) -> bool:
+        """Whether all names of these rows have numbers."""
+        numbers = self.numbers
+        for row in rows:
+            if row.resource not in numbers or row.api_version not in numbers:
+                return False
+        return True
+
     def missing(self, rows: list[Row]) -> dict[str, int]:
         """Numbers for the names of these rows that have none yet."""
         found: dict[str, int] = {}
@@ -78,7 +87,7 @@ class Names:
         return row if checksum(row) == total else None
 
     def values(self, rows: Iterable[Row]) -> list[int | str | bytes | None]:
-        """What is bound to insert these rows; raises KeyError for a name without a number."""
+        """What is bound to insert these rows, whose names have numbers."""
         numbers = self.numbers
         found: list[int | str | bytes | None] = []
         for row in rows:

@@ -7,6 +7,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from fairlead.storage import format as file_format
@@ -22,7 +23,7 @@ from fairlead.storage.backend import (
     Write,
 )
 from fairlead.storage.directory import Acknowledged, Directory
-from fairlead.storage.format import COLUMNS, Names, OldNames
+from fairlead.storage.format import COLUMN_COUNT, COLUMNS, Names, OldNames
 from fairlead.storage.sqlite_files import connect, fault_of, sound
 from fairlead.storage.sqlite_history import SqliteHistory
 
@@ -33,6 +34,12 @@ _ROWS_A_STATEMENT = 200
 _ROWS_A_SWEEP = 500
 _PAGES_A_VACUUM = 256
 _LARGEST_WAL = 16 << 20
+
+
+@cache
+def _insertion(rows: int) -> str:
+    place = "(" + ",".join("?" * COLUMN_COUNT) + ")"
+    return f"INSERT INTO log VALUES {','.join([place] * rows)}"
 
 
 class SqliteBackend:
@@ -232,12 +239,12 @@ class SqliteBackend:
                 logger.warning("cannot note the acknowledged revision: %s", error.strerror)
 
     def _commit(self, rows: list[Row]) -> None:
-        if len(rows) <= _ROWS_A_STATEMENT:
-            with suppress(KeyError):  # a name that is new
-                values = self._names.values(rows)
-                with self._guarded("write"):
-                    self._insert(values)
-                return
+        if len(rows) <= _ROWS_A_STATEMENT and self._names.know(rows):
+            try:
+                self._insert(self._names.values(rows))
+            except BaseException as error:
+                raise self._failure("write", error) from error
+            return
         missing = self._names.missing(rows)
         names = Names(iter(self._names.by_number.items()))
         names.add(missing)
@@ -252,24 +259,26 @@ class SqliteBackend:
 
     def _insert(self, values: list[int | str | bytes | None]) -> None:
         """One statement for many rows: it lets go of the interpreter lock once, not once a row."""
-        places = ",".join(["(?,?,?,?,?,?,?)"] * (len(values) // 7))
-        self._db.execute(f"INSERT INTO log VALUES {places}", values)
+        self._db.execute(_insertion(len(values) // COLUMN_COUNT), values)
 
     @contextmanager
     def _guarded(self, what: str) -> Iterator[None]:
-        """Undo what was begun if anything is raised, and say what that means for the file."""
         try:
             yield
         except BaseException as error:
-            fault = fault_of(error)
-            message = f"cannot {what} {self.path}: {error}"
-            try:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-            except sqlite3.Error as worse:
-                message += f"; nor undo that: {worse}"
-                fault = Fault.FATAL if Fault.FATAL in (fault, fault_of(worse)) else Fault.DOUBTFUL
-            raise StorageError(message, fault) from error
+            raise self._failure(what, error) from error
+
+    def _failure(self, what: str, error: BaseException) -> StorageError:
+        """Undo what was begun, and say what the error means for the file."""
+        fault = fault_of(error)
+        message = f"cannot {what} {self.path}: {error}"
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except sqlite3.Error as worse:
+            message += f"; nor undo that: {worse}"
+            fault = Fault.FATAL if Fault.FATAL in (fault, fault_of(worse)) else Fault.DOUBTFUL
+        return StorageError(message, fault)
 
     def probe(self) -> None:
         with self._guarded("write"):

@@ -116,11 +116,12 @@ class Store:
         return list(self._collections.values())
 
     def forget(self, resource: str) -> None:
-        """The resource is no longer served: its watches end and nobody follows it. Objects that
-        are left stay, for when it is served again."""
+        """The resource is no longer served: its watches end and nobody follows it, once they have
+        heard of what is committed. Objects that are left stay, for when it is served again."""
         collection = self._collections.get(resource)
         if collection is None:
             return
+        self._deliver_all()
         collection.forget_readers()
         if not len(collection) and not collection.pending:
             del self._collections[resource]
@@ -185,11 +186,8 @@ class Store:
 
     def latest(self, collection: Collection, key: str) -> Version | None:
         """The newest live version of a key, including one that is not committed yet."""
-        newest = self._newest(collection, key)
+        newest = collection.pending.get(key) or collection.heads.get(key)
         return newest if newest is not None and newest.body is not None else None
-
-    def _newest(self, collection: Collection, key: str) -> Version | None:
-        return collection.pending.get(key) or collection.head(key)
 
     async def put(
         self,
@@ -205,6 +203,10 @@ class Store:
         what it requires. Returns after the commit; raises Conflict, ConditionFailed."""
         expected = self._expected(collection, key, over, requires)
         encoded = encode(value)
+        if not alongside:
+            version = self._next_version(collection, key, value, encoded)
+            await self._submit(collection, version, encoded, expected, requires).settled()
+            return version
         companions = [(one, encode(one.value), self._companion(one)) for one in alongside]
         version = self._next_version(collection, key, value, encoded)
         pending = self._submit(collection, version, encoded, expected, requires)
@@ -355,8 +357,9 @@ class Store:
     def _deliver(self) -> None:
         undelivered = self._undelivered
         turn, self._undelivered = undelivered[:_CHANGES_A_TURN], undelivered[_CHANGES_A_TURN:]
+        alone = len(undelivered) == 1
         for collection, change, _ in turn:
-            collection.publish(change)
+            collection.publish(change, alone=alone)
         loop = asyncio.get_running_loop()
         if turn:
             FEED_LAG.observe(loop.time() - turn[0][2])
@@ -418,11 +421,13 @@ class Store:
         *,
         essential: bool,
         resync: Callable[[], None] | None = None,
+        replay: bool = True,
     ) -> None:
-        """Tell a listener of every object that there is, as if it were added now, and then of
-        every change: an essential one before the writer is answered (if it raises, the process
-        stops), others afterwards. One that raised has lost a change: `resync` is called soon."""
-        for version in collection.current(""):
+        """Tell a listener of every object that there is, as if it were added now (if it wants a
+        replay), and then of every change: an essential one before the writer is answered (if it
+        raises, the process stops), others afterwards. One that raised has lost a change: `resync`
+        is called soon."""
+        for version in collection.current("") if replay else ():
             listener(existing(collection.resource, version))
         collection.followers.add(listener, self.revision, essential=essential, resync=resync)
 

@@ -43,6 +43,7 @@ class Watcher:
         "failure",
         "lagging",
         "on_close",
+        "pass_on",
         "pending",
         "scope",
         "selection",
@@ -57,11 +58,14 @@ class Watcher:
         self.lagging = False
         self.failure: Exception | None = None
         self.on_close: Callable[[], None] | None = None  # told when someone else closes it
+        # Sends one event at once, or says that it cannot; asked only while `take` waits.
+        self.pass_on: Callable[[str, Change], bool] | None = None
         self._bytes = 0
         self._selects = bool(selection)
         self._waiter: asyncio.Future[None] | None = None
 
-    def deliver(self, change: Change) -> None:
+    def deliver(self, change: Change, alone: bool = False) -> None:
+        """Hear of a change. One that comes `alone` need not wait for its turn in the queue."""
         if change.revision <= self.after or self.closed:
             return
         try:
@@ -75,6 +79,9 @@ class Watcher:
             return
         pending = self.pending
         if not pending:
+            pass_on = self.pass_on if alone and self._waiter is not None else None
+            if pass_on is not None and pass_on(kind, change):
+                return
             pending.append((kind, change))
             self._bytes = change.size
             self.wake()

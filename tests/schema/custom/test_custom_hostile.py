@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from schema_support import compiled, decoded, found, of_field, of_spec, widget
+from support.pace import in_time
 
 from fairlead.errors import TooManyCauses
 from fairlead.kinds.causes import Causes
@@ -35,7 +36,7 @@ def test_a_pattern_that_explodes_elsewhere_takes_time_in_proportion() -> None:
     started = process_time()
     assert len(found(schema, {"f": "a" * 100_000 + "!"})) == 1
     assert found(schema, {"f": "a" * 100_000}) == []
-    assert process_time() - started < 1
+    assert in_time(process_time() - started, 1)
 
 
 def test_schemas_forty_levels_deep_are_followed() -> None:
@@ -79,14 +80,14 @@ def test_a_hundred_thousand_wrong_items_are_told_in_part() -> None:
     started = process_time()
     with pytest.raises(TooManyCauses):
         found(schema, {"f": [1] * 100_000})
-    assert process_time() - started < 1
+    assert in_time(process_time() - started, 1)
 
 
 def test_a_hundred_thousand_repeated_items_take_time_in_proportion() -> None:
     items = {"type": "array", "items": KEEP, "x-kubernetes-list-type": "set"}
     started = process_time()
     assert len(found(of_field(items), {"f": [{"a": 1}] * 100_000})) == 1
-    assert process_time() - started < 3
+    assert in_time(process_time() - started, 3)
 
 
 def test_thousands_of_properties_are_looked_at_in_proportion() -> None:
@@ -96,7 +97,7 @@ def test_thousands_of_properties_are_looked_at_in_proportion() -> None:
     decoded(schema, spec)
     started = process_time()
     assert found(schema, spec) == []
-    assert process_time() - started < 0.5
+    assert in_time(process_time() - started, 0.5)
 
 
 def test_conditions_that_multiply_are_given_up() -> None:
@@ -106,7 +107,7 @@ def test_conditions_that_multiply_are_given_up() -> None:
     started = process_time()
     ((field, _, text),) = found(schema, {"f": list(range(100_000))})
     assert (field, text) == ("<nil>", f'Invalid value: "": {TOO_LONG_TO_CHECK}')
-    assert process_time() - started < 2 * LONGEST
+    assert in_time(process_time() - started, 2 * LONGEST)
 
 
 def test_names_that_are_all_missing_are_told_in_part() -> None:
@@ -114,7 +115,7 @@ def test_names_that_are_all_missing_are_told_in_part() -> None:
     schema = of_field({"type": "array", "items": {"type": "object", "not": needs}})
     started = process_time()
     assert found(schema, {"f": [{}] * 100}) == []
-    assert process_time() - started < 2
+    assert in_time(process_time() - started, 2)
 
 
 def _compiling(schema: dict[str, Any]) -> float:

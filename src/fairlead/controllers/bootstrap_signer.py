@@ -1,0 +1,179 @@
+"""What new members need to find this server is public, and signed with every bootstrap token that
+is for signing, so that who has the token can tell it from a forgery."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from math import inf
+from pathlib import Path
+
+from fairlead import clock
+from fairlead.authentication.bootstrap_tokens import expiry, signing_token
+from fairlead.authentication.service_accounts import SECRETS
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.namespaces import NAMESPACES
+from fairlead.controllers.root_ca import CONFIG_MAPS
+from fairlead.dialect import Dialect
+from fairlead.errors import StatusError
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+
+CLUSTER_INFO = "cluster-info"
+_CONFIG = "kubeconfig"
+_SIGNATURE = "jws-kubeconfig-"
+_LONGEST_NAP = 24 * 3600.0
+
+
+class BootstrapSigner:
+    """There is one key, the name of the config map. `owner` writes what the server says of itself,
+    as long as nobody else does; `signer` only signs it. `address` is where clients reach us."""
+
+    name = "bootstrap-signer"
+    workers = 1
+
+    def __init__(
+        self, owner: Client, signer: Client, dialect: Dialect, address: str, ca_file: Path
+    ) -> None:
+        self._owner = owner
+        self._signer = signer
+        self._system, self._public = dialect.system_namespace, dialect.public_namespace
+        self._type = dialect.label("bootstrap.@/token")
+        self._full_token = dialect.cluster_info_full_token
+        self._address = address
+        self._ca_file = ca_file
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {
+            NAMESPACES: self._place,
+            CONFIG_MAPS: self._cluster_info,
+            SECRETS: self._tokens,
+        }
+
+    def _place(self, change: Change) -> Iterable[str]:
+        """The namespace for it is there."""
+        return (CLUSTER_INFO,) if change.added and change.name == self._public else ()
+
+    def _cluster_info(self, change: Change) -> Iterable[str]:
+        is_it = change.name == CLUSTER_INFO and change.namespace == self._public
+        return (CLUSTER_INFO,) if is_it else ()
+
+    def _tokens(self, change: Change) -> Iterable[str]:
+        if change.namespace != self._system:
+            return ()
+        versions = (change.before, change.after)
+        kinds = [version.fields.get("type") for version in versions if version is not None]
+        return (CLUSTER_INFO,) if self._type in kinds else ()
+
+    async def sync(self, key: str) -> float | None:
+        try:
+            current = await self._described(self._owner.find(CONFIG_MAPS, self._public, key))
+            return await self._sign(current)
+        except StatusError as error:
+            if error.code == 404:
+                return None  # it went, and its going tells us
+            raise
+
+    async def _described(self, current: Object | None) -> Object:
+        """The config map, with what we say of ourselves in it."""
+        config = self._config()
+        if current is None:
+            metadata = {"name": CLUSTER_INFO, "namespace": self._public}
+            value = {"metadata": metadata, "data": {_CONFIG: config}}
+            return await self._owner.create(CONFIG_MAPS, value)
+        said = (current.get("data") or {}).get(_CONFIG)
+        if said == config or (said is not None and not _is_written_by(current, self._owner)):
+            return current
+        return await self._owner.change(
+            CONFIG_MAPS, self._public, CLUSTER_INFO, lambda old: _with_data(old, {_CONFIG: config})
+        )
+
+    def _config(self) -> str:
+        """A client configuration of a server without users: its address and CA."""
+        from fairlead.serialization.yaml_writing import dump  # few servers need it at start
+
+        cluster = {
+            "certificate-authority-data": b64encode(self._ca_file.read_bytes()).decode(),
+            "server": f"https://{self._address}",
+        }
+        config: Object = {
+            "apiVersion": "v1",
+            "clusters": [{"cluster": cluster, "name": ""}],
+            "contexts": None,
+            "current-context": "",
+            "kind": "Config",
+            "preferences": {},
+            "users": None,
+        }
+        return dump(config).decode()
+
+    async def _sign(self, current: Object) -> float | None:
+        """Sign it with all tokens; gives when the first of them expires."""
+        tokens, first_end = self._signing_tokens()
+        if self._signed(current, tokens) != current:
+            await self._signer.change(
+                CONFIG_MAPS, self._public, CLUSTER_INFO, lambda old: self._signed(old, tokens)
+            )
+        if first_end == inf:
+            return None
+        return min(max(first_end - clock.time(), 0.0), _LONGEST_NAP)
+
+    def _signing_tokens(self) -> tuple[dict[str, str], float]:
+        """The secret parts by ids, and when the first of them ends."""
+        tokens: dict[str, str] = {}
+        first_end = inf
+        for version in self._signer.collection(SECRETS).current(self._system):
+            if version.fields.get("type") != self._type:
+                continue
+            secret = version.object()
+            token = signing_token(secret)
+            if token is not None:
+                tokens[token[0]] = token[1]
+                first_end = min(first_end, expiry(secret))
+        return tokens, first_end
+
+    def _signed(self, current: Object, tokens: Mapping[str, str]) -> Object:
+        data = current.get("data") or {}
+        config = data.get(_CONFIG)
+        if config is None:
+            return current
+        signatures = {
+            f"{_SIGNATURE}{token_id}": detached_signature(
+                config, token_id, f"{token_id}.{secret}" if self._full_token else secret
+            )
+            for token_id, secret in tokens.items()
+        }
+        others = {key: text for key, text in data.items() if not key.startswith(_SIGNATURE)}
+        wanted = {**others, **signatures}
+        return current if wanted == data else {**current, "data": wanted}
+
+
+def detached_signature(content: str, key_id: str, key: str) -> str:
+    """A JWS (HS256) without its payload."""
+    header = json.dumps({"alg": "HS256", "kid": key_id}, separators=(",", ":"))
+    protected, payload = _encoded(header.encode()), _encoded(content.encode())
+    digest = hmac.new(key.encode(), f"{protected}.{payload}".encode(), sha256).digest()
+    return f"{protected}..{_encoded(digest)}"
+
+
+def _encoded(content: bytes) -> str:
+    return urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def _with_data(value: Object, data: Mapping[str, str]) -> Object:
+    return {**value, "data": {**(value.get("data") or {}), **data}}
+
+
+def _is_written_by(value: Object, client: Client) -> bool:
+    """Whether the configuration in a config map is what this client wrote."""
+    entries = value["metadata"].get("managedFields") or ()
+    owners = {
+        entry.get("manager")
+        for entry in entries
+        if f"f:{_CONFIG}" in ((entry.get("fieldsV1") or {}).get("f:data") or {})
+    }
+    return owners == {client.manager}

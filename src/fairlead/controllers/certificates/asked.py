@@ -1,0 +1,95 @@
+"""What a signing request asks for, read from its PKCS#10 part."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.kinds.certificates.pem import blocks
+from fairlead.schema.model import Object
+
+if TYPE_CHECKING:  # the library is imported when there is something to read
+    from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
+    from cryptography.x509 import CertificateSigningRequest, GeneralName, Name
+
+REQUESTS = "certificates/v1/certificatesigningrequests"
+
+
+class Unreadable(ValueError):
+    """A request of which no certificate can be made; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`subject` has the parts of names that certificates of this API have, and one common name
+    at most: the one that counts where there are several. `dns`, `emails`, `addresses` and `uris`
+    are the alternative names; other kinds of them are dropped."""
+
+    subject: Name
+    common_name: str
+    organizations: tuple[str, ...]
+    dns: tuple[GeneralName, ...]
+    emails: tuple[GeneralName, ...]
+    addresses: tuple[GeneralName, ...]
+    uris: tuple[GeneralName, ...]
+    public_key: CertificatePublicKeyTypes
+
+    @property
+    def names(self) -> tuple[GeneralName, ...]:
+        return (*self.dns, *self.emails, *self.addresses, *self.uris)
+
+
+def read_asked(value: Object) -> Asked:
+    """Of a stored signing request; raises Unreadable."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.x509 import DuplicateExtension, load_der_x509_csr
+    from cryptography.x509 import UnsupportedGeneralNameType as UnknownName
+
+    block = next(blocks(b64decode(value["spec"].get("request") or "")), None)
+    if block is None:
+        raise Unreadable("PEM block type must be CERTIFICATE REQUEST")
+    try:
+        return _read(load_der_x509_csr(block.der))
+    except UnsupportedAlgorithm:
+        raise Unreadable("unable to parse csr: the kind of its key is not known") from None
+    except (ValueError, TypeError, DuplicateExtension, UnknownName):
+        raise Unreadable("unable to parse csr: malformed certificate request") from None
+
+
+def _read(request: CertificateSigningRequest) -> Asked:
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    kept = (
+        NameOID.COUNTRY_NAME,
+        NameOID.ORGANIZATION_NAME,
+        NameOID.ORGANIZATIONAL_UNIT_NAME,
+        NameOID.LOCALITY_NAME,
+        NameOID.STATE_OR_PROVINCE_NAME,
+        NameOID.STREET_ADDRESS,
+        NameOID.POSTAL_CODE,
+        NameOID.COMMON_NAME,
+        NameOID.SERIAL_NUMBER,
+    )
+    parts = {oid: request.subject.get_attributes_for_oid(oid) for oid in kept}
+    parts[NameOID.COMMON_NAME] = parts[NameOID.COMMON_NAME][-1:]
+    try:
+        kind = x509.SubjectAlternativeName
+        names = list(request.extensions.get_extension_for_class(kind).value)
+    except x509.ExtensionNotFound:
+        names = []
+
+    def of_kind(kind: type[GeneralName]) -> tuple[GeneralName, ...]:
+        return tuple(name for name in names if isinstance(name, kind))
+
+    return Asked(
+        subject=x509.Name([part for oid in kept for part in parts[oid]]),
+        common_name="".join(str(part.value) for part in parts[NameOID.COMMON_NAME]),
+        organizations=tuple(str(part.value) for part in parts[NameOID.ORGANIZATION_NAME]),
+        dns=of_kind(x509.DNSName),
+        emails=of_kind(x509.RFC822Name),
+        addresses=of_kind(x509.IPAddress),
+        uris=of_kind(x509.UniformResourceIdentifier),
+        public_key=request.public_key(),
+    )

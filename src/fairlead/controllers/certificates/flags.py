@@ -1,0 +1,119 @@
+"""The command line of signing: which CA signs for which signer, and for how long."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlead.controllers.certificates.authority import SigningAuthority, SigningFileError
+from fairlead.dialect import Dialect
+
+_ALL = "cluster-signing"
+_YEAR = 365 * 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """`words` are how flags name a signer, the first one in the help; `of` is its name."""
+
+    words: tuple[str, ...]
+    of: Callable[[Dialect], str]
+
+    def flags(self, which: str) -> list[str]:
+        return [f"--{_ALL}-{word}-{which}-file" for word in self.words]
+
+
+_KINDS = (
+    _Kind(("kube-apiserver-client", "api-server-client"), lambda dialect: dialect.signer_client),
+    _Kind(("kubelet-client", "node-agent-client"), lambda dialect: dialect.signer_client_node),
+    _Kind(("kubelet-serving", "node-agent-serving"), lambda dialect: dialect.signer_node_serving),
+    _Kind(("legacy-unknown",), lambda dialect: dialect.signer_legacy),
+)
+
+
+class SigningFlagError(ValueError):
+    """Flags of signing that cannot be used; the text names flag and file."""
+
+
+def add_signing_flags(parser: argparse.ArgumentParser, duration: Callable[[str], float]) -> None:
+    """Add them; `duration` reads texts such as `24h`."""
+    flag = parser.add_argument_group("Signing of certificates").add_argument
+    flag(
+        f"--{_ALL}-cert-file",
+        type=Path,
+        metavar="FILE",
+        help="certificate of the CA that signs for all built-in signers; by default our own",
+    )
+    flag(f"--{_ALL}-key-file", type=Path, metavar="FILE", help="its key")
+    for kind in _KINDS:
+        texts = ("cert", f"the same for {kind.words[0]} alone"), ("key", "its key")
+        for which, text in texts:
+            flag(*kind.flags(which), type=Path, metavar="FILE", help=text)
+    flag(
+        f"--{_ALL}-duration",
+        type=_positive(duration),
+        default=_YEAR,
+        metavar="DURATION",
+        help="how long signed certificates are good at most",
+    )
+
+
+def _positive(duration: Callable[[str], float]) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        seconds = duration(text)
+        if seconds < 1 or seconds > 100 * _YEAR:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a life of certificates")
+        return seconds
+
+    return read
+
+
+def _given(options: argparse.Namespace, flag: str, which: str) -> Path | None:
+    found: Path | None = getattr(options, f"{flag}-{which}-file".replace("-", "_"))
+    return found
+
+
+def check_signing_flags(options: argparse.Namespace) -> None:
+    """What can be said before files are opened; raises SigningFlagError."""
+    general = _pair(options, _ALL)
+    for kind in _KINDS:
+        flag = f"{_ALL}-{kind.words[0]}"
+        if _pair(options, flag) is not None and general is not None:
+            raise SigningFlagError(f"--{_ALL}-cert-file and --{flag}-cert-file exclude each other")
+
+
+def _pair(options: argparse.Namespace, flag: str) -> tuple[Path, Path] | None:
+    certificate, key = _given(options, flag, "cert"), _given(options, flag, "key")
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise SigningFlagError(f"--{flag}-cert-file and --{flag}-key-file go together")
+    return certificate, key
+
+
+def signing_authorities(
+    options: argparse.Namespace, dialect: Dialect, own: tuple[Path, Path]
+) -> Mapping[str, SigningAuthority]:
+    """The CA of each signer; `own` is what signs where no flag says otherwise. Raises
+    SigningFlagError."""
+    known: dict[tuple[Path, Path], SigningAuthority] = {own: SigningAuthority(*own)}
+    found: dict[str, SigningAuthority] = {}
+    for kind in _KINDS:
+        flag = f"{_ALL}-{kind.words[0]}"
+        pair = _pair(options, flag)
+        if pair is None:
+            flag, pair = _ALL, _pair(options, _ALL) or own
+        if pair not in known:
+            known[pair] = SigningAuthority(*pair)
+            _load(known[pair], flag)
+        found[kind.of(dialect)] = known[pair]
+    return found
+
+
+def _load(authority: SigningAuthority, flag: str) -> None:
+    try:
+        authority.load()
+    except SigningFileError as error:
+        raise SigningFlagError(f"--{flag}-cert-file, --{flag}-key-file: {error}") from None

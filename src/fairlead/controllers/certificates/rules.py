@@ -1,0 +1,85 @@
+"""What each of the built-in signers wants of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from fairlead.controllers.certificates.asked import Asked
+from fairlead.dialect import Dialect
+
+CLIENT_AUTH, SERVER_AUTH = "client auth", "server auth"
+SIGNATURE, ENCIPHERMENT = "digital signature", "key encipherment"
+NODE_GROUP, NODE_PREFIX = "system:nodes", "system:node:"
+
+# What a signer has against a request with these usages; empty if nothing.
+Rule = Callable[[Asked, Sequence[str]], str]
+
+_ORGANIZATION = f"subject organization is not {NODE_GROUP}"
+_COMMON_NAME = f"subject common name does not begin with {NODE_PREFIX}"
+
+
+def rules_of(dialect: Dialect) -> Mapping[str, Rule]:
+    """The rules, by the names of the signers."""
+    exact = dialect.node_usages_exact
+
+    def node_client(asked: Asked, usages: Sequence[str]) -> str:
+        return _node_client(asked) or _usages_problem(usages, CLIENT_AUTH, exact)
+
+    def node_serving(asked: Asked, usages: Sequence[str]) -> str:
+        problem = _node_serving(asked) or _usages_problem(usages, SERVER_AUTH, exact)
+        return problem or ("" if asked.common_name.startswith(NODE_PREFIX) else _COMMON_NAME)
+
+    return {
+        dialect.signer_client: _client,
+        dialect.signer_client_node: node_client,
+        dialect.signer_node_serving: node_serving,
+        dialect.signer_legacy: _anything,
+    }
+
+
+def _anything(asked: Asked, usages: Sequence[str]) -> str:
+    return ""
+
+
+def _client(asked: Asked, usages: Sequence[str]) -> str:
+    for usage in usages:
+        if usage not in (SIGNATURE, ENCIPHERMENT, CLIENT_AUTH):
+            return f"invalid usage for client certificate: {usage}"
+    if CLIENT_AUTH not in usages:
+        return f"missing required usage for client certificate: {CLIENT_AUTH}"
+    return ""
+
+
+def _node_client(asked: Asked) -> str:
+    if asked.organizations != (NODE_GROUP,):
+        return _ORGANIZATION
+    named = (
+        ("DNS", asked.dns),
+        ("Email", asked.emails),
+        ("IP", asked.addresses),
+        ("URI", asked.uris),
+    )
+    for kind, names in named:
+        if names:
+            return f"{kind} subjectAltNames are not allowed"
+    return "" if asked.common_name.startswith(NODE_PREFIX) else _COMMON_NAME
+
+
+def _node_serving(asked: Asked) -> str:
+    if asked.organizations != (NODE_GROUP,):
+        return _ORGANIZATION
+    if not asked.dns and not asked.addresses:
+        return "DNS or IP subjectAltName is required"
+    for kind, names in (("Email", asked.emails), ("URI", asked.uris)):
+        if names:
+            return f"{kind} subjectAltNames are not allowed"
+    return ""
+
+
+def _usages_problem(usages: Sequence[str], purpose: str, exact: bool) -> str:
+    """Keys that only sign have no use for encipherment; the specification wants it of all."""
+    wanted = {SIGNATURE, ENCIPHERMENT, purpose}
+    given = set(usages)
+    if given == wanted or (not exact and given == wanted - {ENCIPHERMENT}):
+        return ""
+    return f"usages did not match [{' '.join(sorted(wanted))}]"

@@ -1,0 +1,135 @@
+"""Events are forgotten some time after they were last written.
+
+They go without a request of anybody's, as keys go whose lease has ended: no admission, no finalizer
+keeps them, and watchers see them deleted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+
+from fairlead import clock
+from fairlead.controllers.events import EVENTS
+from fairlead.controllers.framework import Keys
+from fairlead.operations.api import Api
+from fairlead.schema.times import TimeError, parse_time
+from fairlead.storage.backend import Conflict, StorageError
+from fairlead.storage.change import Change
+from fairlead.storage.collection import Collection
+from fairlead.storage.version import Version
+
+logger = logging.getLogger("fairlead.controllers")
+
+_AT_ONCE = 250  # deletes that share a commit
+_GROUPED = 1.0  # seconds in which events end together
+_TRY_AGAIN = 5.0
+
+
+class EventExpiry:
+    """There is one key. Events are kept in the order of their last write, which is that of their
+    ends: only the first one is ever looked at, and there is one timer."""
+
+    name = "event-expiry"
+    workers = 1
+
+    def __init__(self, api: Api, seconds: float) -> None:
+        self._api = api
+        self._seconds = seconds
+        self._first_of_ours = api.store.next_revision
+        # Revision and time of the last write, by key; no time if it was before our own.
+        self._written: dict[str, tuple[int, float | None]] = {}
+        self._newest = 0
+        self._in_order = True
+        self._waiting = False  # a timer runs
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {EVENTS: self._note} if self._seconds > 0 else {}
+
+    def _note(self, change: Change) -> Iterable[str]:
+        known = self._written.pop(change.key, None)
+        if change.after is None:
+            return ()
+        revision = change.after.revision
+        if known is not None and known[0] == revision:
+            written = known
+        else:
+            written = revision, clock.time() if revision >= self._first_of_ours else None
+        self._written[change.key] = written
+        self._in_order = self._in_order and revision > self._newest
+        self._newest = max(self._newest, revision)
+        return () if self._waiting else (EVENTS,)
+
+    async def sync(self, key: str) -> float | None:
+        self._waiting = False
+        try:
+            while due := self._due():
+                await asyncio.gather(*map(self._delete, due))
+        except StorageError as error:
+            logger.warning("%s: events stay for now: %s", self.name, error)
+            self._waiting = True
+            return _TRY_AGAIN
+        first = next(iter(self._written), None)
+        if first is None:
+            return None
+        self._waiting = True
+        return max(self._end_of(first) - clock.time(), 0.0) + _GROUPED
+
+    def _due(self) -> list[str]:
+        """The first of those whose time has come."""
+        if not self._in_order:
+            self._written = dict(sorted(self._written.items(), key=lambda item: item[1][0]))
+            self._in_order = True
+        now = clock.time()
+        due: list[str] = []
+        for key in self._written:
+            if len(due) == _AT_ONCE or self._end_of(key) > now:
+                break
+            due.append(key)
+        return due
+
+    def _end_of(self, key: str) -> float:
+        revision, written = self._written[key]
+        if written is None:
+            version = self._version(key)
+            written = _last_written(version) if version is not None else 0.0
+            self._written[key] = revision, written
+        return written + self._seconds
+
+    def _version(self, key: str) -> Version | None:
+        return self._api.store.latest(self._collection, key)
+
+    async def _delete(self, key: str) -> None:
+        revision, written = self._written.pop(key)
+        version = self._version(key)
+        if version is None:
+            return
+        try:
+            if version.revision != revision:
+                raise Conflict(key)
+            await self._api.store.delete(self._collection, key, version)
+        except Conflict:  # it is being written; if that fails it stays a little longer
+            self._written.setdefault(key, (revision, clock.time()))
+        except StorageError:
+            self._written.setdefault(key, (revision, written))
+            self._in_order = False
+            raise
+
+    @property
+    def _collection(self) -> Collection:
+        return self._api.collection(self._api.resources.named(EVENTS))
+
+
+def _last_written(version: Version) -> float:
+    """When an event was written that is older than this process, as it tells itself."""
+    metadata = version.object()["metadata"]
+    texts = [metadata.get("creationTimestamp")]
+    texts += [entry.get("time") for entry in metadata.get("managedFields") or ()]
+    moments = [0.0]
+    for text in texts:
+        try:
+            moments.append(parse_time(text).timestamp() if text else 0.0)
+        except TimeError:
+            continue
+    return min(max(moments), clock.time())

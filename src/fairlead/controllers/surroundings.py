@@ -1,0 +1,69 @@
+"""What controllers are built from."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from fairlead.controllers.events import EventWriter, Recorder
+from fairlead.controllers.framework import Controller, controller_user, manager_user
+from fairlead.controllers.nodes.pods_by_node import PodsByNode
+from fairlead.controllers.pod_members import PodMembers
+from fairlead.controllers.service_endpoints.pods import ServicePods, facts_of, selector_of
+from fairlead.controllers.workloads.index import Owned
+from fairlead.controllers.workloads.pods import PODS, Pod, read_pod
+from fairlead.dialect import Dialect
+from fairlead.operations.api import Api
+from fairlead.operations.client import Client
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The parts of a server that controllers need. `privileged`: roles decide nothing here, so that
+    the controllers' users must be allowed everything. `ca` is the certificate of its authority,
+    `ca_key` the key; `address` is where clients reach it."""
+
+    api: Api
+    options: argparse.Namespace
+    ca: Path
+    ca_key: Path
+    address: str
+    privileged: bool
+    events: EventWriter = field(default_factory=EventWriter)
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.api.dialect
+
+    @cached_property
+    def pods_by_node(self) -> PodsByNode:
+        return PodsByNode(self.api)
+
+    @cached_property
+    def service_pods(self) -> ServicePods:
+        """Which pods are behind which services, for all who need to know."""
+        pods = self.api.collection(self.api.resources.named(PODS))
+        return PodMembers(pods, selector_of, facts_of)
+
+    def client(self, name: str) -> Client:
+        """The API as the user of a controller, who has the role of this name."""
+        user = controller_user(self.dialect, name, privileged=self.privileged)
+        return Client(self.api, user)
+
+    def manager(self) -> Client:
+        """The API as the user of the controllers that have no role of their own."""
+        return Client(self.api, manager_user(self.dialect, privileged=self.privileged))
+
+    def recorder(self, client: Client, component: str) -> Recorder:
+        return Recorder(self.events, client, component)
+
+    @cached_property
+    def pods(self) -> Owned[Pod]:
+        """The pods by their controller, for all that make pods."""
+        return Owned(self.api.collection(self.api.resources.named(PODS)), read_pod)
+
+
+Build = Callable[[Surroundings], Controller]

@@ -1,0 +1,1 @@
+"""Persistent volumes: binding, provisioning by others, reclaiming, growing, claims of pods."""

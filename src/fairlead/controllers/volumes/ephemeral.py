@@ -1,0 +1,101 @@
+"""Pods' ephemeral volumes get claims that live and die with the pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fairlead.controllers.events import WARNING, Recorder
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.volumes.facts import is_going
+from fairlead.controllers.volumes.index import Links
+from fairlead.controllers.volumes.names import CLAIMS, PODS
+from fairlead.controllers.volumes.pods import (
+    ephemeral_claim_name,
+    ephemeral_claims_of,
+    is_made_for,
+    may_have_ephemeral,
+)
+from fairlead.errors import StatusError
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+
+
+class EphemeralClaims:
+    """Keys are `namespace/name` of pods."""
+
+    name = "ephemeral-volume-controller"
+    workers = 1
+
+    def __init__(self, api: Api, client: Client, recorder: Recorder) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._pods = api.resources.named(PODS)
+        self._wanted = Links()  # from a claim to `pod/claim` of the pods that want it
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {PODS: self._new_pod, CLAIMS: self._pods_of_lost_claim}
+
+    def _new_pod(self, change: Change) -> Iterable[str]:
+        """Volumes of a pod never change: a claim that goes later is told of by itself."""
+        version = change.after or change.before
+        if version is None or not may_have_ephemeral(version):
+            return ()
+        for name in ephemeral_claims_of(version.object()):
+            claim = f"{change.namespace}/{name}"
+            self._wanted.set(f"{change.key}/{name}", None if change.deleted else claim)
+        return (change.key,) if change.added else ()
+
+    def _pods_of_lost_claim(self, change: Change) -> Iterable[str]:
+        """A claim that went is made again, and one that was in the way is out of it."""
+        if not change.deleted:
+            return ()
+        return [wanted.rpartition("/")[0] for wanted in self._wanted.to(change.key)]
+
+    async def sync(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        pod = self._client.find(PODS, namespace, name)
+        if pod is None or is_going(pod):
+            return
+        for volume in pod["spec"].get("volumes") or ():
+            if volume.get("ephemeral"):
+                await self._ensure(pod, volume)
+
+    async def _ensure(self, pod: Object, volume: Object) -> None:
+        """The claim of a volume, made if it is not there; another's is left alone."""
+        metadata, name = pod["metadata"], ephemeral_claim_name(pod, volume)
+        namespace = metadata["namespace"]
+        claim = self._client.find(CLAIMS, namespace, name)
+        if claim is None:
+            try:
+                await self._client.create(CLAIMS, _claim_for(pod, volume))
+            except StatusError as error:
+                self._say(pod, volume, f"create PVC {name}: {error}")
+                raise
+        elif not is_made_for(claim, pod):
+            whose = f"PVC {namespace}/{name} was not created for pod {namespace}/{metadata['name']}"
+            self._say(pod, volume, f"{whose} (pod is not owner)")
+
+    def _say(self, pod: Object, volume: Object, text: str) -> None:
+        text = f"ephemeral volume {volume['name']}: {text}"
+        self._recorder.record(self._pods, pod, WARNING, "FailedBinding", text)
+
+
+def _claim_for(pod: Object, volume: Object) -> Object:
+    template = volume["ephemeral"]["volumeClaimTemplate"]
+    wanted = template.get("metadata") or {}
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": pod["metadata"]["name"],
+        "uid": pod["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    metadata = {
+        "name": ephemeral_claim_name(pod, volume),
+        "namespace": pod["metadata"]["namespace"],
+        **{name: wanted[name] for name in ("annotations", "labels") if wanted.get(name)},
+        "ownerReferences": [owner],
+    }
+    return {"metadata": metadata, "spec": template["spec"], "status": {}}

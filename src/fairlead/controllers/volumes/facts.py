@@ -1,0 +1,91 @@
+"""What is asked of claims and volumes when they are brought together."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from fairlead.controllers.volumes.names import Annotations, annotations_of
+from fairlead.kinds.rules import selector_matches
+from fairlead.operations.api import Object
+from fairlead.schema.quantity import quantity
+
+_FILES = "Filesystem"
+
+
+def class_of(value: Object, names: Annotations) -> str:
+    """The class of a claim or volume; the older annotation comes before the field."""
+    named = annotations_of(value).get(names.storage_class)
+    return named if named is not None else value["spec"].get("storageClassName") or ""
+
+
+def size_of(volume: Object) -> Decimal:
+    return quantity((volume["spec"].get("capacity") or {}).get("storage", "0"))
+
+
+def size_wanted(claim: Object) -> Decimal:
+    requests = (claim["spec"].get("resources") or {}).get("requests") or {}
+    return quantity(requests.get("storage", "0"))
+
+
+def modes_of(value: Object) -> frozenset[str]:
+    return frozenset(value["spec"].get("accessModes") or ())
+
+
+def volume_mode_of(value: Object) -> str:
+    return value["spec"].get("volumeMode") or _FILES
+
+
+def key_of(value: Object) -> str:
+    """The key of an object in a namespace, or of what a reference names."""
+    about = value.get("metadata") or value
+    return f"{about.get('namespace', '')}/{about.get('name', '')}"
+
+
+def claim_key_of(volume: Object) -> str | None:
+    """The claim that a volume is bound to or meant for."""
+    reference = volume["spec"].get("claimRef")
+    return key_of(reference) if reference is not None else None
+
+
+def is_bound_to(volume: Object, claim: Object) -> bool:
+    """Whether a volume is for this claim: a reference without a uid is for any of that name."""
+    reference = volume["spec"].get("claimRef")
+    if reference is None or key_of(reference) != key_of(claim):
+        return False
+    return reference.get("uid", "") in ("", claim["metadata"]["uid"])
+
+
+def is_going(value: Object) -> bool:
+    return value["metadata"].get("deletionTimestamp") is not None
+
+
+def could_hold(volume: Object, claim: Object) -> bool:
+    """Whether a volume that is meant for a claim can serve it."""
+    return (
+        not is_going(volume)
+        and size_of(volume) >= size_wanted(claim)
+        and volume_mode_of(volume) == volume_mode_of(claim)
+        and modes_of(volume) >= modes_of(claim)
+    )
+
+
+def is_selected(volume: Object, claim: Object) -> bool:
+    selector = claim["spec"].get("selector")
+    if selector is None:
+        return True
+    return selector_matches(selector, volume["metadata"].get("labels") or {})
+
+
+def mismatch(volume: Object, claim: Object, names: Annotations) -> str:
+    """Why a claim cannot have the volume that it names; empty if it can."""
+    if is_going(volume):
+        return f'the volume is marked for deletion "{volume["metadata"]["name"]}"'
+    if size_of(volume) < size_wanted(claim):
+        return "requested PV is too small"
+    if class_of(volume, names) != class_of(claim, names):
+        return "storageClassName does not match"
+    if volume_mode_of(volume) != volume_mode_of(claim):
+        return "incompatible volumeMode"
+    if not modes_of(volume) >= modes_of(claim):
+        return "incompatible accessMode"
+    return ""

@@ -1,0 +1,169 @@
+"""Which volumes are free and which claims wait, found without reading them all.
+
+It follows commits and may lag behind what is being written: who acts on it looks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import NamedTuple
+
+from sortedcontainers import SortedList
+
+from fairlead.controllers.volumes.facts import (
+    claim_key_of,
+    class_of,
+    is_going,
+    modes_of,
+    size_of,
+    size_wanted,
+    volume_mode_of,
+)
+from fairlead.controllers.volumes.names import AVAILABLE, Annotations, annotations_of, phase_of
+from fairlead.operations.api import Object
+
+_Sort = tuple[str, str]  # the class and the mode of volumes
+_Sizes = SortedList[tuple[Decimal, str]]
+
+
+class FreeVolumes:
+    """Volumes that a claim may take, by what they can be used for and by size."""
+
+    def __init__(self) -> None:
+        self._shelves: dict[_Sort, dict[frozenset[str], _Sizes]] = {}
+        self._places: dict[str, tuple[_Sort, frozenset[str], Decimal]] = {}
+
+    def put(self, name: str, class_name: str, volume: Object) -> None:
+        self.drop(name)
+        sort, modes, size = (class_name, volume_mode_of(volume)), modes_of(volume), size_of(volume)
+        self._shelves.setdefault(sort, {}).setdefault(modes, SortedList()).add((size, name))
+        self._places[name] = sort, modes, size
+
+    def drop(self, name: str) -> None:
+        place = self._places.pop(name, None)
+        if place is None:
+            return
+        sort, modes, size = place
+        shelves = self._shelves[sort]
+        shelves[modes].remove((size, name))
+        if not shelves[modes]:
+            del shelves[modes]
+        if not shelves:
+            del self._shelves[sort]
+
+    def matching(self, claim: Object, class_name: str) -> Iterator[str]:
+        """The names of those that are large enough and can be used as wanted: those that can do
+        nothing else before others, then the smallest. Nothing may be put or dropped meanwhile."""
+        wanted, least = modes_of(claim), (size_wanted(claim), "")
+        shelves = self._shelves.get((class_name, volume_mode_of(claim)), {})
+        fitting = (modes for modes in shelves if modes >= wanted)
+        for modes in sorted(fitting, key=lambda modes: (len(modes), sorted(modes))):
+            for _, name in shelves[modes].irange(least):
+                yield name
+
+
+class Links:
+    """Which of one side name which of the other, found from the other side."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, str] = {}
+        self._by_name: dict[str, dict[str, None]] = {}
+
+    def set(self, key: str, name: str | None) -> None:
+        """Say what a key names now. It keeps its place if that is the same as before."""
+        before = self._named.get(key)
+        if before == name:
+            return
+        if before is not None:
+            del self._named[key]
+            keys = self._by_name[before]
+            del keys[key]
+            if not keys:
+                del self._by_name[before]
+        if name is not None:
+            self._named[key] = name
+            self._by_name.setdefault(name, {})[key] = None
+
+    def to(self, name: str) -> tuple[str, ...]:
+        """The keys that name it, the oldest first."""
+        return tuple(self._by_name.get(name, ()))
+
+
+class _Wish(NamedTuple):
+    """What a claim wants of a volume, but for labels."""
+
+    size: Decimal
+    volume_mode: str
+    modes: frozenset[str]
+
+
+class WaitingClaims:
+    """Claims that take any volume of their class that fits, the oldest first."""
+
+    def __init__(self) -> None:
+        self._wishes: dict[str, dict[str, _Wish]] = {}
+        self._classes: dict[str, str] = {}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._classes
+
+    def put(self, key: str, class_name: str, claim: Object) -> None:
+        if self._classes.get(key) != class_name:
+            self.drop(key)
+            self._classes[key] = class_name
+        wish = _Wish(size_wanted(claim), volume_mode_of(claim), modes_of(claim))
+        self._wishes.setdefault(class_name, {})[key] = wish
+
+    def drop(self, key: str) -> None:
+        name = self._classes.pop(key, None)
+        if name is not None:
+            wishes = self._wishes[name]
+            del wishes[key]
+            if not wishes:
+                del self._wishes[name]
+
+    def of_class(self, class_name: str) -> list[str]:
+        return list(self._wishes.get(class_name, ()))
+
+    def that_fit(self, volume: Object, class_name: str) -> list[str]:
+        """The claims that a volume is large enough for and can be used by."""
+        size, volume_mode, modes = size_of(volume), volume_mode_of(volume), modes_of(volume)
+        return [
+            key
+            for key, wish in self._wishes.get(class_name, {}).items()
+            if wish.size <= size and wish.volume_mode == volume_mode and wish.modes <= modes
+        ]
+
+
+class Index:
+    """`reserved` leads from a claim to the volumes that are for it, `named` from a volume to the
+    claims that name it."""
+
+    def __init__(self, names: Annotations) -> None:
+        self._names = names
+        self.free = FreeVolumes()
+        self.reserved = Links()
+        self.named = Links()
+        self.waiting = WaitingClaims()
+
+    def take_volume(self, name: str, volume: Object | None) -> None:
+        """Take in a volume, or that it is gone."""
+        if volume is None:
+            self.free.drop(name)
+            self.reserved.set(name, None)
+            return
+        self.reserved.set(name, claim_key_of(volume))
+        if claim_key_of(volume) is None and phase_of(volume) == AVAILABLE and not is_going(volume):
+            self.free.put(name, class_of(volume, self._names), volume)
+        else:
+            self.free.drop(name)
+
+    def take_claim(self, key: str, claim: Object | None) -> None:
+        """Take in a claim, or that it is gone."""
+        named = claim["spec"].get("volumeName") if claim is not None else None
+        self.named.set(key, named or None)
+        if claim is None or named or self._names.bind_completed in annotations_of(claim):
+            self.waiting.drop(key)
+        else:
+            self.waiting.put(key, class_of(claim, self._names), claim)

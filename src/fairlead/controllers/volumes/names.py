@@ -1,0 +1,70 @@
+"""The words that controllers of volumes share: resources, phases, and annotations in a dialect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlead.dialect import Dialect
+from fairlead.kinds.core.persistent_volumes import CLASS_ANNOTATION
+from fairlead.operations.api import Object
+
+CLAIMS, VOLUMES, PODS, CLASSES = (
+    "core/v1/persistentvolumeclaims",
+    "core/v1/persistentvolumes",
+    "core/v1/pods",
+    "storage/v1/storageclasses",
+)
+PENDING, BOUND, LOST = "Pending", "Bound", "Lost"
+AVAILABLE, RELEASED, FAILED = "Available", "Released", "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """Names of annotations, and of what the reference has built in."""
+
+    bind_completed: str
+    bound_by_controller: str
+    provisioned_by: str
+    migrated_to: str
+    selected_node: str
+    provisioner: str
+    beta_provisioner: str
+    resizer: str
+    storage_class: str
+    built_in: str  # what the names of the reference's own provisioners begin with
+
+    @classmethod
+    def of(cls, dialect: Dialect) -> Annotations:
+        label = dialect.label
+        return cls(
+            bind_completed=label("pv.@/bind-completed"),
+            bound_by_controller=label("pv.@/bound-by-controller"),
+            provisioned_by=label("pv.@/provisioned-by"),
+            migrated_to=label("pv.@/migrated-to"),
+            selected_node=label("volume.@/selected-node"),
+            provisioner=label("volume.@/storage-provisioner"),
+            beta_provisioner=label("volume.beta.@/storage-provisioner"),
+            resizer=label("volume.@/storage-resizer"),
+            storage_class=label(CLASS_ANNOTATION),
+            built_in=label("@/"),
+        )
+
+
+def annotations_of(value: Object) -> dict[str, str]:
+    found: dict[str, str] = value["metadata"].get("annotations") or {}
+    return found
+
+
+def with_annotations(value: Object, wanted: dict[str, str | None]) -> Object:
+    """The same object with annotations set, or with those left out that are None."""
+    changed = {**annotations_of(value), **wanted}
+    left = {name: text for name, text in changed.items() if text is not None}
+    metadata = {name: part for name, part in value["metadata"].items() if name != "annotations"}
+    if left:
+        metadata["annotations"] = left
+    return {**value, "metadata": metadata}
+
+
+def phase_of(value: Object) -> str:
+    found: str = (value.get("status") or {}).get("phase") or ""
+    return found

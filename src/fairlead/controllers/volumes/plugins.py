@@ -1,0 +1,103 @@
+"""What provisions, deletes and grows volumes.
+
+The reference has plugins built in; here storage is always somebody else's. Where one of those
+plugins would have refused for want of a cloud or a node, its words are used.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fairlead.controllers.volumes.names import Annotations, annotations_of
+from fairlead.dialect import Dialect
+from fairlead.operations.api import Object
+
+# Names of built-in plugins whose work has moved to drivers: the field of a volume's spec, and the
+# driver.
+_MOVED = {
+    "@/aws-ebs": ("awsElasticBlockStore", "ebs.csi.aws.com"),
+    "@/azure-disk": ("azureDisk", "disk.csi.azure.com"),
+    "@/azure-file": ("azureFile", "file.csi.azure.com"),
+    "@/cinder": ("cinder", "cinder.csi.openstack.org"),
+    "@/gce-pd": ("gcePersistentDisk", "pd.csi.storage.gke.io"),
+    "@/vsphere-volume": ("vsphereVolume", "csi.vsphere.vmware.com"),
+}
+# Built-in plugins that are known to the volume controller of the reference and cannot provision.
+_UNABLE = ("@/nfs", "@/local-volume", "@/csi")
+_HOST_PATH = "@/host-path"
+# Sources whose volumes a plugin would be found for; the others are unknown to that controller.
+_KNOWN_SOURCES = (
+    "csi",
+    "glusterfs",
+    "local",
+    "nfs",
+    "portworxVolume",
+    "rbd",
+    *(source for source, _ in _MOVED.values()),
+)
+_DELETABLE_PATH = re.compile("/tmp/.+")
+
+
+class Plugins:
+    """The plugins of the reference by their names in a dialect."""
+
+    def __init__(self, dialect: Dialect, names: Annotations) -> None:
+        self._names = names
+        self._drivers = {dialect.label(name): driver for name, (_, driver) in _MOVED.items()}
+        self._moved = {source: dialect.label(name) for name, (source, _) in _MOVED.items()}
+        self._unable = frozenset(dialect.label(name) for name in _UNABLE)
+        self._host_path = dialect.label(_HOST_PATH)
+
+    def driver(self, provisioner: str) -> str:
+        """The driver that does a built-in provisioner's work now; empty if there is none."""
+        return self._drivers.get(provisioner, "")
+
+    def moved_plugin(self, volume: Object) -> str:
+        """The built-in plugin of a volume whose work has moved to a driver; empty if it has not."""
+        spec = volume["spec"]
+        return next((name for field, name in self._moved.items() if spec.get(field)), "")
+
+    def migration(self, value: Object, provisioner: str | None) -> dict[str, str | None]:
+        """The annotations that have to change for the driver of a provisioner to be named."""
+        if provisioner is None:
+            return {}
+        wanted = self.driver(provisioner) or None
+        found = annotations_of(value).get(self._names.migrated_to)
+        return {self._names.migrated_to: wanted} if (wanted or "") != (found or "") else {}
+
+    def is_host_path(self, provisioner: str) -> bool:
+        return provisioner == self._host_path
+
+    def provisioning_refusal(self, provisioner: str) -> str:
+        """Why a provisioner cannot be used; empty if it is somebody else's and may be waited for,
+        or if it is host paths (which refuse later)."""
+        if self.driver(provisioner) or self.is_host_path(provisioner):
+            return ""
+        return self._refusal(provisioner, "provisionable")
+
+    def _refusal(self, name: str, wanted: str) -> str:
+        if not name.startswith(self._names.built_in):
+            return ""
+        if name in self._unable:
+            return f"no {wanted} volume plugin matched"
+        return f"no volume plugin matched name: {name}"
+
+    def is_deleted_by_others(self, volume: Object) -> bool:
+        provisioner = annotations_of(volume).get(self._names.provisioned_by, "")
+        return provisioner != "" and not provisioner.startswith(self._names.built_in)
+
+    def deleting_refusal(self, volume: Object) -> str:
+        """Why a volume's storage cannot be deleted; empty if nothing of it is left to delete:
+        directories of hosts are on nodes that nobody runs."""
+        provisioner = annotations_of(volume).get(self._names.provisioned_by, "")
+        if provisioner and not self.is_host_path(provisioner):
+            return self._refusal(provisioner, "deletable")
+        path = (volume["spec"].get("hostPath") or {}).get("path")
+        if path is not None:
+            if _DELETABLE_PATH.search(path):
+                return ""
+            return f"host_path deleter only supports /tmp/.+ but received provided {path}"
+        known = any(volume["spec"].get(source) is not None for source in _KNOWN_SOURCES)
+        why = "no deletable volume plugin matched" if known else "no volume plugin matched"
+        name = volume["metadata"]["name"]
+        return f'Error getting deleter volume plugin for volume "{name}": {why}'

@@ -1,0 +1,77 @@
+"""Which pods use a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.controllers.volumes.facts import is_going
+from fairlead.controllers.volumes.names import PODS
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.storage.version import Version
+
+FINISHED = ("Succeeded", "Failed")
+
+
+def ephemeral_claim_name(pod: Object, volume: Object) -> str:
+    """The name of the claim that is made for an ephemeral volume of a pod."""
+    return f"{pod['metadata']['name']}-{volume['name']}"
+
+
+def is_made_for(claim: Object, pod: Object) -> bool:
+    """Whether a claim was made for an ephemeral volume of this very pod."""
+    owners = claim["metadata"].get("ownerReferences") or ()
+    return any(
+        owner.get("controller") and owner["uid"] == pod["metadata"]["uid"] for owner in owners
+    )
+
+
+def plain_claims_of(pod: Object) -> Iterator[str]:
+    """The names of the claims that a pod names itself."""
+    for volume in pod["spec"].get("volumes") or ():
+        if volume.get("persistentVolumeClaim"):
+            yield volume["persistentVolumeClaim"]["claimName"]
+
+
+def ephemeral_claims_of(pod: Object) -> Iterator[str]:
+    """The names of the claims that are made for a pod."""
+    for volume in pod["spec"].get("volumes") or ():
+        if volume.get("ephemeral"):
+            yield ephemeral_claim_name(pod, volume)
+
+
+def claims_of(pod: Object) -> Iterator[str]:
+    """The names of the claims that a pod uses, those made for it included."""
+    yield from plain_claims_of(pod)
+    yield from ephemeral_claims_of(pod)
+
+
+def may_have_ephemeral(version: Version) -> bool:
+    return version.body is not None and b'"ephemeral"' in version.body
+
+
+def may_use_claims(version: Version) -> bool:
+    """Tell most pods that use none without reading them."""
+    body = version.body
+    return body is not None and (b'"claimName"' in body or b'"ephemeral"' in body)
+
+
+def pods_using(client: Client, namespace: str, claim: str) -> Iterator[Object]:
+    """The pods that use a claim, those that are just being written included; the others are told
+    by their bytes."""
+    named = b'"claimName":"%b"' % claim.encode()
+    for version in client.collection(PODS).newest(namespace):
+        if may_have_ephemeral(version) or (version.body is not None and named in version.body):
+            pod = version.object()
+            if claim in claims_of(pod):
+                yield pod
+
+
+def is_finished(pod: Object) -> bool:
+    """Whether a pod is through, or on its way out with nothing running in it."""
+    status = pod.get("status") or {}
+    if status.get("phase") in FINISHED:
+        return True
+    states = (container.get("state") or {} for container in status.get("containerStatuses") or ())
+    runs = any(not state.get("terminated") and not state.get("waiting") for state in states)
+    return is_going(pod) and not runs

@@ -1,0 +1,116 @@
+"""Claims and volumes that are being deleted stay until nothing uses them.
+
+StorageObjectInUseProtection puts the finalizers on, and these controllers on what it missed; they
+take them off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.volumes.facts import is_going
+from fairlead.controllers.volumes.names import BOUND, CLAIMS, PODS, VOLUMES, phase_of
+from fairlead.controllers.volumes.pods import (
+    claims_of,
+    is_made_for,
+    may_use_claims,
+    plain_claims_of,
+    pods_using,
+)
+from fairlead.dialect import Dialect
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+
+
+class _Protection:
+    """Puts one finalizer on what lacks it, and takes it off what is going and unused."""
+
+    def __init__(
+        self, client: Client, resource: str, finalizer: str, is_used: Callable[[Object], bool]
+    ) -> None:
+        self._client = client
+        self._resource = resource
+        self._finalizer = finalizer
+        self._is_used = is_used
+
+    async def settle(self, namespace: str, name: str) -> None:
+        value = self._client.find(self._resource, namespace, name)
+        if value is None:
+            return
+        finalizers = value["metadata"].get("finalizers") or []
+        protected = self._finalizer in finalizers
+        if not is_going(value):
+            if not protected:
+                await self._write(value, [*finalizers, self._finalizer])
+        elif protected and not self._is_used(value):
+            await self._write(value, [name for name in finalizers if name != self._finalizer])
+
+    async def _write(self, value: Object, finalizers: list[str]) -> None:
+        metadata = {**value["metadata"], "finalizers": finalizers}
+        await self._client.replace(self._resource, {**value, "metadata": metadata})
+
+
+class ClaimProtection:
+    """Keys are `namespace/name` of claims."""
+
+    name = "pvc-protection-controller"
+    workers = 1
+
+    def __init__(self, client: Client, dialect: Dialect) -> None:
+        self._client = client
+        self._protection = _Protection(client, CLAIMS, dialect.pvc_protection, self._is_used)
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {CLAIMS: self._claim, PODS: self._claims_of_pod}
+
+    def _claim(self, change: Change) -> Iterable[str]:
+        return () if change.deleted else (change.key,)
+
+    def _claims_of_pod(self, change: Change) -> Iterable[str]:
+        """A pod that goes or is gone may have been the last user of its claims."""
+        version = change.after or change.before
+        if version is None or version.body is None or not may_use_claims(version):
+            return ()
+        if not change.deleted and b'"deletionTimestamp"' not in version.body:
+            return ()
+        return [f"{change.namespace}/{name}" for name in claims_of(version.object())]
+
+    async def sync(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        await self._protection.settle(namespace, name)
+
+    def _is_used(self, claim: Object) -> bool:
+        metadata = claim["metadata"]
+        pods = pods_using(self._client, metadata["namespace"], metadata["name"])
+        return any(_holds(pod, claim) for pod in pods)
+
+
+def _holds(pod: Object, claim: Object) -> bool:
+    """Whether a pod keeps a claim. One that no node has taken up does not, nor does one that is
+    shut down keep the claims that were made for it; one that is through keeps what it names."""
+    if not pod["spec"].get("nodeName"):
+        return False
+    if claim["metadata"]["name"] in plain_claims_of(pod):
+        return True
+    is_shut_down = is_going(pod) and pod["metadata"].get("deletionGracePeriodSeconds") == 0
+    return not is_shut_down and is_made_for(claim, pod)
+
+
+class VolumeProtection:
+    """Keys are names of volumes. A volume that is bound to a claim is in use."""
+
+    name = "pv-protection-controller"
+    workers = 1
+
+    def __init__(self, client: Client, dialect: Dialect) -> None:
+        self._protection = _Protection(
+            client, VOLUMES, dialect.pv_protection, lambda volume: phase_of(volume) == BOUND
+        )
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {VOLUMES: lambda change: () if change.deleted else (change.name,)}
+
+    async def sync(self, key: str) -> None:
+        await self._protection.settle("", key)

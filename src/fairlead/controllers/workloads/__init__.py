@@ -1,0 +1,1 @@
+"""Controllers that keep pods, and what they have in common."""

@@ -1,0 +1,1 @@
+"""Deployment: pods that are replaced step by step when their template changes."""

@@ -1,0 +1,94 @@
+"""The annotations by which a Deployment and its ReplicaSets tell revisions and sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.dialect import Dialect
+from fairlead.kinds.rules import bounded_int
+from fairlead.operations.api import Object
+from fairlead.patching.last_applied import ANNOTATION as LAST_APPLIED
+
+_LONGEST_HISTORY = 2000
+_LARGEST = 2**63
+
+
+def _texts(value: Object) -> Object:
+    return value["metadata"].get("annotations") or {}
+
+
+def _number(text: str) -> int | None:
+    """A whole number, or None for what is none."""
+    digits = text.removeprefix("-")
+    if not digits.isascii() or not digits.isdigit():
+        return None
+    number = bounded_int(text)
+    return number if abs(number) < _LARGEST else None
+
+
+class Annotations:
+    """Reads and sets them in the words of a dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.revision = dialect.label("deployment.@/revision")
+        self.history = dialect.label("deployment.@/revision-history")
+        self.desired = dialect.label("deployment.@/desired-replicas")
+        self.most = dialect.label("deployment.@/max-replicas")
+        self.rollback = "deprecated.deployment.rollback.to"
+        self._own = {
+            dialect.label(LAST_APPLIED),
+            *(self.revision, self.history, self.desired, self.most, self.rollback),
+        }
+
+    def revision_of(self, value: Object) -> int:
+        """The revision of a ReplicaSet; 0 if it says none."""
+        return _number(_texts(value).get(self.revision, "")) or 0
+
+    def latest_revision(self, sets: Iterable[Object]) -> int:
+        return max((self.revision_of(one) for one in sets), default=0)
+
+    def desired_replicas(self, one: Object) -> int | None:
+        """What the Deployment wanted when it last set the size of a ReplicaSet."""
+        return _number(_texts(one).get(self.desired, ""))
+
+    def most_replicas(self, one: Object) -> int | None:
+        """The most pods that the Deployment could have then."""
+        return _number(_texts(one).get(self.most, ""))
+
+    def sized(self, annotations: Object | None, desired: int, most: int) -> Object:
+        return {**(annotations or {}), self.desired: str(desired), self.most: str(most)}
+
+    def of_new(self, deployment: Object, annotations: Object | None, revision: int) -> Object:
+        """The annotations of the new ReplicaSet: those of the Deployment, and its revision if that
+        is later than the one it has, which then becomes history."""
+        result = {**(annotations or {})}
+        for name, text in _texts(deployment).items():
+            if name not in self._own:
+                result[name] = text
+        before = result.get(self.revision)
+        had = _number(before or "0")
+        if had is None or had >= revision:
+            return result
+        result[self.revision] = str(revision)
+        if before:
+            result[self.history] = _with_past(result.get(self.history, ""), before)
+        return result
+
+    def rollback_of(self, deployment: Object) -> int | None:
+        """The revision that a Deployment shall go back to, if it shall; 0 is the one before."""
+        return _number(_texts(deployment).get(self.rollback, ""))
+
+    def restored(self, deployment: Object, one: Object) -> Object:
+        """The annotations of a Deployment that goes back to a ReplicaSet: its own of these, and the
+        ReplicaSet's of all others."""
+        own = {name: text for name, text in _texts(deployment).items() if name in self._own}
+        others = {name: text for name, text in _texts(one).items() if name not in self._own}
+        return {**own, **others}
+
+
+def _with_past(history: str, revision: str) -> str:
+    """The revisions that a ReplicaSet had, the oldest left out if there are too many."""
+    past = [*(history.split(",") if history else ()), revision]
+    while len(past) > 1 and len(",".join(past)) > _LONGEST_HISTORY:
+        past.pop(0)
+    return ",".join(past)

@@ -1,0 +1,133 @@
+"""The controller of Deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fairlead.controllers.events import Recorder
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads.dependents import read_whole
+from fairlead.controllers.workloads.deployments import progress
+from fairlead.controllers.workloads.deployments.annotations import Annotations
+from fairlead.controllers.workloads.deployments.revisions import Revisions
+from fairlead.controllers.workloads.deployments.rollback import Rollback
+from fairlead.controllers.workloads.deployments.rollout import Rollout
+from fairlead.controllers.workloads.deployments.writing import ReplicaSetWriter
+from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
+from fairlead.controllers.workloads.owners import controller_of
+from fairlead.controllers.workloads.owning import Claims
+from fairlead.controllers.workloads.pods import PODS, Pod
+from fairlead.controllers.workloads.replicas import REPLICA_SETS, selector_of
+from fairlead.controllers.workloads.statuses import write_status
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.patching.values import copied
+from fairlead.storage.change import Change
+
+DEPLOYMENTS = "apps/v1/deployments"
+_RECREATES = b'"Recreate"'
+_MARGIN = 1.0  # times are told in whole seconds
+
+
+class Deployments:
+    """Keys are `namespace/name` of Deployments."""
+
+    name = "deployment"
+    workers = 5
+
+    def __init__(self, api: Api, objects: Client, events: Recorder, pods: Owned[Pod]) -> None:
+        self._resource = api.resources.named(DEPLOYMENTS)
+        self._replica_set_kind = api.resources.named(REPLICA_SETS).kind
+        self._objects = objects
+        self._pods = pods
+        self._deployments = objects.collection(DEPLOYMENTS)
+        self._replica_sets = objects.collection(REPLICA_SETS)
+        self._owned = Owned(self._replica_sets, read_whole)
+        self._selectors = Selectors(self._deployments, selector_of)
+        self._claims = Claims(objects, self._resource, REPLICA_SETS)
+        self._writer = ReplicaSetWriter(objects, events, self._resource, Annotations(api.dialect))
+        self._revisions = Revisions(self._writer, self._resource)
+        self._rollback = Rollback(objects, self._writer, self._resource)
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {
+            DEPLOYMENTS: lambda change: () if change.deleted else (change.key,),
+            REPLICA_SETS: self._owners_of_replica_set,
+            PODS: self._recreated,
+        }
+
+    def _owners_of_replica_set(self, change: Change) -> Iterable[str]:
+        return owners_concerned(change, self._resource.kind, self._selectors)
+
+    def _recreated(self, change: Change) -> Iterable[str]:
+        """The Deployment that may wait for a pod to go before it makes new ones."""
+        if change.after is not None or change.before is None:
+            return ()
+        controller = controller_of(change.before)
+        if controller is None or controller["kind"] != self._replica_set_kind:
+            return ()
+        replica_set = self._replica_sets.get(f"{change.namespace}/{controller['name']}")
+        owner = controller_of(replica_set) if replica_set is not None else None
+        if owner is None:
+            return ()
+        key = f"{change.namespace}/{owner['name']}"
+        deployment = self._deployments.get(key)
+        if deployment is None or _RECREATES not in (deployment.body or b""):
+            return ()
+        return (key,)
+
+    async def sync(self, key: str) -> float | None:
+        namespace, _, name = key.partition("/")
+        found = self._objects.find(DEPLOYMENTS, namespace, name)
+        if found is None:
+            return None
+        deployment = copied(found)
+        deployment.setdefault("status", {})
+        claimed = await self._claims.claim(deployment, selector_of(deployment), self._owned)
+        replica_sets = [one.value for one in claimed]
+        rollout = Rollout(deployment, replica_sets, self._writer, self._revisions)
+        try:
+            await self._go_on(rollout)
+        finally:
+            await self._tell(found, deployment)
+        left = progress.time_left(deployment, deployment["status"])
+        if left is None or deployment["spec"].get("paused"):
+            return None
+        return max(0.0, left) + _MARGIN
+
+    async def _go_on(self, rollout: Rollout) -> None:
+        deployment = rollout.deployment
+        if deployment["metadata"].get("deletionTimestamp") is not None:
+            rollout.tell_counts()
+            return
+        progress.note_pause(deployment)
+        await rollout.number()
+        revision = self._writer.annotations.rollback_of(deployment)
+        if deployment["spec"].get("paused"):
+            await rollout.resize()
+        elif revision is not None:
+            await self._rollback.perform(deployment, rollout.everything, revision)
+        elif rollout.is_resized:
+            await rollout.resize()
+        elif deployment["spec"]["strategy"].get("type") == "Recreate":
+            await rollout.recreate(pod for one in rollout.old for pod in self._pods.of(one))
+        else:
+            await rollout.roll()
+
+    async def _tell(self, found: Object, deployment: Object) -> None:
+        """Write the status, and the revision with it, where they are not so already."""
+        status, metadata = deployment["status"], deployment["metadata"]
+        name = self._writer.annotations.revision
+        revision = (metadata.get("annotations") or {}).get(name)
+        known = (found["metadata"].get("annotations") or {}).get(name)
+        if status == found.get("status") and revision == known:
+            return
+
+        def say(current: Object) -> Object:
+            told = {**current, "status": status}
+            if revision is not None:
+                texts = {**(current["metadata"].get("annotations") or {}), name: revision}
+                told["metadata"] = {**current["metadata"], "annotations": texts}
+            return told
+
+        await write_status(self._objects, self._resource, deployment, say)

@@ -1,0 +1,157 @@
+"""The status of a Deployment: its counts, whether it is available, and whether it gets on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead import clock
+from fairlead.controllers.workloads import conditions
+from fairlead.controllers.workloads.deployments import replica_sets as sets
+from fairlead.controllers.workloads.deployments.steps import limits_of
+from fairlead.controllers.workloads.replicas import REPLICA_FAILURE
+from fairlead.operations.api import Object
+from fairlead.schema.times import now, parse_time
+
+AVAILABLE, PROGRESSING = "Available", "Progressing"
+TIMED_OUT, DONE = "ProgressDeadlineExceeded", "NewReplicaSetAvailable"
+PAUSED, RESUMED = "DeploymentPaused", "DeploymentResumed"
+_NEVER = 2**31 - 1
+
+
+def condition(kind: str, status: str, reason: str, message: str) -> Object:
+    made = conditions.condition(kind, status, reason, message)
+    return {**made, "lastUpdateTime": made["lastTransitionTime"]}
+
+
+def said(status: Object, kind: str) -> Object | None:
+    return conditions.find(status.get("conditions") or (), kind)
+
+
+def say(status: Object, new: Object) -> None:
+    """Set a condition."""
+    status["conditions"] = conditions.with_condition(status.get("conditions") or [], new)
+
+
+def deadline_of(deployment: Object) -> int | None:
+    """The seconds without progress after which a rollout counts as failed, if there are any."""
+    seconds: int | None = deployment["spec"].get("progressDeadlineSeconds")
+    return None if seconds == _NEVER else seconds
+
+
+def note_pause(deployment: Object) -> None:
+    """Say that it is paused, or goes on: time that it spent so is not lack of progress."""
+    if deadline_of(deployment) is None:
+        return
+    status = deployment["status"]
+    old = said(status, PROGRESSING)
+    reason = old["reason"] if old else ""
+    if reason == TIMED_OUT:
+        return
+    paused = bool(deployment["spec"].get("paused"))
+    if paused and reason != PAUSED:
+        say(status, condition(PROGRESSING, "Unknown", PAUSED, "Deployment is paused"))
+    elif not paused and reason == PAUSED:
+        say(status, condition(PROGRESSING, "Unknown", RESUMED, "Deployment is resumed"))
+
+
+def counted(deployment: Object, new: Object | None, old: Sequence[Object]) -> Object:
+    """The status with today's counts and availability."""
+    everything = [*old, *([new] if new else [])]
+    before = deployment["status"]
+    available = sets.count("availableReplicas", everything)
+    counts = {
+        "observedGeneration": deployment["metadata"].get("generation", 0),
+        "replicas": sets.count("replicas", everything),
+        "updatedReplicas": sets.count("replicas", [new] if new else []),
+        "readyReplicas": sets.count("readyReplicas", everything),
+        "availableReplicas": available,
+        "unavailableReplicas": max(0, sets.wanted_by_all(everything) - available),
+    }
+    status = {name: number for name, number in counts.items() if number}
+    for name in ("collisionCount", "conditions"):
+        if name in before:
+            status[name] = before[name]
+    if available >= limits_of(deployment).least_available:
+        text = "Deployment has minimum availability."
+        say(status, condition(AVAILABLE, "True", "MinimumReplicasAvailable", text))
+    else:
+        text = "Deployment does not have minimum availability."
+        say(status, condition(AVAILABLE, "False", "MinimumReplicasUnavailable", text))
+    return status
+
+
+def is_complete(deployment: Object, status: Object) -> bool:
+    """Whether all pods are of the new template and available, and no other is left."""
+    replicas = deployment["spec"].get("replicas") or 0
+    counts = ("updatedReplicas", "replicas", "availableReplicas")
+    return all(status.get(name, 0) == replicas for name in counts) and (
+        status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
+    )
+
+
+def _gets_on(before: Object, status: Object) -> bool:
+    def old_pods(one: Object) -> int:
+        return int(one.get("replicas", 0) - one.get("updatedReplicas", 0))
+
+    grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
+    return old_pods(status) < old_pods(before) or any(
+        status.get(name, 0) > before.get(name, 0) for name in grown
+    )
+
+
+def time_left(deployment: Object, status: Object) -> float | None:
+    """The seconds until a rollout that gets no further has failed; None if it cannot."""
+    seconds, last = deadline_of(deployment), said(status, PROGRESSING)
+    if seconds is None or last is None or last["reason"] in (DONE, TIMED_OUT):
+        return None
+    since = last.get("lastUpdateTime") or last.get("lastTransitionTime") or now()
+    return parse_time(since).timestamp() + seconds - clock.time()
+
+
+def rolled_out(deployment: Object, new: Object | None, old: Sequence[Object]) -> Object:
+    """The status in the course of a rollout."""
+    before = deployment["status"]
+    status = counted(deployment, new, old)
+    if deadline_of(deployment) is None:
+        status["conditions"] = conditions.without(status["conditions"], PROGRESSING)
+    else:
+        _say_progress(deployment, before, status, new)
+    status["conditions"] = conditions.without(status["conditions"], REPLICA_FAILURE)
+    if failure := _failure(new, old):
+        status["conditions"].append(failure)
+    return status
+
+
+def _say_progress(deployment: Object, before: Object, status: Object, new: Object | None) -> None:
+    last = said(before, PROGRESSING)
+    all_new = status.get("replicas", 0) == status.get("updatedReplicas", 0)
+    if all_new and last is not None and last["reason"] == DONE:
+        return  # it was done: what happens to pods later is no rollout
+    name = new["metadata"]["name"] if new else deployment["metadata"]["name"]
+    what = f'{"ReplicaSet" if new else "Deployment"} "{name}"'
+    if is_complete(deployment, status):
+        say(status, condition(PROGRESSING, "True", DONE, f"{what} has successfully progressed."))
+    elif _gets_on(before, status):
+        updated = condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{what} is progressing.")
+        if last is not None and last["status"] == "True" and last.get("lastTransitionTime"):
+            updated["lastTransitionTime"] = last["lastTransitionTime"]
+        status["conditions"] = [*conditions.without(status["conditions"], PROGRESSING), updated]
+    elif (left := time_left(deployment, status)) is not None and left < 0:
+        text = f"{what} has timed out progressing."
+        say(status, condition(PROGRESSING, "False", TIMED_OUT, text))
+
+
+def _failure(new: Object | None, old: Sequence[Object]) -> Object | None:
+    """Why pods could not be made, from the first ReplicaSet that says so."""
+    for one in [*([new] if new else []), *old]:
+        found = said(one.get("status") or {}, REPLICA_FAILURE)
+        if found is not None:
+            return {
+                "type": REPLICA_FAILURE,
+                "status": found["status"],
+                "lastUpdateTime": found["lastTransitionTime"],
+                "lastTransitionTime": found["lastTransitionTime"],
+                "reason": found.get("reason", ""),
+                "message": found.get("message", ""),
+            }
+    return None

@@ -1,0 +1,60 @@
+"""Facts about the ReplicaSets of a Deployment. Each is its value as it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from fairlead.operations.api import Object
+
+Change = Callable[[Object], Object]
+
+
+def wanted(one: Object) -> int:
+    """How many pods it shall have."""
+    return one["spec"].get("replicas") or 0
+
+
+def count(name: str, sets: Iterable[Object]) -> int:
+    """A count of the status, of all of them together."""
+    return sum((one.get("status") or {}).get(name) or 0 for one in sets)
+
+
+def wanted_by_all(sets: Iterable[Object]) -> int:
+    return sum(map(wanted, sets))
+
+
+def active(sets: Iterable[Object]) -> list[Object]:
+    """Those that shall have pods."""
+    return [one for one in sets if wanted(one) > 0]
+
+
+def age_order(one: Object) -> tuple[str, str]:
+    return one["metadata"]["creationTimestamp"], one["metadata"]["name"]
+
+
+def by_age(sets: Iterable[Object]) -> list[Object]:
+    """The oldest first."""
+    return sorted(sets, key=age_order)
+
+
+def largest_first(sets: Iterable[Object], *, older_first: bool) -> list[Object]:
+    """Of those of the same size the older or the newer first."""
+    return sorted(sorted(sets, key=age_order, reverse=not older_first), key=wanted, reverse=True)
+
+
+def active_or_latest(new: Object | None, old: Sequence[Object]) -> Object | None:
+    """The only one with pods; if none has any the new one, or the newest of the old; None if
+    several have pods."""
+    found = active([*old, *([new] if new else [])])
+    if len(found) > 1:
+        return None
+    if found:
+        return found[0]
+    return new or (by_age(old)[-1] if old else None)
+
+
+def is_idle(one: Object) -> bool:
+    """Whether it neither has nor shall have pods, and knows that."""
+    status = one.get("status") or {}
+    seen = status.get("observedGeneration", 0) >= one["metadata"].get("generation", 0)
+    return seen and not wanted(one) and not status.get("replicas")

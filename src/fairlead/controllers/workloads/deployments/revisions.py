@@ -1,0 +1,125 @@
+"""The new ReplicaSet of a Deployment: the one of its template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.controllers.events import NORMAL, WARNING
+from fairlead.controllers.workloads.deployments import progress
+from fairlead.controllers.workloads.deployments import replica_sets as sets
+from fairlead.controllers.workloads.deployments.steps import limits_of, new_size
+from fairlead.controllers.workloads.deployments.templates import (
+    same_template,
+    selector_with_hash,
+    with_hash,
+)
+from fairlead.controllers.workloads.deployments.writing import ReplicaSetWriter
+from fairlead.controllers.workloads.hashes import short_hash
+from fairlead.controllers.workloads.owners import controller_among, controller_reference
+from fairlead.controllers.workloads.pod_control import is_namespace_ending
+from fairlead.errors import StatusError
+from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Object
+
+
+class Revisions:
+    """Finds, makes and numbers ReplicaSets. What there is to tell is put into the Deployment's
+    status and annotations, which the caller writes."""
+
+    def __init__(self, writer: ReplicaSetWriter, resource: Resource) -> None:
+        self._writer = writer
+        self._resource = resource
+        self._annotations = writer.annotations
+
+    async def adopt_current(
+        self, deployment: Object, found: Object, old: Sequence[Object]
+    ) -> Object:
+        """Number the ReplicaSet that has the template already as the latest revision."""
+        revision = self._annotations.latest_revision(old) + 1
+        described = await self._writer.describe(deployment, found, revision)
+        self._set_revision(deployment, self._annotations.revision_of(described))
+        if progress.said(deployment["status"], progress.PROGRESSING) is None:
+            text = f'Found new replica set "{found["metadata"]["name"]}"'
+            _say_progress(deployment, "True", "FoundNewReplicaSet", text)
+        return described
+
+    def _set_revision(self, deployment: Object, revision: int) -> None:
+        metadata = deployment["metadata"]
+        texts = metadata.get("annotations") or {}
+        metadata["annotations"] = {**texts, self._annotations.revision: str(revision)}
+
+    async def make(self, deployment: Object, old: Sequence[Object]) -> Object:
+        """Create the ReplicaSet of the template."""
+        revision = self._annotations.latest_revision(old) + 1
+        wanted = self._new(deployment, old, revision)
+        name = wanted["metadata"]["name"]
+        try:
+            made = await self._writer.create(wanted)
+        except StatusError as error:
+            if error.reason == "AlreadyExists":
+                return self._there_already(deployment, name, revision, error)
+            if not is_namespace_ending(error):
+                text = f'Failed to create new replica set "{name}": {error}'
+                _say_progress(deployment, "False", "ReplicaSetCreateError", text)
+                self._writer.record(deployment, WARNING, "ReplicaSetCreateError", text)
+            raise
+        if size := sets.wanted(made):
+            text = f"Scaled up replica set {name} to {size}"
+            self._writer.record(deployment, NORMAL, "ScalingReplicaSet", text)
+        self._set_revision(deployment, revision)
+        _say_progress(
+            deployment, "True", "NewReplicaSetCreated", f'Created new replica set "{name}"'
+        )
+        return made
+
+    def _there_already(
+        self, deployment: Object, name: str, revision: int, error: StatusError
+    ) -> Object:
+        """Something has the name: what was wanted, or by chance another one, so that the next try
+        has to be made under another name."""
+        found = self._writer.find(deployment["metadata"]["namespace"], name)
+        if found is not None and _is_wanted(found, deployment):
+            self._set_revision(deployment, revision)
+            return found
+        status = deployment["status"]
+        status["collisionCount"] = (status.get("collisionCount") or 0) + 1
+        raise error
+
+    def _new(self, deployment: Object, old: Sequence[Object], revision: int) -> Object:
+        metadata, spec = deployment["metadata"], deployment["spec"]
+        template, limits = spec["template"], limits_of(deployment)
+        text = short_hash(template, deployment["status"].get("collisionCount"))
+        labels = with_hash((template.get("metadata") or {}).get("labels"), text)
+        annotations = self._annotations.of_new(deployment, None, revision)
+        made = {
+            "metadata": {
+                "name": f"{metadata['name']}-{text}",
+                "namespace": metadata["namespace"],
+                "labels": labels,
+                "annotations": self._annotations.sized(annotations, limits.replicas, limits.most),
+                "ownerReferences": [controller_reference(self._resource, deployment)],
+            },
+            "spec": {
+                "replicas": new_size(limits, old, 0),
+                "selector": selector_with_hash(spec["selector"], text),
+                "template": {**template, "metadata": {**template["metadata"], "labels": labels}},
+            },
+            "status": {},
+        }
+        if min_ready := spec.get("minReadySeconds"):
+            made["spec"]["minReadySeconds"] = min_ready
+        return made
+
+
+def _is_wanted(found: Object, deployment: Object) -> bool:
+    controller = controller_among(found["metadata"].get("ownerReferences"))
+    if controller is None or controller["uid"] != deployment["metadata"]["uid"]:
+        return False
+    return same_template(found["spec"]["template"], deployment["spec"]["template"])
+
+
+def _say_progress(deployment: Object, status: str, reason: str, text: str) -> None:
+    """Say it, if progress is of interest."""
+    if progress.deadline_of(deployment) is not None:
+        new = progress.condition(progress.PROGRESSING, status, reason, text)
+        progress.say(deployment["status"], new)

@@ -1,0 +1,165 @@
+"""One look at a Deployment: what is there, and the next step towards what is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fairlead.controllers.workloads.deployments import progress, steps
+from fairlead.controllers.workloads.deployments import replica_sets as sets
+from fairlead.controllers.workloads.deployments.revisions import Revisions
+from fairlead.controllers.workloads.deployments.templates import same_template
+from fairlead.controllers.workloads.deployments.writing import ReplicaSetWriter
+from fairlead.controllers.workloads.pods import FINISHED, Pod
+from fairlead.operations.api import Object
+
+_EVERY_REVISION = 2**31 - 1
+
+
+class Rollout:
+    """`deployment` is a copy whose status and annotations become what is to be told; `new` is the
+    ReplicaSet of its template, once there is one, `old` are all others."""
+
+    def __init__(
+        self,
+        deployment: Object,
+        found: Sequence[Object],
+        writer: ReplicaSetWriter,
+        revisions: Revisions,
+    ) -> None:
+        self.deployment = deployment
+        self._writer = writer
+        self._revisions = revisions
+        template = deployment["spec"]["template"]
+        alike = (
+            one for one in sets.by_age(found) if same_template(one["spec"]["template"], template)
+        )
+        self.new: Object | None = next(alike, None)
+        self.old = [one for one in sets.by_age(found) if one is not self.new]
+
+    @property
+    def everything(self) -> list[Object]:
+        return [*self.old, *([self.new] if self.new else [])]
+
+    async def number(self) -> None:
+        """See that the new ReplicaSet, if there is one, is the latest revision."""
+        if self.new is not None:
+            self.new = await self._revisions.adopt_current(self.deployment, self.new, self.old)
+
+    async def _have_new(self) -> Object:
+        if self.new is None:
+            self.new = await self._revisions.make(self.deployment, self.old)
+        return self.new
+
+    @property
+    def is_resized(self) -> bool:
+        """Whether its size was changed since its ReplicaSets were last given theirs."""
+        wanted = self.deployment["spec"].get("replicas") or 0
+        known = map(self._writer.annotations.desired_replicas, sets.active(self.everything))
+        return any(size is not None and size != wanted for size in known)
+
+    async def roll(self) -> None:
+        """One step of a rolling update: up, or else down."""
+        new = await self._have_new()
+        limits = steps.limits_of(self.deployment)
+        size = sets.wanted(new)
+        if size > limits.replicas:
+            target = limits.replicas
+        else:
+            target = steps.new_size(limits, self.everything, size)
+        if target != size:
+            self.new = await self._writer.resize(self.deployment, new, target)
+        elif not await self._shrink_old(limits, new):
+            await self._finish()
+        self.tell_progress()
+
+    async def _shrink_old(self, limits: steps.Limits, new: Object) -> bool:
+        """Whether something was taken from old ReplicaSets: first what is not available, then what
+        can be missed."""
+        old = sets.active(self.old)
+        most = steps.removable(limits, self.everything, new)
+        if not old or most <= 0:
+            return False
+        sizes = steps.without_unhealthy(old, most)
+        spare = sets.count("availableReplicas", self.everything) - limits.least_available
+        return await self._resize_old(old, steps.scaled_down(sizes, max(0, spare)))
+
+    async def _resize_old(self, old: Sequence[Object], sizes: Iterable[int]) -> bool:
+        changed = False
+        for one, size in zip(old, sizes, strict=True):
+            if size != sets.wanted(one):
+                self._replace(one, await self._writer.resize(self.deployment, one, size))
+                changed = True
+        return changed
+
+    def _replace(self, one: Object, by: Object) -> None:
+        if one is self.new:
+            self.new = by
+        self.old = [by if found is one else found for found in self.old]
+
+    async def recreate(self, pods: Iterable[Pod]) -> None:
+        """The new pods come when the old ones are gone; `pods` are those of the old ReplicaSets."""
+        old = sets.active(self.old)
+        if not await self._resize_old(old, [0] * len(old)) and not self._still_run(pods):
+            new = await self._have_new()
+            wanted = self.deployment["spec"].get("replicas") or 0
+            if sets.wanted(new) != wanted:
+                self.new = await self._writer.resize(self.deployment, new, wanted)
+            await self._finish()
+        self.tell_progress()
+
+    def _still_run(self, pods: Iterable[Pod]) -> bool:
+        if sets.count("replicas", self.old):
+            return True
+        return any(pod.phase not in FINISHED for pod in pods)
+
+    async def resize(self) -> None:
+        """Bring its ReplicaSets to its size, without going on with a rollout."""
+        limits = steps.limits_of(self.deployment)
+        only = sets.active_or_latest(self.new, self.old)
+        if only is not None:
+            if sets.wanted(only) != limits.replicas:
+                by = await self._writer.resize(self.deployment, only, limits.replicas)
+                self._replace(only, by)
+        elif self._is_saturated(limits.replicas):
+            old = sets.active(self.old)
+            await self._resize_old(old, [0] * len(old))
+        elif limits.rolling:
+            annotations = self._writer.annotations
+            for one, size in steps.shared_out(self.deployment, self.everything, annotations):
+                self._replace(one, await self._writer.resize(self.deployment, one, size))
+        if self.deployment["spec"].get("paused") and not self._shall_go_back:
+            await self._clean_up()
+        self.tell_counts()
+
+    @property
+    def _shall_go_back(self) -> bool:
+        return self._writer.annotations.rollback_of(self.deployment) is not None
+
+    def _is_saturated(self, replicas: int) -> bool:
+        """Whether the new ReplicaSet does all the work."""
+        if self.new is None or sets.wanted(self.new) != replicas:
+            return False
+        desired = self._writer.annotations.desired_replicas(self.new)
+        return desired == replicas == sets.count("availableReplicas", [self.new])
+
+    async def _finish(self) -> None:
+        if progress.is_complete(self.deployment, self.deployment["status"]):
+            await self._clean_up()
+
+    async def _clean_up(self) -> None:
+        """Delete the oldest revisions beyond those that shall be kept."""
+        limit = self.deployment["spec"].get("revisionHistoryLimit")
+        if limit is None or limit == _EVERY_REVISION:
+            return
+        revision_of = self._writer.annotations.revision_of
+        alive = [one for one in self.old if one["metadata"].get("deletionTimestamp") is None]
+        alive.sort(key=lambda one: (revision_of(one), sets.age_order(one)))
+        for one in alive[: max(0, len(alive) - limit)]:
+            if sets.is_idle(one):
+                await self._writer.delete(one)
+
+    def tell_counts(self) -> None:
+        self.deployment["status"] = progress.counted(self.deployment, self.new, self.old)
+
+    def tell_progress(self) -> None:
+        self.deployment["status"] = progress.rolled_out(self.deployment, self.new, self.old)

@@ -1,0 +1,114 @@
+"""The numbers of a rollout: how far it may go at once, and how a change of size is shared out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairlead.controllers.workloads.amounts import resolved
+from fairlead.controllers.workloads.deployments import replica_sets as sets
+from fairlead.controllers.workloads.deployments.annotations import Annotations
+from fairlead.operations.api import Object
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many pods a Deployment wants, may have beyond that and may miss."""
+
+    replicas: int
+    surge: int
+    unavailable: int
+    rolling: bool
+
+    @property
+    def most(self) -> int:
+        return self.replicas + self.surge
+
+    @property
+    def least_available(self) -> int:
+        return self.replicas - self.unavailable
+
+
+def limits_of(deployment: Object) -> Limits:
+    spec = deployment["spec"]
+    replicas = spec.get("replicas") or 0
+    strategy = spec.get("strategy") or {}
+    if strategy.get("type") != "RollingUpdate":
+        return Limits(replicas, 0, 0, rolling=False)
+    update = strategy.get("rollingUpdate") or {}
+    surge = resolved(update.get("maxSurge", 0), replicas, up=True)
+    unavailable = resolved(update.get("maxUnavailable", 0), replicas, up=False)
+    if surge == 0 and unavailable == 0:  # percentages of little: without this nothing could move
+        unavailable = 1
+    return Limits(replicas, surge, min(unavailable, replicas), rolling=True)
+
+
+def new_size(limits: Limits, everything: Sequence[Object], size: int) -> int:
+    """What the new ReplicaSet, which has `size` now, may grow to beside all that there are."""
+    if not limits.rolling:
+        return limits.replicas
+    room = limits.most - sets.wanted_by_all(everything)
+    return size + min(room, limits.replicas - size) if room > 0 else size
+
+
+def removable(limits: Limits, everything: Sequence[Object], new: Object) -> int:
+    """How many old pods may go: those that are missing from the new ReplicaSet count as missing
+    already."""
+    missing = sets.wanted(new) - sets.count("availableReplicas", [new])
+    return sets.wanted_by_all(everything) - limits.least_available - missing
+
+
+def without_unhealthy(old: Sequence[Object], most: int) -> list[int]:
+    """New sizes of old ReplicaSets, the oldest first, without their pods that are not available;
+    at most so many go."""
+    sizes = []
+    for one in old:
+        size = sets.wanted(one)
+        sick = max(0, size - sets.count("availableReplicas", [one]))
+        gone = min(most, sick)
+        most -= gone
+        sizes.append(size - gone)
+    return sizes
+
+
+def scaled_down(sizes: Sequence[int], most: int) -> list[int]:
+    """Sizes from which so many are taken away, of the first as many as it has."""
+    left = []
+    for size in sizes:
+        gone = max(0, min(most, size))
+        most -= gone
+        left.append(size - gone)
+    return left
+
+
+def shared_out(
+    deployment: Object, everything: Sequence[Object], annotations: Annotations
+) -> list[tuple[Object, int]]:
+    """New sizes in the middle of a rollout, for the Deployment's new size: each active ReplicaSet
+    changes by its share, and the largest takes what is left over."""
+    limits = limits_of(deployment)
+    found = sets.active(everything)
+    allowed = limits.most if limits.replicas > 0 else 0
+    change = allowed - sets.wanted_by_all(found)
+    if not change:
+        return [(one, sets.wanted(one)) for one in found]
+    found = sets.largest_first(found, older_first=change < 0)
+    sizes, changed = [], 0
+    for one in found:
+        share = _share(deployment, limits, one, annotations)
+        left = change - changed
+        share = min(share, left) if change > 0 else max(share, left)
+        changed += share
+        sizes.append(sets.wanted(one) + share)
+    if sizes:
+        sizes[0] = max(0, sizes[0] + change - changed)
+    return list(zip(found, sizes, strict=True))
+
+
+def _share(deployment: Object, limits: Limits, one: Object, annotations: Annotations) -> int:
+    size = sets.wanted(one)
+    if limits.replicas == 0:
+        return -size
+    status = deployment.get("status") or {}
+    before = annotations.most_replicas(one) or status.get("replicas") or limits.most
+    return int(size * limits.most / before + 0.5) - size

@@ -1,0 +1,30 @@
+"""Short texts that stand for what a workload's pods are made from."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels: no words
+
+
+def filled(value: Any) -> Any:
+    """A value without what is absent or empty, which mean the same."""
+    if isinstance(value, dict):
+        parts = {name: filled(item) for name, item in value.items()}
+        return {name: item for name, item in parts.items() if item not in (None, {}, [])}
+    if isinstance(value, list):
+        return [filled(item) for item in value]
+    return value
+
+
+def short_hash(value: Any, collisions: int | None) -> str:
+    """A text that stays the same for a value. Where it is taken by another one the number of
+    collisions leads to the next."""
+    content = orjson.dumps(filled(value), option=orjson.OPT_SORT_KEYS)
+    if collisions is not None:
+        content += collisions.to_bytes(8, "little")
+    number = int.from_bytes(blake2b(content, digest_size=4).digest())
+    return "".join(_LETTERS[ord(digit) % len(_LETTERS)] for digit in str(number))

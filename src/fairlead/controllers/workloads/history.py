@@ -1,0 +1,115 @@
+"""ControllerRevisions: the states of an owner's template, numbered in the order of their use.
+
+For the kinds that keep their past so and not in ReplicaSets: StatefulSet and DaemonSet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from fairlead.controllers.workloads.dependents import read_whole
+from fairlead.controllers.workloads.hashes import filled, short_hash
+from fairlead.controllers.workloads.index import Owned
+from fairlead.controllers.workloads.owners import controller_reference
+from fairlead.controllers.workloads.owning import Claims
+from fairlead.errors import StatusError
+from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+
+REVISIONS = "apps/v1/controllerrevisions"
+_LONGEST_PREFIX = 223
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """The revision of a template, and the number of collisions that its name took."""
+
+    revision: Object
+    collisions: int
+
+
+class History:
+    """The revisions of the owners of one kind; `hash_label` names the label with their hash."""
+
+    def __init__(self, objects: Client, resource: Resource, hash_label: str) -> None:
+        self._objects = objects
+        self._resource = resource
+        self._hash_label = hash_label
+        self._claims = Claims(objects, resource, REVISIONS)
+        self._owned = Owned(objects.collection(REVISIONS), read_whole)
+
+    async def of(self, owner: Object) -> list[Object]:
+        """The revisions that an owner has, the oldest first."""
+        selector = owner["spec"].get("selector")
+        claimed = await self._claims.claim(owner, selector, self._owned)
+        return sorted((one.value for one in claimed), key=_order)
+
+    async def current(
+        self, owner: Object, known: Sequence[Object], data: Object, collisions: int
+    ) -> Current:
+        """See that the latest revision is the one with this data, which is made if it is not among
+        those known. `collisions` is the number that the owner remembers."""
+        alike = [one for one in known if filled(one["data"]) == filled(data)]
+        latest = known[-1]["revision"] if known else 0
+        if alike:
+            found = alike[-1]
+            if found is not known[-1]:
+                found = await self._renumber(found, latest + 1)
+            return Current(found, collisions)
+        return await self._create(owner, data, latest + 1, collisions)
+
+    async def _renumber(self, revision: Object, number: int) -> Object:
+        metadata = revision["metadata"]
+        return await self._objects.change(
+            REVISIONS,
+            metadata["namespace"],
+            metadata["name"],
+            lambda current: {**current, "revision": number},
+        )
+
+    async def _create(self, owner: Object, data: Object, number: int, collisions: int) -> Current:
+        while True:
+            wanted = self._revision(owner, data, number, collisions)
+            try:
+                return Current(await self._objects.create(REVISIONS, wanted), collisions)
+            except StatusError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+            metadata = wanted["metadata"]
+            found = self._objects.find(REVISIONS, metadata["namespace"], metadata["name"])
+            if found is not None and filled(found["data"]) == filled(data):
+                return Current(found, collisions)
+            collisions += 1
+
+    def _revision(self, owner: Object, data: Object, number: int, collisions: int) -> Object:
+        metadata, text = owner["metadata"], short_hash(data, collisions)
+        template = owner["spec"]["template"].get("metadata") or {}
+        made = {
+            "name": f"{metadata['name'][:_LONGEST_PREFIX]}-{text}",
+            "namespace": metadata["namespace"],
+            "labels": {**(template.get("labels") or {}), self._hash_label: text},
+            "ownerReferences": [controller_reference(self._resource, owner)],
+        }
+        if metadata.get("annotations"):
+            made["annotations"] = metadata["annotations"]
+        return {"metadata": made, "data": data, "revision": number}
+
+    async def truncate(self, known: Sequence[Object], live: Collection[str], limit: int) -> None:
+        """Delete the oldest revisions beyond so many, not counting the live ones, which are given
+        by name."""
+        past = [one for one in known if one["metadata"]["name"] not in live]
+        for one in past[: max(0, len(past) - limit)]:
+            metadata = one["metadata"]
+            await self._objects.delete(REVISIONS, metadata["namespace"], metadata["name"])
+
+
+def _order(revision: Object) -> tuple[int, str, str]:
+    metadata = revision["metadata"]
+    return revision["revision"], metadata["creationTimestamp"], metadata["name"]
+
+
+def template_data(owner: Object) -> Object:
+    """What a revision remembers: a patch that brings the template back."""
+    return {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}

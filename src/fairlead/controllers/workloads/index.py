@@ -1,0 +1,170 @@
+"""What workload controllers look up: objects by their controller, and owners by what they select.
+
+An index takes in what was committed when it is asked. So whoever has waited for a write finds it
+here, which is why these controllers need no memory of the writes that they expect to see.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+from fairlead.controllers.workloads.owners import controller_of
+from fairlead.kinds.rules import selector_matches
+from fairlead.operations.api import Object
+from fairlead.storage.change import Change
+from fairlead.storage.collection import Collection
+from fairlead.storage.version import Version
+
+T = TypeVar("T")
+
+
+class _Index(ABC):
+    """Follows a collection whenever it is asked."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._seen = -1
+
+    def _catch_up(self) -> None:
+        collection = self._collection
+        if collection.last_revision > self._seen:
+            if self._seen < collection.floor:
+                self._put_all(collection.current(""))
+            else:
+                for change in collection.events_after(self._seen):
+                    self._put(change.key, change.after)
+        self._seen = max(collection.last_revision, collection.floor)
+
+    @abstractmethod
+    def _put(self, key: str, version: Version | None) -> None:
+        """A key has this version now, or is gone."""
+
+    @abstractmethod
+    def _keys(self) -> Iterable[str]:
+        """What is known."""
+
+    def _put_all(self, versions: list[Version]) -> None:
+        """Some of the history is gone: begin again with what there is."""
+        for key in set(self._keys()) - {version.key for version in versions}:
+            self._put(key, None)
+        for version in versions:
+            self._put(version.key, version)
+
+
+class _Cell(Generic[T]):
+    """A version, and what was read from it once somebody wanted to know."""
+
+    __slots__ = ("value", "version")
+
+    def __init__(self, version: Version) -> None:
+        self.version = version
+        self.value: T | None = None
+
+
+class Owned(_Index, Generic[T]):
+    """The objects of a resource by their controller. `read` makes of a version what is asked for;
+    that is shared by all who ask and must not be changed."""
+
+    def __init__(self, collection: Collection, read: Callable[[Version], T]) -> None:
+        super().__init__(collection)
+        self._read = read
+        self._group_of: dict[str, str] = {}
+        self._groups: dict[str, dict[str, _Cell[T]]] = {}
+
+    def of(self, owner: Object) -> list[T]:
+        """What has this controller, in its namespace."""
+        metadata = owner["metadata"]
+        return self._members(f"{metadata['namespace']}/{metadata['uid']}")
+
+    def orphans(self, namespace: str) -> list[T]:
+        """What has no controller."""
+        return self._members(f"{namespace}/")
+
+    def _members(self, group: str) -> list[T]:
+        self._catch_up()
+        return [self._value(cell) for cell in self._groups.get(group, {}).values()]
+
+    def _value(self, cell: _Cell[T]) -> T:
+        if cell.value is None:
+            cell.value = self._read(cell.version)
+        return cell.value
+
+    def _keys(self) -> Iterable[str]:
+        return self._group_of
+
+    def _put(self, key: str, version: Version | None) -> None:
+        before = self._group_of.get(key)
+        if version is None:
+            if before is not None:
+                del self._group_of[key]
+                self._leave(before, key)
+            return
+        controller = controller_of(version)
+        group = f"{version.namespace}/{controller['uid'] if controller else ''}"
+        if before is not None and before != group:
+            self._leave(before, key)
+        members = self._groups.setdefault(group, {})
+        known = members.get(key)
+        if known is None or known.version is not version:
+            members[key] = _Cell(version)
+        self._group_of[key] = group
+
+    def _leave(self, group: str, key: str) -> None:
+        members = self._groups[group]
+        del members[key]
+        if not members:
+            del self._groups[group]
+
+
+class Selectors(_Index):
+    """What the owners of a kind select; `selector_of` reads it from an owner."""
+
+    def __init__(
+        self, collection: Collection, selector_of: Callable[[Object], Object | None]
+    ) -> None:
+        super().__init__(collection)
+        self._selector_of = selector_of
+        self._spaces: dict[str, dict[str, _Cell[Object]]] = {}
+
+    def selecting(self, version: Version) -> list[str]:
+        """The keys of the owners in the namespace of an object that select it."""
+        self._catch_up()
+        space = self._spaces.get(version.namespace)
+        if not space or not version.labels:
+            return []
+        labels = dict(version.labels)
+        return [key for key, cell in space.items() if selector_matches(self._value(cell), labels)]
+
+    def _value(self, cell: _Cell[Object]) -> Object | None:
+        if cell.value is None:
+            cell.value = self._selector_of(cell.version.object())
+        return cell.value
+
+    def _keys(self) -> Iterable[str]:
+        return [key for space in self._spaces.values() for key in space]
+
+    def _put(self, key: str, version: Version | None) -> None:
+        namespace = key.rpartition("/")[0]
+        space = self._spaces.setdefault(namespace, {})
+        if version is not None:
+            space[key] = _Cell(version)
+            return
+        space.pop(key, None)
+        if not space:
+            del self._spaces[namespace]
+
+
+def owners_concerned(change: Change, kind: str, selectors: Selectors) -> set[str]:
+    """The keys of the owners of a kind to which a change of a dependent gives work: who controls it
+    or did, and who may adopt it."""
+    found = set()
+    for version in (change.before, change.after):
+        controller = controller_of(version) if version is not None else None
+        if controller is not None:
+            if controller["kind"] == kind:
+                found.add(f"{change.namespace}/{controller['name']}")
+        elif version is not None and version is change.after:
+            found.update(selectors.selecting(version))
+    return found

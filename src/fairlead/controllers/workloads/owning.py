@@ -1,0 +1,112 @@
+"""Taking and letting go: an owner controls what it selects and nobody else controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from fairlead.controllers.workloads.dependents import Dependent
+from fairlead.controllers.workloads.index import Owned
+from fairlead.controllers.workloads.owners import controller_among, controller_reference
+from fairlead.errors import StatusError
+from fairlead.kinds.resources import Resource
+from fairlead.kinds.rules import selector_matches
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+
+T = TypeVar("T", bound=Dependent)
+
+_GONE, _INVALID = 404, 422
+
+
+class _Changed(Exception):
+    """The object is not what it was."""
+
+
+class Claims:
+    """Claims objects of one resource for owners of another."""
+
+    def __init__(self, objects: Client, owner: Resource, dependents: str) -> None:
+        self._objects = objects
+        self._owner = owner
+        self._dependents = dependents
+
+    async def claim(
+        self,
+        owner: Object,
+        selector: Object | None,
+        owned: Owned[T],
+        counts: Callable[[T], bool] = lambda one: True,
+    ) -> list[T]:
+        """What an owner controls, after it took what it selects and let go what it no longer
+        does. Only those that count are looked at."""
+        going = owner["metadata"].get("deletionTimestamp") is not None
+        claimed = []
+        for one in owned.of(owner):
+            if not counts(one):
+                continue
+            if selector_matches(selector, one.labels):
+                claimed.append(one)
+            elif not going:
+                await self._release(owner, one)
+        if going:
+            return claimed
+        for one in owned.orphans(owner["metadata"]["namespace"]):
+            if one.deleting or not counts(one):
+                continue
+            if selector_matches(selector, one.labels) and await self._adopt(owner, one):
+                claimed.append(one)
+        return claimed
+
+    async def _adopt(self, owner: Object, one: Dependent) -> bool:
+        if not self._may_adopt(owner):
+            return False
+        reference = controller_reference(self._owner, owner)
+
+        def take(current: Object) -> Object:
+            references = current["metadata"].get("ownerReferences") or []
+            if current["metadata"]["uid"] != one.uid or controller_among(references):
+                raise _Changed
+            others = [other for other in references if other["uid"] != reference["uid"]]
+            metadata = {**current["metadata"], "ownerReferences": [*others, reference]}
+            return {**current, "metadata": metadata}
+
+        return await self._change(one, take, _GONE)
+
+    def _may_adopt(self, owner: Object) -> bool:
+        """Whether the owner lives on: looked up now, for it may have been deleted meanwhile."""
+        metadata = owner["metadata"]
+        newest = self._objects.find(self._owner.key, metadata["namespace"], metadata["name"])
+        if newest is None or newest["metadata"]["uid"] != metadata["uid"]:
+            return False
+        return newest["metadata"].get("deletionTimestamp") is None
+
+    async def _release(self, owner: Object, one: Dependent) -> None:
+        uid = owner["metadata"]["uid"]
+
+        def let_go(current: Object) -> Object:
+            if current["metadata"]["uid"] != one.uid:
+                raise _Changed
+            metadata = {**current["metadata"]}
+            references = metadata.pop("ownerReferences", None) or ()
+            if others := [other for other in references if other["uid"] != uid]:
+                metadata["ownerReferences"] = others
+            return {**current, "metadata": metadata}
+
+        await self._change(one, let_go, _GONE, _INVALID)
+
+    async def _change(
+        self, one: Dependent, change: Callable[[Object], Object], *passed_over: int
+    ) -> bool:
+        """Whether the object was changed; some failures mean that there is nothing to do."""
+        try:
+            await self._objects.change(
+                self._dependents, one.namespace, one.name, change, verb="patch"
+            )
+        except _Changed:
+            return False
+        except StatusError as error:
+            if error.code not in passed_over:
+                raise
+            return False
+        return True

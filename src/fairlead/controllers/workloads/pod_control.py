@@ -1,0 +1,68 @@
+"""Making and removing the pods of an owner, with an event about it for each."""
+
+from __future__ import annotations
+
+from fairlead.controllers.events import NORMAL, WARNING, Recorder
+from fairlead.controllers.workloads.owners import controller_reference
+from fairlead.controllers.workloads.pods import PODS, Pod
+from fairlead.errors import StatusError
+from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+
+_LONGEST_PREFIX = 253
+
+
+def is_namespace_ending(error: StatusError) -> bool:
+    """Whether nothing can be made any more because the namespace is being deleted."""
+    causes = (error.details or {}).get("causes") or ()
+    return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
+
+
+def pod_from(template: Object, resource: Resource, owner: Object) -> Object:
+    """A pod of an owner, which the server shall name. It shares its parts with the template."""
+    metadata, made = owner["metadata"], template.get("metadata") or {}
+    prefix = f"{metadata['name']}-"
+    kept = {name: made[name] for name in ("labels", "annotations", "finalizers") if made.get(name)}
+    return {
+        "metadata": {
+            "generateName": prefix if len(prefix) <= _LONGEST_PREFIX else metadata["name"],
+            "namespace": metadata["namespace"],
+            **kept,
+            "ownerReferences": [controller_reference(resource, owner)],
+        },
+        "spec": template["spec"],
+        "status": {},
+    }
+
+
+class PodControl:
+    """Makes and removes pods for the owners of one kind."""
+
+    def __init__(self, objects: Client, events: Recorder, resource: Resource) -> None:
+        self._objects = objects
+        self._events = events
+        self._resource = resource
+
+    async def create(self, owner: Object, pod: Object) -> Object:
+        try:
+            created = await self._objects.create(PODS, pod)
+        except StatusError as error:
+            if not is_namespace_ending(error):
+                self._record(owner, WARNING, "FailedCreate", f"Error creating: {error}")
+            raise
+        text = f"Created pod: {created['metadata']['name']}"
+        self._record(owner, NORMAL, "SuccessfulCreate", text)
+        return created
+
+    async def delete(self, owner: Object, pod: Pod) -> None:
+        """Delete a pod; one that is gone already is no error."""
+        try:
+            await self._objects.delete(PODS, pod.namespace, pod.name)
+        except StatusError as error:
+            self._record(owner, WARNING, "FailedDelete", f"Error deleting: {error}")
+            raise
+        self._record(owner, NORMAL, "SuccessfulDelete", f"Deleted pod: {pod.name}")
+
+    def _record(self, owner: Object, kind: str, reason: str, text: str) -> None:
+        self._events.record(self._resource, owner, kind, reason, text)

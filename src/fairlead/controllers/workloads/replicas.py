@@ -1,0 +1,167 @@
+"""ReplicaSet and ReplicationController: as many equal pods as are wanted.
+
+The two differ in their names and in how they write their selector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from fairlead.controllers.events import Recorder
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads import conditions
+from fairlead.controllers.workloads.batches import all_of, growing
+from fairlead.controllers.workloads.dependents import read_whole
+from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
+from fairlead.controllers.workloads.owners import controller_among
+from fairlead.controllers.workloads.owning import Claims
+from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_ending, pod_from
+from fairlead.controllers.workloads.pods import PODS, Pod
+from fairlead.controllers.workloads.ranking import to_remove
+from fairlead.controllers.workloads.statuses import write_status
+from fairlead.errors import StatusError
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+
+REPLICA_SETS, REPLICATION_CONTROLLERS = "apps/v1/replicasets", "core/v1/replicationcontrollers"
+REPLICA_FAILURE = "ReplicaFailure"
+_BURST = 500  # pods made or removed in one go
+
+
+def selector_of(owner: Object) -> Object | None:
+    """The label selector of a ReplicaSet."""
+    found: Object | None = owner["spec"].get("selector")
+    return found
+
+
+def selected_labels(owner: Object) -> Object | None:
+    """The label selector of a ReplicationController, which has a plain map of labels."""
+    labels = owner["spec"].get("selector")
+    return {"matchLabels": labels} if labels else None
+
+
+class Replicas:
+    """Keys are `namespace/name` of ReplicaSets, or of ReplicationControllers."""
+
+    workers = 5
+
+    def __init__(
+        self, resource: str, api: Api, objects: Client, events: Recorder, pods: Owned[Pod]
+    ) -> None:
+        self._resource = api.resources.named(resource)
+        self.name = self._resource.kind.lower()
+        self._objects = objects
+        self._pods = pods
+        self._control = PodControl(objects, events, self._resource)
+        self._claims = Claims(objects, self._resource, PODS)
+        plain = resource == REPLICATION_CONTROLLERS
+        self._selector_of: Callable[[Object], Object | None]
+        self._selector_of = selected_labels if plain else selector_of
+        collection = objects.collection(resource)
+        self._selectors = Selectors(collection, self._selector_of)
+        self._siblings = Owned(collection, read_whole)
+        costs = api.gates["PodDeletionCost"]
+        self._cost = api.dialect.label("controller.@/pod-deletion-cost") if costs else ""
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {self._resource.key: self._owner, PODS: self._owners_of_pod}
+
+    def _owner(self, change: Change) -> Iterable[str]:
+        return () if change.deleted else (change.key,)
+
+    def _owners_of_pod(self, change: Change) -> Iterable[str]:
+        return owners_concerned(change, self._resource.kind, self._selectors)
+
+    async def sync(self, key: str) -> float | None:
+        namespace, _, name = key.partition("/")
+        owner = self._objects.find(self._resource.key, namespace, name)
+        if owner is None:
+            return None
+        selector = self._selector_of(owner)
+        pods = await self._claims.claim(owner, selector, self._pods, lambda pod: pod.active)
+        failure: StatusError | None = None
+        if owner["metadata"].get("deletionTimestamp") is None:
+            failure = await self._keep_number(owner, pods)
+        await self._tell(owner, pods, failure)
+        if failure is not None:
+            raise failure
+        return _next_available(owner, pods)
+
+    async def _keep_number(self, owner: Object, pods: Sequence[Pod]) -> StatusError | None:
+        """Make or remove pods; gives the first failure."""
+        surplus = len(pods) - (owner["spec"].get("replicas") or 0)
+        if surplus < 0:
+            return await self._make(owner, min(-surplus, _BURST))
+        if surplus > 0:
+            return await self._remove(owner, pods, min(surplus, _BURST))
+        return None
+
+    async def _make(self, owner: Object, count: int) -> StatusError | None:
+        pod = pod_from(owner["spec"]["template"], self._resource, owner)
+        try:
+            await growing([partial(self._control.create, owner, pod)] * count)
+        except StatusError as error:
+            return None if is_namespace_ending(error) else error
+        return None
+
+    async def _remove(self, owner: Object, pods: Sequence[Pod], count: int) -> StatusError | None:
+        chosen = to_remove(pods, self._related(owner), count, self._cost)
+        failures = await all_of([partial(self._control.delete, owner, pod) for pod in chosen])
+        for failure in failures:
+            if not isinstance(failure, StatusError):
+                raise failure
+            return failure
+        return None
+
+    def _related(self, owner: Object) -> Iterable[Pod]:
+        """The pods of all that have the same controller as this owner, which are its own if it has
+        none."""
+        controller = controller_among(owner["metadata"].get("ownerReferences"))
+        if controller is None:
+            return self._pods.of(owner)
+        namespace = owner["metadata"]["namespace"]
+        parent = {"metadata": {"namespace": namespace, "uid": controller["uid"]}}
+        siblings = self._siblings.of(parent)
+        return [pod for sibling in siblings for pod in self._pods.of(sibling.value)]
+
+    async def _tell(self, owner: Object, pods: Sequence[Pod], failure: StatusError | None) -> None:
+        """Write the status where it is not so already."""
+        status = _status(owner, pods, failure)
+        if status == owner.get("status"):
+            return
+        await write_status(
+            self._objects, self._resource, owner, lambda current: {**current, "status": status}
+        )
+
+
+def _status(owner: Object, pods: Sequence[Pod], failure: StatusError | None) -> Object:
+    spec, old = owner["spec"], owner.get("status") or {}
+    min_ready = spec.get("minReadySeconds") or 0
+    labels = (spec["template"].get("metadata") or {}).get("labels") or {}
+    counts = {
+        "fullyLabeledReplicas": sum(labels.items() <= pod.labels.items() for pod in pods),
+        "readyReplicas": sum(pod.ready for pod in pods),
+        "availableReplicas": sum(pod.available(min_ready) for pod in pods),
+        "observedGeneration": owner["metadata"].get("generation", 0),
+    }
+    status = {"replicas": len(pods), **{name: count for name, count in counts.items() if count}}
+    said = old.get("conditions") or []
+    if failure is None:
+        said = conditions.without(said, REPLICA_FAILURE)
+    elif conditions.find(said, REPLICA_FAILURE) is None:
+        too_few = len(pods) < (spec.get("replicas") or 0)
+        reason = "FailedCreate" if too_few else "FailedDelete"
+        new = conditions.condition(REPLICA_FAILURE, "True", reason, str(failure))
+        said = conditions.with_condition(said, new)
+    return {**status, "conditions": said} if said else status
+
+
+def _next_available(owner: Object, pods: Sequence[Pod]) -> float | None:
+    """The seconds until another pod counts as available."""
+    min_ready = owner["spec"].get("minReadySeconds") or 0
+    if not min_ready:
+        return None
+    left = (pod.time_to_available(min_ready) for pod in pods)
+    return min((seconds for seconds in left if seconds), default=None)

@@ -1,0 +1,113 @@
+"""Claims and volumes that are in use stay until they are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.things import Space
+from support.volumes import Storage
+from support.waiting import eventually
+
+AT_ONCE = {"gracePeriodSeconds": 0}
+
+
+@pytest.fixture
+def storage(kubernetes: Space) -> Storage:
+    kubernetes.ready_for_pods()
+    return Storage(kubernetes)
+
+
+def _pod(storage: Storage, name: str, claim: str = "c", **spec: Any) -> None:
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": claim}}
+    containers = [{"name": "c", "image": "i"}]
+    storage.pods.create(name, spec={"containers": containers, "volumes": [volume], **spec})
+
+
+def _is_gone(storage: Storage, name: str = "c") -> None:
+    eventually(lambda: storage.claims.get(name).status == 404, f"{name} is gone")
+
+
+def _stays(storage: Storage, name: str = "c") -> None:
+    """Another claim that was deleted later is gone, and this one is not."""
+    storage.claim("later")
+    storage.remove_claim("later")
+    assert storage.claims.get(name).status == 200
+
+
+def test_a_claim_that_a_pod_on_a_node_uses_stays_until_the_pod_is_gone(storage: Storage) -> None:
+    storage.claim("c")
+    _pod(storage, "p", nodeName="n")
+    _pod(storage, "q", nodeName="n")
+    storage.claims.remove("c")
+    storage.pods.delete("p", **AT_ONCE)
+    _stays(storage)
+    storage.pods.delete("q", **AT_ONCE)
+    _is_gone(storage)
+
+
+def test_a_pod_that_no_node_has_holds_nothing(storage: Storage) -> None:
+    storage.claim("c")
+    _pod(storage, "p")
+    storage.claims.remove("c")
+    _is_gone(storage)
+
+
+def test_a_pod_that_is_through_still_holds_its_claims(storage: Storage) -> None:
+    storage.claim("c")
+    _pod(storage, "p", nodeName="n")
+    status = storage.pods.item("p", "status")
+    storage.space.client.patch(status, {"status": {"phase": "Succeeded"}})
+    storage.claims.remove("c")
+    _stays(storage)
+    storage.pods.delete("p", **AT_ONCE)
+    _is_gone(storage)
+
+
+def test_a_pod_that_is_shut_down_does_not_hold_what_was_made_for_it(storage: Storage) -> None:
+    """Its finalizer may wait for the claim to go."""
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    volume = {"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
+    wanted = {"containers": [{"name": "c", "image": "i"}], "volumes": [volume], "nodeName": "n"}
+    storage.pods.create("p", metadata={"finalizers": ["example.com/wait"]}, spec=wanted)
+    eventually(lambda: storage.claims.get("p-v").status == 200, "it has its claim")
+    storage.claims.remove("p-v")
+    _stays(storage, "p-v")
+    storage.pods.delete("p", **AT_ONCE)
+    _is_gone(storage, "p-v")
+    storage.pods.patch("p", {"metadata": {"finalizers": None}})
+
+
+def test_what_lacks_the_finalizer_gets_it(space: Space) -> None:
+    storage = Storage(space)
+    storage.claim("c")
+    storage.volume("v", storageClassName="another")
+    storage.claims.patch("c", {"metadata": {"finalizers": None}})
+    storage.volumes.patch(storage.name("v"), {"metadata": {"finalizers": None}})
+    eventually(
+        lambda: (
+            storage.claims.read("c")["metadata"].get("finalizers") == [space.dialect.pvc_protection]
+        ),
+        "the claim has it again",
+    )
+    eventually(
+        lambda: (
+            storage.volumes.read(storage.name("v"))["metadata"].get("finalizers")
+            == [space.dialect.pv_protection]
+        ),
+        "the volume has it again",
+    )
+
+
+def test_a_bound_volume_stays_until_its_claim_is_gone(storage: Storage) -> None:
+    storage.free_volume("v")
+    storage.claim("c")
+    storage.claim_in("c", "Bound")
+    name = storage.name("v")
+    storage.volumes.remove(name)
+    storage.free_volume("other")
+    storage.volumes.remove(storage.name("other"))
+    eventually(lambda: storage.volumes.get(storage.name("other")).status == 404, "a free one goes")
+    assert storage.volumes.read(name)["status"] == {"phase": "Bound"}
+    storage.claims.remove("c")
+    eventually(lambda: storage.volumes.get(name).status == 404, "the volume goes with its claim")

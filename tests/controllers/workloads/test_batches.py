@@ -1,0 +1,56 @@
+"""Writes in batches that grow while they succeed."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fairlead.controllers.workloads.batches import all_of, growing
+
+
+def test_what_is_bound_to_fail_fails_once() -> None:
+    tried = []
+
+    async def fail() -> None:
+        tried.append(1)
+        raise ValueError("no")
+
+    async def work() -> None:
+        with pytest.raises(ValueError, match="no"):
+            await growing([fail] * 100)
+
+    asyncio.run(work())
+    assert len(tried) == 1
+
+
+def test_batches_double_and_the_one_that_fails_is_the_last() -> None:
+    tried: list[int] = []
+
+    async def work() -> None:
+        async def act(number: int) -> None:
+            tried.append(number)
+            if number == 4:
+                raise ValueError(number)
+
+        acts = [lambda number=number: act(number) for number in range(20)]
+        with pytest.raises(ValueError, match="4"):
+            await growing(acts)
+
+    asyncio.run(work())
+    assert tried == list(range(7))
+
+
+def test_all_are_done_and_failures_are_told() -> None:
+    done: list[int] = []
+
+    async def work() -> list[Exception]:
+        async def act(number: int) -> None:
+            done.append(number)
+            if number % 50 == 0:
+                raise ValueError(number)
+
+        return await all_of([lambda number=number: act(number) for number in range(101)])
+
+    assert [str(failure) for failure in asyncio.run(work())] == ["0", "50", "100"]
+    assert len(done) == 101

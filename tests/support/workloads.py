@@ -1,0 +1,164 @@
+"""Workloads and their pods, which become ready when a test says so: there are no nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from support.client import Object
+from support.things import Space, Things
+from support.waiting import eventually
+
+LABELS = {"app": "web"}
+READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def template(image: str = "one", **spec: Any) -> Object:
+    """A pod template; the image tells revisions apart."""
+    containers = [{"name": "c", "image": image}]
+    return {"metadata": {"labels": LABELS}, "spec": {"containers": containers, **spec}}
+
+
+def replicated(replicas: int, image: str = "one", **spec: Any) -> Object:
+    """The spec of something with so many pods."""
+    made = spec.pop("template", None) or template(image)
+    return {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": made, **spec}
+
+
+class Workloads:
+    """The workloads of a namespace. What is asked is waited for where that is said."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.pods = space.things("pods")
+        self.replica_sets = space.things("replicasets", "apps")
+        self.deployments = space.things("deployments", "apps")
+        self.events = space.things("events")
+        space.ready_for_pods()
+
+    def living(self, **query: str) -> list[Object]:
+        """The pods that are not on their way out."""
+        found = self.pods.list(**query).body["items"]
+        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+
+    def names(self, **query: str) -> set[str]:
+        return {pod["metadata"]["name"] for pod in self.living(**query)}
+
+    def await_pods(self, count: int) -> set[str]:
+        """The names of the living pods, once there are so many."""
+        eventually(lambda: len(self.living()) == count, f"{count} pods")
+        return self.names()
+
+    def set_status(self, names: Iterable[str], **status: Any) -> None:
+        for name in names:
+            answer = self.space.client.patch(self.pods.item(name, "status"), {"status": status})
+            assert answer.status in (200, 404), answer.text
+
+    def make_ready(self, names: Iterable[str] | None = None) -> None:
+        """Mark pods as ready, all that are not if none are named."""
+        if names is None:
+            names = [
+                pod["metadata"]["name"]
+                for pod in self.living()
+                if pod["status"].get("phase") == "Pending"
+            ]
+        self.set_status(names, **READY)
+
+    def status(self, of: Things, name: str) -> Object:
+        found: Object = of.read(name)["status"]
+        return found
+
+    def await_status(self, of: Things, name: str, **wanted: Any) -> Object:
+        """The status, once it says this; 0 is as good as nothing."""
+
+        def holds() -> bool:
+            status = self.status(of, name)
+            return all(status.get(field, 0) == value for field, value in wanted.items())
+
+        eventually(holds, f"{name} has {wanted}")
+        return self.status(of, name)
+
+    def await_observed(self, of: Things, name: str) -> Object:
+        """The object, once its controller has seen its newest generation."""
+
+        def holds() -> bool:
+            value = of.read(name)
+            seen = value["status"].get("observedGeneration", 0)
+            return bool(seen >= value["metadata"]["generation"])
+
+        eventually(holds, f"{name} was looked at")
+        return of.read(name)
+
+    def condition(self, of: Things, name: str, kind: str) -> Object:
+        """A condition of the status; an empty one if it says nothing."""
+        found = self.status(of, name).get("conditions", [])
+        return next((one for one in found if one["type"] == kind), {})
+
+    def await_condition(self, of: Things, name: str, kind: str, reason: str) -> Object:
+        eventually(
+            lambda: self.condition(of, name, kind).get("reason") == reason, f"{kind}: {reason}"
+        )
+        return self.condition(of, name, kind)
+
+    def await_event(self, reason: str, text: str = "") -> Object:
+        """The first event of a reason whose message contains a text."""
+
+        def found() -> list[Object]:
+            events = self.events.list().body["items"]
+            return [one for one in events if one["reason"] == reason and text in one["message"]]
+
+        eventually(lambda: bool(found()), f"an event {reason} {text}")
+        return found()[0]
+
+    def create_deployment(self, replicas: int = 1, name: str = "web", **spec: Any) -> Object:
+        return self.deployments.create(name, spec=replicated(replicas, **spec))
+
+    def revise(self, name: str = "web", **spec: Any) -> None:
+        """Change the spec of a Deployment."""
+        answer = self.deployments.patch(name, {"spec": spec})
+        assert answer.status == 200, answer.text
+
+    def set_image(self, image: str, name: str = "web") -> None:
+        self.revise(name, template={"spec": {"containers": [{"name": "c", "image": image}]}})
+
+    def finish(self, name: str = "web", patience: float = 60.0) -> Object:
+        """Mark pods as ready until a Deployment is rolled out; gives it."""
+
+        def complete() -> bool:
+            self.make_ready()
+            return is_complete(self.deployments.read(name))
+
+        eventually(complete, f"{name} is rolled out", patience)
+        return self.deployments.read(name)
+
+    def sizes(self) -> dict[str, int]:
+        """How many pods the ReplicaSets shall have, by the image of their template."""
+        return {
+            one["spec"]["template"]["spec"]["containers"][0]["image"]: one["spec"]["replicas"]
+            for one in self.replica_sets.list().body["items"]
+        }
+
+    def await_sizes(self, **wanted: int) -> None:
+        eventually(lambda: self.sizes() == wanted, f"sizes {wanted}")
+
+    def replica_set_of(self, image: str) -> Object:
+        """The ReplicaSet whose template has this image, once there is one."""
+
+        def found() -> list[Object]:
+            listed = self.replica_sets.list().body["items"]
+            return [
+                one
+                for one in listed
+                if one["spec"]["template"]["spec"]["containers"][0]["image"] == image
+            ]
+
+        eventually(lambda: bool(found()), f"a ReplicaSet of {image}")
+        return found()[0]
+
+
+def is_complete(deployment: Object) -> bool:
+    status, wanted = deployment["status"], deployment["spec"]["replicas"]
+    if status.get("observedGeneration", 0) < deployment["metadata"]["generation"]:
+        return False
+    counts = ("replicas", "updatedReplicas", "availableReplicas")
+    return all(status.get(name, 0) == wanted for name in counts)
