@@ -53,7 +53,7 @@ async def delete(
         refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])
         if refusal is not None:
             raise refusal
-        attributes = preparing.attributes(operation, DELETE, None, old, context)
+        attributes = preparing.attributes(operation, DELETE, None, old, context, options=options)
         await chain.admit(attributes)
         await chain.validate(attributes)
         new = deepcopy(old)

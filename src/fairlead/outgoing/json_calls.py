@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -71,14 +70,10 @@ class JsonPoster:
         await _patiently(lambda: self.tell(body, timeout), first_pause)
 
     def _headers(self) -> dict[str, str]:
-        config = self._config
         headers = {"content-type": "application/json", "accept": "application/json"}
-        token = config.bearer_token()
-        if token:
-            headers["authorization"] = f"Bearer {token}"
-        elif config.username:
-            pair = f"{config.username}:{config.password}".encode()
-            headers["authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        authorization = self._config.authorization()
+        if authorization:
+            headers["authorization"] = authorization
         return headers
 
     async def close(self) -> None:

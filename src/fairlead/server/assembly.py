@@ -15,8 +15,16 @@ from fairlead.admission.configuration import (
     ConfigurationError,
     read_configuration,
 )
-from fairlead.admission.enabling import ORDER, Needs, PluginNameError, build_plugins
+from fairlead.admission.enabling import (
+    ORDER,
+    Needs,
+    PluginNameError,
+    build_plugins,
+    switched_on,
+)
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
+from fairlead.admission.webhooks.setup import Surroundings as WebhookSurroundings
+from fairlead.admission.webhooks.setup import webhook_plugins
 from fairlead.authentication.factory import (
     Authentication,
     AuthenticationError,
@@ -51,6 +59,7 @@ from fairlead.kinds.resources import Resources
 from fairlead.kinds.runtime_config import RuntimeConfigError, apply_runtime_config
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client, system_user
+from fairlead.operations.shapes import ApiShapes
 from fairlead.outgoing.flags import ReachError, build_reach, build_webhooks
 from fairlead.outgoing.reaching import Reach
 from fairlead.outgoing.webhooks import Webhooks
@@ -84,6 +93,7 @@ class Assembly:
     ) -> None:
         self.options = options
         self.dialect = dialect
+        self._is_prepared = False
         self.api = self._api(store, resources)
         self.api.allocators = self._allocators()
         self.api.reach = self._reach()
@@ -91,8 +101,8 @@ class Assembly:
         self.api.authorizer = self.authorization.authorizer
         self.api.authentication = self._authentication(pki)
         self._objects = Client(self.api, system_user("apiserver"))
-        self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
         self.webhooks = self._webhooks()
+        self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
         self.aggregation: ClusterRoleAggregation | None = None
@@ -196,8 +206,11 @@ class Assembly:
                 if error.reason != "AlreadyExists":
                     raise
 
-        options = self.options
+        enabled = ",".join(self.options.enable_admission_plugins)
+        disabled = ",".join(self.options.disable_admission_plugins)
         try:
+            configuration = self._admission_configuration()
+            wanted = switched_on(self.dialect, enabled, disabled)
             needs = Needs(
                 find=api.newest,
                 namespace=api.namespace,
@@ -206,16 +219,24 @@ class Assembly:
                 decide=api.decide,
                 create_namespace=create_namespace,
                 resources=api.resources,
-                configuration=self._admission_configuration(),
+                configuration=configuration,
+                others=webhook_plugins(self._webhook_surroundings(), configuration, wanted),
             )
-            return build_plugins(
-                self.dialect,
-                ",".join(options.enable_admission_plugins),
-                ",".join(options.disable_admission_plugins),
-                needs,
-            )
+            return build_plugins(self.dialect, enabled, disabled, needs)
         except (PluginNameError, ConfigurationError) as error:
             raise StartError(str(error)) from None
+
+    def _webhook_surroundings(self) -> WebhookSurroundings:
+        api = self.api
+        return WebhookSurroundings(
+            api.resources,
+            self.webhooks,
+            ApiShapes(api),
+            api.namespace,
+            self.follow,
+            lambda: api.admission.forget(),
+            lambda: self._is_prepared,
+        )
 
     def _admission_configuration(self) -> Configuration:
         path = self.options.admission_control_config_file
@@ -252,6 +273,7 @@ class Assembly:
             if self.aggregation is not None:
                 self.aggregation.follow(self.follow)
                 await self.aggregation.reconcile()
+        self._is_prepared = True
         self.controllers.start()
 
     async def _publish(self, service: Object) -> None:
