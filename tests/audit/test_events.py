@@ -121,6 +121,14 @@ def test_proxies_are_told_before_the_address_that_connects(audited: Audited) -> 
     assert last["sourceIPs"] == ["10.0.0.1", "2001:db8::1", "10.0.0.9", "127.0.0.1"]
 
 
+def test_of_very_many_proxies_the_nearest_are_told(audited: Audited) -> None:
+    made_up = ",".join(f"2001:db8::{number:x}" for number in range(3000))
+    headers = {"X-Forwarded-For": f"{made_up}, 10.0.0.1"}
+    told = audited.last(audited.client.get("/version", headers=headers))["sourceIPs"]
+    assert told[-3:] == [f"2001:db8::{2999:x}", "10.0.0.1", "127.0.0.1"]
+    assert len(told) == 65
+
+
 def test_a_long_user_agent_is_cut(audited: Audited) -> None:
     last = audited.last(audited.client.get("/version", headers={"User-Agent": "x" * 2000}))
     assert last["userAgent"] == "x" * 1024 + "...TRUNCATED"

@@ -10,6 +10,7 @@ from fairlead.endpoints.request import Request
 
 _LONGEST_AGENT = 1024
 _CUT = "...TRUNCATED"
+_MOST_HOPS = 64  # the nearest ones: who sends more has made the others up
 _OF_PROXIES = (b"x-forwarded-for", b"x-real-ip")
 
 
@@ -36,7 +37,8 @@ def addresses_of(request: Request) -> tuple[str, ...]:
     found: list[str] = []
     forwarded, real = map(request.header, _OF_PROXIES)
     if forwarded:
-        found += filter(None, map(_address, forwarded.split(",")))
+        hops = forwarded.rsplit(",", _MOST_HOPS)[-_MOST_HOPS:]
+        found += filter(None, map(_address, hops))
     if real:
         address = _address(real)
         if address and address not in found:
