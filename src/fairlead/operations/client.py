@@ -14,6 +14,7 @@ from typing import TypeVar
 from fairlead.authentication.user import AUTHENTICATED, MASTERS, User
 from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
+from fairlead.operations.binding import bind
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.operation import Operation
@@ -36,10 +37,11 @@ class Client:
     version, without kind and apiVersion; what is read is a copy, and what is written is copied.
     Writes raise StatusError."""
 
-    def __init__(self, api: Api, user: User) -> None:
+    def __init__(self, api: Api, user: User, manager: str = "") -> None:
+        """`manager` is the name under which it owns what it writes, the user's own by default."""
         self._api = api
         self._user = user
-        self._options = WriteOptions(False, user.name.rpartition(":")[2], "Ignore")
+        self._options = WriteOptions(False, manager or user.name.rpartition(":")[2], "Ignore")
 
     @property
     def manager(self) -> str:
@@ -88,6 +90,16 @@ class Client:
             store_changed, self._api, operation, lambda old: Changed(change(old)), self._options
         )
         return (await self._perform(operation, work)).object()
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        """Assign a pod to a node."""
+        operation = self._operation("create", "core/v1/pods", namespace, name, "binding")
+        binding = {
+            "metadata": {"name": name, "namespace": namespace, "uid": uid},
+            "target": {"kind": "Node", "name": node},
+        }
+        work = partial(bind, self._api, operation, binding, self._options)
+        await self._perform(operation, work)
 
     async def delete(
         self, key: str, namespace: str, name: str, options: DeleteOptions | None = None

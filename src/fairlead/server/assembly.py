@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -35,7 +35,7 @@ from fairlead.controllers.catalogue import build_controllers
 from fairlead.controllers.certificates.flags import SigningFlagError
 from fairlead.controllers.enabling import chosen_controllers
 from fairlead.controllers.event_expiry import EventExpiry
-from fairlead.controllers.framework import Controllers
+from fairlead.controllers.framework import Controller, Controllers
 from fairlead.controllers.surroundings import Surroundings
 from fairlead.customresources.controller import DefinitionController
 from fairlead.customresources.registry import DEFINITIONS, Registry
@@ -229,10 +229,18 @@ class Assembly:
         # The others are part of serving rather than of what can be left to somebody else.
         running = [
             *built,
+            *self._simulation(given, chosen.running),
             DefinitionController(self.api, self.definitions, self._objects),
             EventExpiry(self.api, self.options.event_ttl),
         ]
         return Controllers(self.api, running, given.events)
+
+    def _simulation(self, given: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
+        if not self.options.simulate_nodes:
+            return ()
+        from fairlead.simulation.setup import build_simulation  # few servers need it
+
+        return build_simulation(given, running)
 
     async def _write_rules(self, name: str, rules: list[Rule]) -> None:
         with suppress(StatusError):

@@ -37,6 +37,7 @@ from fairlead.server.flag_values import (
     size,
     whole_number,
 )
+from fairlead.simulation.flags import add_simulation_flags
 
 
 def add_serve_flags(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +50,7 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     _add_authorization_flags(parser)
     add_signing_flags(parser, duration)
     add_reaching_flags(parser)
+    add_simulation_flags(parser, whole_number)
 
 
 def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
