@@ -17,7 +17,7 @@ from fairlead.operations.client import Client
 from fairlead.simulation.fleet import Fleet
 from fairlead.simulation.names import FINISHED, NODES, PODS, SCHEDULER
 from fairlead.simulation.scheduler.cluster import Cluster, NodeSummary
-from fairlead.simulation.scheduler.facts import Labels, Placed, Wish, wish_of
+from fairlead.simulation.scheduler.facts import Labels, Placed, Wish, labels_of, wish_of
 from fairlead.simulation.scheduler.fitting import Judge, Verdict, explained
 from fairlead.simulation.scheduler.judging import Event
 from fairlead.simulation.scheduler.preemption import Candidate, choose, ineligible
@@ -58,7 +58,7 @@ class Scheduler:
 
     def _labels_of(self, namespace: str) -> Labels:
         version = self._namespaces.get(namespace)
-        return version.labels if version is not None else {}
+        return labels_of(version) if version is not None else {}
 
     def follows(self) -> Mapping[str, Keys]:
         return {
@@ -108,9 +108,9 @@ class Scheduler:
         known = home.pods[key] if home is not None and home.name == node else None
         if known is not None and known.deleting == going:
             moved = known.labels != version.labels
-            known.labels = version.labels
+            known.labels = labels_of(version)
             return self._happened(Event.POD_PLACED) if moved else ()
-        self._cluster.place(Placed(key, version.object(), version.labels), node)
+        self._cluster.place(Placed(key, version.object(), labels_of(version)), node)
         return self._happened(Event.POD_PLACED)
 
     def _pending(self, change: Change, version: Version) -> Iterable[str]:
@@ -122,7 +122,7 @@ class Scheduler:
             return ()
         nominated = fields.get("status.nominatedNodeName", "")
         if nominated in self._cluster.summaries:
-            facts = Placed(key, version.object(), version.labels)
+            facts = Placed(key, version.object(), labels_of(version))
             self._cluster.nominated[key] = nominated, facts
         else:
             self._cluster.nominated.pop(key, None)
@@ -207,7 +207,7 @@ class Scheduler:
     async def _give_up(self, wish: Wish, verdict: Verdict) -> None:
         """No node will do: make room if that is possible, and say how things stand."""
         key, total = wish.facts.key, len(self._cluster.nodes)
-        self._waiting.put_off(key, verdict.until | Event.POD_GONE)
+        self._waiting.put_off(key, verdict.until)
         text = _NONE
         candidate: Candidate | None = None
         if total:
@@ -215,7 +215,7 @@ class Scheduler:
             why = ineligible(wish, self._cluster)
             if not why:
                 budgets = list(self._client.list(_BUDGETS)) if wish.facts.priority else []
-                candidate, why = choose(wish, verdict, self._cluster, self._judge, budgets)
+                candidate, why = await choose(wish, verdict, self._cluster, self._judge, budgets)
             if why:
                 text = f"{text} preemption: {why}"
         node = candidate.node.name if candidate is not None else ""

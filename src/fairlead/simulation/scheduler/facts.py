@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from decimal import ROUND_CEILING, Decimal
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from fairlead.admission.plugins.pod_demands import pod_totals
 from fairlead.bounded import Bounded
 from fairlead.kinds.rules import selector_matches
 from fairlead.operations.api import Object
 from fairlead.schema.quantity import quantity
+from fairlead.storage.version import Version
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -18,7 +19,7 @@ _MILLI = 1000
 # What a pod that asks for nothing is taken to need where nodes are compared.
 _LEAST_CPU, _LEAST_MEMORY = 100, 200 * 1024 * 1024
 
-Labels = Mapping[str, str]
+Labels = dict[str, str]
 LabelsOf = Callable[[str], Labels]  # of a namespace
 
 
@@ -30,6 +31,11 @@ def _units(name: str, value: Decimal) -> int:
 
 def amounts(given: Mapping[str, str] | None) -> dict[str, int]:
     return {name: _units(name, quantity(text)) for name, text in (given or {}).items()}
+
+
+def labels_of(version: Version) -> Labels:
+    """The labels of a stored object, shared with it and with whoever asks."""
+    return cast(Labels, version.labels)
 
 
 class Term:
@@ -47,12 +53,12 @@ class Term:
         )
 
     def is_about(self, namespace: str, labels: Labels, labels_of: LabelsOf) -> bool:
-        if not selector_matches(self._selector, dict(labels)):
+        if not selector_matches(self._selector, labels):
             return False
         if namespace in self._namespaces:
             return True
         return self._selecting is not None and selector_matches(
-            self._selecting, dict(labels_of(namespace))
+            self._selecting, labels_of(namespace)
         )
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from fairlead.simulation.scheduler.cluster import Cluster, NodeSummary
 from fairlead.simulation.scheduler.facts import Wish
 from fairlead.simulation.scheduler.judging import Event, Filter, Refusal, Rule
+from fairlead.simulation.scheduler.limits import weighable
 from fairlead.simulation.scheduler.pod_affinity import far, near, repelled
 from fairlead.simulation.scheduler.room import enough, free_ports
 from fairlead.simulation.scheduler.selection import selected
@@ -38,6 +39,7 @@ class Judge:
     def __init__(self, cluster: Cluster, volumes: VolumeRule) -> None:
         self._cluster = cluster
         self._rules: tuple[Rule, ...] = (
+            weighable,
             cordoned,
             untolerated,
             selected,
@@ -49,10 +51,12 @@ class Judge:
             far,
             near,
         )
+        # Those whose answer depends on which pods there are.
+        self._of_pods: tuple[Rule, ...] = (free_ports, enough, even, repelled, far, near)
 
     def judge(self, wish: Wish) -> Verdict:
         cluster = self._cluster
-        filters = self._filters(wish)
+        filters = self._filters(wish, self._rules)
         nodes, refusals = [], {}
         for node in cluster.nodes:
             refusal = _first(filters, node)
@@ -64,9 +68,9 @@ class Judge:
                 refusals[node.name] = refusal
         return Verdict(nodes, refusals)
 
-    def judge_node(self, wish: Wish, node: NodeSummary) -> Refusal | None:
-        """The same for one node, as things stand just now."""
-        refusal = _first(self._filters(wish), node)
+    def judge_room(self, wish: Wish, node: NodeSummary) -> Refusal | None:
+        """Whether a node that will do but for the pods on it does with those it has just now."""
+        refusal = _first(self._filters(wish, self._of_pods), node)
         return refusal or self._beside_nominated(wish, node)
 
     def _beside_nominated(self, wish: Wish, node: NodeSummary) -> Refusal | None:
@@ -76,10 +80,10 @@ class Judge:
         if not others:
             return None
         with self._cluster.with_placed(others, node.name):
-            return _first(self._filters(wish), node)
+            return _first(self._filters(wish, self._of_pods), node)
 
-    def _filters(self, wish: Wish) -> list[Filter]:
-        made = (rule(wish, self._cluster) for rule in self._rules)
+    def _filters(self, wish: Wish, rules: Sequence[Rule]) -> list[Filter]:
+        made = (rule(wish, self._cluster) for rule in rules)
         return [one for one in made if one is not None]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -47,7 +48,7 @@ def ineligible(wish: Wish, cluster: Cluster) -> str:
     return ""
 
 
-def choose(
+async def choose(
     wish: Wish, verdict: Verdict, cluster: Cluster, judge: Judge, budgets: Sequence[Object]
 ) -> tuple[Candidate | None, str]:
     """The node where making room costs least, or why there is none."""
@@ -57,6 +58,7 @@ def choose(
         if refusal.final:
             reasons.append(_NO_USE)
             continue
+        await asyncio.sleep(0)  # there may be many, each with many pods
         found = _victims(wish, cluster.summaries[name], cluster, judge, budgets)
         if isinstance(found, Candidate):
             candidates.append(found)
@@ -78,7 +80,7 @@ def _victims(
         return _NOBODY
     lower.sort(key=lambda pod: (-pod.priority, pod.started))
     with cluster.without(lower):
-        refusal = judge.judge_node(wish, node)
+        refusal = judge.judge_room(wish, node)
         if refusal is not None:
             return refusal.reasons
         protected, others = _by_budget(lower, budgets)
@@ -86,7 +88,7 @@ def _victims(
         for group in (protected, others):
             for pod in group:
                 cluster.place(pod, node.name)
-                if judge.judge_node(wish, node) is not None:
+                if judge.judge_room(wish, node) is not None:
                     cluster.remove(pod.key)
                     victims.append(pod)
                     violations += group is protected
@@ -119,4 +121,4 @@ def _is_covered(budget: Object, pod: Placed) -> bool:
     disrupted = (budget.get("status") or {}).get("disruptedPods") or {}
     name = pod.key.rpartition("/")[2]
     selector = budget["spec"].get("selector")
-    return name not in disrupted and selector_matches(selector, dict(pod.labels))
+    return name not in disrupted and selector_matches(selector, pod.labels)

@@ -22,13 +22,13 @@ _STRICT = "DoNotSchedule"
 class _Spread:
     """One constraint: how many of the pods it is about are in each domain."""
 
-    def __init__(self, constraint: Object, wish: Wish, cluster: Cluster) -> None:
+    def __init__(self, constraint: Object, wish: Wish) -> None:
         self.key: str = constraint["topologyKey"]
         self._most: int = constraint["maxSkew"]
         self._selector = _selector(constraint, wish)
         self._constraint = constraint
         self.counts: dict[str, int] = {}
-        self._own = int(selector_matches(self._selector, dict(wish.facts.labels)))
+        self._own = int(selector_matches(self._selector, wish.facts.labels))
         self._least = constraint.get("minDomains") or 1
 
     def counts_node(self, wish: Wish, node: NodeSummary) -> bool:
@@ -50,7 +50,7 @@ class _Spread:
         count = sum(
             pod.namespace == namespace
             and not pod.deleting
-            and selector_matches(self._selector, dict(pod.labels))
+            and selector_matches(self._selector, pod.labels)
             for pod in node.pods.values()
         )
         self.counts[value] = self.counts.get(value, 0) + count
@@ -76,9 +76,7 @@ def _selector(constraint: Object, wish: Wish) -> Object | None:
 def _spreads(wish: Wish, cluster: Cluster, *, strict: bool) -> list[_Spread]:
     constraints: Sequence[Object] = wish.spec.get("topologySpreadConstraints") or ()
     found = [
-        _Spread(one, wish, cluster)
-        for one in constraints
-        if (one["whenUnsatisfiable"] == _STRICT) == strict
+        _Spread(one, wish) for one in constraints if (one["whenUnsatisfiable"] == _STRICT) == strict
     ]
     for node in cluster.nodes if found else ():
         if not all(one.key in node.labels for one in found):

@@ -30,6 +30,7 @@ class Waiting:
         self._entries: dict[str, _Entry] = {}
         self._next: list[tuple[tuple[int, int], str]] = []
         self._later: list[tuple[float, str]] = []
+        self._parked: dict[Event, dict[str, _Entry]] = {}  # by what they wait for
         self._count = 0
 
     def __contains__(self, key: str) -> bool:
@@ -50,7 +51,9 @@ class Waiting:
             self._wake(key, entry)
 
     def drop(self, key: str) -> None:
-        self._entries.pop(key, None)
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._unpark(key, entry)
 
     def take(self) -> str | None:
         """The next one; it must be dropped or put off afterwards."""
@@ -66,7 +69,6 @@ class Waiting:
             if entry is not None and entry.ready and entry.order == order:
                 entry.ready = False
                 entry.due = 0.0
-                entry.until = Event.NOTHING
                 return key
         return None
 
@@ -77,6 +79,7 @@ class Waiting:
             return
         entry.attempts += 1
         entry.until = until
+        self._parked.setdefault(until, {})[key] = entry
         self._set(key, entry, clock.time() + _PATIENCE)
 
     def fail(self, key: str) -> None:
@@ -88,15 +91,14 @@ class Waiting:
 
     def happened(self, event: Event) -> bool:
         """Wake those that wait for this; gives whether there are any."""
-        woken = False
+        concerned = [until for until in self._parked if until & event]
         moment = clock.time()
-        for key, entry in self._entries.items():
-            if entry.until & event:
-                woken = True
+        for until in concerned:
+            for key, entry in self._parked.pop(until).items():
                 entry.until = Event.NOTHING
                 tried = entry.due - _PATIENCE
                 self._set(key, entry, max(moment, tried + _pause(entry.attempts)))
-        return woken
+        return bool(concerned)
 
     def pause(self) -> float | None:
         """The seconds until one has to be tried again."""
@@ -109,9 +111,17 @@ class Waiting:
         return None
 
     def _wake(self, key: str, entry: _Entry) -> None:
+        self._unpark(key, entry)
         entry.ready = True
-        entry.until = Event.NOTHING
         heappush(self._next, (entry.order, key))
+
+    def _unpark(self, key: str, entry: _Entry) -> None:
+        parked = self._parked.get(entry.until)
+        entry.until = Event.NOTHING
+        if parked is not None:
+            parked.pop(key, None)
+            if not parked:
+                self._parked = {until: keys for until, keys in self._parked.items() if keys}
 
     def _set(self, key: str, entry: _Entry, due: float) -> None:
         entry.due = due
