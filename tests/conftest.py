@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from support.client import Client
-from support.process import ServerProcess
+from support.process import MOVABLE_CLOCK, ServerProcess
+from support.simulation import Pods
 from support.things import Space
 
 FreshServer = Callable[..., ServerProcess]
@@ -85,3 +86,44 @@ def fresh_server(tmp_path: Any) -> Iterator[FreshServer]:
     yield start_one
     for running in made:
         running.kill()
+
+
+def _simulated(factory: pytest.TempPathFactory, dialect: str) -> Iterator[ServerProcess]:
+    directory = factory.mktemp(f"simulated-{dialect}")
+    flags = ("--simulate-nodes", "3")
+    running = ServerProcess(directory, dialect, flags, MOVABLE_CLOCK).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server with simulated nodes, in the kubernetes dialect; its clock can be moved."""
+    yield from _simulated(tmp_path_factory, "kubernetes")
+
+
+@pytest.fixture(scope="session")
+def simulated_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server with simulated nodes, in the cluster dialect; its clock can be moved."""
+    yield from _simulated(tmp_path_factory, "cluster")
+
+
+@pytest.fixture(params=["kubernetes", "cluster"])
+def any_pods(request: pytest.FixtureRequest) -> Iterator[Pods]:
+    """The pods of a fresh namespace with simulated nodes, in each dialect."""
+    name = {"kubernetes": "simulated", "cluster": "simulated_cluster"}[request.param]
+    yield from _pods(request.getfixturevalue(name))
+
+
+@pytest.fixture
+def pods(simulated: ServerProcess) -> Iterator[Pods]:
+    """The pods of a fresh namespace with simulated nodes, in the kubernetes dialect."""
+    yield from _pods(simulated)
+
+
+def _pods(server: ServerProcess) -> Iterator[Pods]:
+    client = server.client()
+    made = Pods(Space(server, client))
+    yield made
+    made.clear()
+    client.close()

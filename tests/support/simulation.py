@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.client import Object
+from support.client import Object, Query
 from support.things import Space
 from support.waiting import eventually
 
@@ -48,6 +48,12 @@ class Pods:
         named = {"annotations": annotations or {}, **(metadata or {})}
         body = {"containers": list(containers) or [container()], **spec}
         return self.things.create(name, labels=labels or {}, metadata=named, spec=body)
+
+    def clear(self) -> None:
+        """Leave the nodes as they were."""
+        options = {"gracePeriodSeconds": 0}
+        answer = self.space.client.delete(self.things.path, options)
+        assert answer.status == 200, answer.text
 
     def read(self, name: str = "p") -> Object:
         return self.things.read(name)
@@ -110,10 +116,10 @@ class Pods:
         eventually(lambda: bool(found()), f"an event {reason} {text} about {name}")
         return found()[0]
 
-    def log(self, name: str = "p", **query: str | int) -> str:
+    def log(self, name: str = "p", **query: Query) -> str:
         return self.space.client.get(self.things.item(name, "log"), **query).text
 
-    def log_refusal(self, name: str = "p", **query: str | int) -> str:
+    def log_refusal(self, name: str = "p", **query: Query) -> str:
         answer = self.space.client.get(self.things.item(name, "log"), **query)
         assert answer.status == 400, answer.text
         text: str = answer.body["message"]

@@ -97,8 +97,9 @@ class NodeKeeper:
             return bool(taint["key"] != key or taint.get("timeAdded"))
 
         def welcomed(current: Object) -> Object:
-            left = [taint for taint in current["spec"].get("taints") or () if is_left(taint)]
-            return {**current, "spec": {**current["spec"], "taints": left}}
+            spec = dict(current["spec"])
+            left = [taint for taint in spec.pop("taints", None) or () if is_left(taint)]
+            return {**current, "spec": {**spec, "taints": left} if left else spec}
 
         if not all(map(is_left, node["spec"].get("taints") or ())):
             await greet.change(NODES, "", name, welcomed)

@@ -172,7 +172,7 @@ class Scheduler:
         node = self._best(wish, verdict)
         plan = self._volumes.plan(wish, node)
         if plan is not None:
-            self._waiting.put_off(key, Event.VOLUME)
+            self._waiting.wait_for(key, Event.VOLUME)
             await self._volumes.carry_out(plan, node)
             return None
         self._cluster.place(wish.facts, node.name)

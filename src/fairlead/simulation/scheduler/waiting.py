@@ -78,6 +78,16 @@ class Waiting:
         if entry is None or entry.ready:  # it went, or changed meanwhile
             return
         entry.attempts += 1
+        self._park(key, entry, until)
+
+    def wait_for(self, key: str, event: Event) -> None:
+        """Something is being done for it: try again as soon as this happens."""
+        entry = self._entries.get(key)
+        if entry is not None and not entry.ready:
+            entry.attempts = 0
+            self._park(key, entry, event)
+
+    def _park(self, key: str, entry: _Entry, until: Event) -> None:
         entry.until = until
         self._parked.setdefault(until, {})[key] = entry
         self._set(key, entry, clock.time() + _PATIENCE)
@@ -129,4 +139,6 @@ class Waiting:
 
 
 def _pause(attempts: int) -> float:
+    if not attempts:
+        return 0.0
     return min(_FIRST_PAUSE * float(1 << min(attempts - 1, 10)), _LONGEST_PAUSE)
