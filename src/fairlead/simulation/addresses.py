@@ -42,7 +42,10 @@ class AddressPool:
 
     def hold(self, key: str, address: str) -> None:
         """A pod has this address already."""
-        number = int(IPv4Address(address)) - self._first
+        try:
+            number = int(IPv4Address(address)) - self._first
+        except ValueError:  # none of ours
+            return
         if self._of.get(key) == number:
             return
         if _FIRST <= number < _OF_A_NODE - 1 and number not in self._taken:

@@ -151,12 +151,16 @@ class Scheduler:
         """Find a node for a pod; what fails is tried again later, and holds up nobody."""
         try:
             return await self._decide(key)
-        except StatusError as error:
-            logger.debug("%s: %s: %s", self.name, key, error)
-        except Exception:
-            logger.exception("%s: %s", self.name, key)
+        except Exception as error:
+            self._log(key, error)
         self._waiting.fail(key)
         return None
+
+    def _log(self, key: str, error: Exception) -> None:
+        expected = isinstance(error, StatusError)
+        level = logging.DEBUG if expected else logging.ERROR
+        said = None if expected else error
+        logger.log(level, "%s: %s: %s", self.name, key, error, exc_info=said)
 
     async def _decide(self, key: str) -> tuple[Wish, NodeSummary] | None:
         namespace, _, name = key.partition("/")
@@ -191,14 +195,12 @@ class Scheduler:
         namespace, name = metadata["namespace"], metadata["name"]
         try:
             await self._client.bind(namespace, name, metadata["uid"], node.name)
-        except StatusError as error:
+        except Exception as error:
+            self._log(key, error)
             home = self._cluster.node_of(key)
             if home is not None and home.pods[key] is wish.facts:  # nothing better is known
                 self._cluster.remove(key)
-            if error.code == 404:
-                self._waiting.drop(key)
-            else:
-                self._waiting.fail(key)
+            self._waiting.fail(key)
             return
         self._waiting.drop(key)
         text = f"Successfully assigned {namespace}/{name} to {node.name}"
@@ -214,8 +216,9 @@ class Scheduler:
             text = explained(total, (one.reasons for one in verdict.refusals.values()))
             why = ineligible(wish, self._cluster)
             if not why:
-                budgets = list(self._client.list(_BUDGETS)) if wish.facts.priority else []
-                candidate, why = await choose(wish, verdict, self._cluster, self._judge, budgets)
+                candidate, why = await choose(
+                    wish, verdict, self._cluster, self._judge, self._budgets
+                )
             if why:
                 text = f"{text} preemption: {why}"
         node = candidate.node.name if candidate is not None else ""
@@ -226,11 +229,14 @@ class Scheduler:
         with suppress(StatusError):  # it went, or is bound: then nobody needs to be told
             await set_unschedulable(self._client, wish.pod, text, node)
 
+    def _budgets(self) -> list[Object]:
+        return list(self._client.list(_BUDGETS))
+
     async def _make_room(self, wish: Wish, candidate: Candidate) -> None:
         node = candidate.node.name
         for victim in candidate.victims:
-            if victim.deleting:
-                continue
+            if victim.deleting or candidate.node.pods.get(victim.key) is not victim:
+                continue  # it goes already, or is another pod of that name by now
             namespace, _, name = victim.key.partition("/")
             pod = self._client.find(PODS, namespace, name)
             await self._client.delete(PODS, namespace, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fairlead.kinds.rules import selector_matches
@@ -15,6 +15,8 @@ from fairlead.simulation.scheduler.fitting import Judge, Verdict, explained
 _NO_USE = ("Preemption is not helpful for scheduling",)
 _NOBODY = ("No preemption victims found for incoming pod",)
 _LOWEST = -(2**31)
+
+Budgets = Callable[[], Sequence[Object]]  # the budgets of disruption that there are
 
 
 class Candidate(NamedTuple):
@@ -49,7 +51,7 @@ def ineligible(wish: Wish, cluster: Cluster) -> str:
 
 
 async def choose(
-    wish: Wish, verdict: Verdict, cluster: Cluster, judge: Judge, budgets: Sequence[Object]
+    wish: Wish, verdict: Verdict, cluster: Cluster, judge: Judge, budgets: Budgets
 ) -> tuple[Candidate | None, str]:
     """The node where making room costs least, or why there is none."""
     candidates: list[Candidate] = []
@@ -71,7 +73,7 @@ async def choose(
 
 
 def _victims(
-    wish: Wish, node: NodeSummary, cluster: Cluster, judge: Judge, budgets: Sequence[Object]
+    wish: Wish, node: NodeSummary, cluster: Cluster, judge: Judge, budgets: Budgets
 ) -> Candidate | Sequence[str]:
     """Remove all that count less, and put back as many as there is room for, first those that must
     not be disturbed, then those that count most."""
@@ -83,7 +85,7 @@ def _victims(
         refusal = judge.judge_room(wish, node)
         if refusal is not None:
             return refusal.reasons
-        protected, others = _by_budget(lower, budgets)
+        protected, others = _by_budget(lower, budgets())
         victims, violations = [], 0
         for group in (protected, others):
             for pod in group:
