@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.audited import Audited
 from support.client import Client
 from support.process import ServerProcess
 from support.things import Space
@@ -110,3 +111,12 @@ def hooks(kubernetes: Space, webhook_server: WebhookServer) -> Iterator[Hooked]:
     made = Hooked(kubernetes, webhook_server)
     yield made
     made.remove()
+
+
+@pytest.fixture(scope="session")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
+    """A server in the kubernetes dialect that keeps an audit log, for all tests that need no flags
+    of their own."""
+    made = Audited(tmp_path_factory.mktemp("audited"))
+    yield made
+    made.server.stop()
