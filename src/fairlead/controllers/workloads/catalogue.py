@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairlead.controllers.framework import Controller
 from fairlead.controllers.surroundings import Build, Surroundings
 from fairlead.controllers.workloads.deployments.controller import Deployments
+from fairlead.controllers.workloads.finished_jobs import FinishedJobs
 from fairlead.controllers.workloads.replicas import REPLICA_SETS, REPLICATION_CONTROLLERS, Replicas
 
 
@@ -27,8 +28,13 @@ def _deployments(given: Surroundings) -> Controller:
     return Deployments(given.api, client, events, given.pods)
 
 
+def _finished_jobs(given: Surroundings) -> Controller:
+    return FinishedJobs(given.client("ttl-after-finished-controller"))
+
+
 BUILDERS: dict[str, Build] = {
     "deployment": _deployments,
     "replicaset": _replica_sets,
     "replicationcontroller": _replication_controllers,
+    "ttl-after-finished": _finished_jobs,
 }
