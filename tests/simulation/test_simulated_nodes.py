@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from conftest import FreshServer
 from support.client import Object
 from support.process import MOVABLE_CLOCK, failed_start
 from support.simulation import PREFIX, Pods
 from support.things import Space
 from support.waiting import eventually
+from support.workloads import replicated
 
 
 def test_nodes_register_with_all_that_a_node_has(any_pods: Pods) -> None:
@@ -105,6 +108,35 @@ def test_an_unreachable_node_is_not_heard_of(fresh_server: FreshServer) -> None:
     set_state(pods.space, "simulated-0", "ready")
     pods.await_gone()
     eventually(lambda: lease(pods, "simulated-0") != silent, "it reports again")
+
+
+def test_the_pods_of_an_unreachable_node_are_replaced(fresh_server: FreshServer) -> None:
+    server = fresh_server("--simulate-nodes=2", prelude=MOVABLE_CLOCK)
+    pods = Pods(Space(server, server.client()))
+    deployments = pods.space.things("deployments", "apps")
+    deployments.create("web", spec=replicated(4))
+
+    def ready_on(node: str) -> int:
+        found = pods.things.list(fieldSelector=f"spec.nodeName={node}").body["items"]
+        return sum(
+            condition["type"] == "Ready" and condition["status"] == "True"
+            for pod in found
+            for condition in pod["status"].get("conditions", [])
+        )
+
+    eventually(lambda: ready_on("simulated-0") == ready_on("simulated-1") == 2, "they are spread")
+    set_state(pods.space, "simulated-0", "unreachable")
+
+    def wait(what: str, holds: Callable[[], bool]) -> None:
+        def later() -> bool:
+            server.advance(5)
+            return holds()
+
+        eventually(later, what)
+
+    wait("it is missed", lambda: ready(pods, "simulated-0")["status"] == "Unknown")
+    wait("its pods are not ready", lambda: ready_on("simulated-0") == 0)
+    wait("others are", lambda: ready_on("simulated-1") == 4)
 
 
 def test_what_others_say_of_a_node_stays(fresh_server: FreshServer) -> None:

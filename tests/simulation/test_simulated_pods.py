@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from conftest import FreshServer
 from support.simulation import Pods, container, told
+from support.things import Space
 from support.waiting import eventually
 
 
@@ -249,6 +251,31 @@ def test_a_pod_that_does_not_stop_is_killed_when_its_time_is_up(pods: Pods) -> N
     )
     assert pods.things.patch("p", {"metadata": {"finalizers": None}}).status == 200
     pods.await_gone()
+
+
+def test_a_pod_may_be_given_all_the_time_in_the_world(pods: Pods) -> None:
+    hook = {"preStop": {"exec": {"command": ["sleep", "9999h"]}}}
+    pods.create("p", container(lifecycle=hook), terminationGracePeriodSeconds=2**62)
+    pods.await_ready()
+    pods.things.remove("p")
+    pods.await_event("Killing")
+    pods.create("q")
+    pods.await_ready("q")
+    assert pods.read("p")["metadata"]["deletionGracePeriodSeconds"] == 2**62
+
+
+def test_a_node_that_has_no_address_left_starts_no_pod(fresh_server: FreshServer) -> None:
+    server = fresh_server("--simulate-nodes=1")
+    pods = Pods(Space(server, server.client()))
+    for number in range(253):
+        pods.create(f"p{number}", nodeName="simulated-0")
+    running = {"fieldSelector": "status.phase=Running"}
+    eventually(lambda: len(pods.things.names(**running)) == 253, "all addresses are taken")
+    pods.create("more", nodeName="simulated-0")
+    pods.await_event("FailedCreatePodSandBox", "more")
+    assert pods.status("more")["phase"] == "Pending"
+    pods.create("host", nodeName="simulated-0", hostNetwork=True)
+    pods.await_ready("host")
 
 
 def test_settings_that_cannot_be_read_are_told_and_change_nothing(pods: Pods) -> None:

@@ -36,7 +36,10 @@ def test_addresses_come_to_an_end_and_are_used_again() -> None:
     taken = {pool.take(str(number)) for number in range(253)}
     assert len(taken) == 253
     assert pool.take("more") is None
+    assert not pool.has_room_for("more")
+    assert pool.has_room_for("7")
     pool.give_back("7")
+    assert pool.has_room_for("more")
     assert pool.take("more") in taken
 
 

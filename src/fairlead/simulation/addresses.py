@@ -40,6 +40,10 @@ class AddressPool:
             self._hold(key, number)
         return str(IPv4Address(self._first + number))
 
+    def has_room_for(self, key: str) -> bool:
+        """Whether a pod has an address or can get one."""
+        return key in self._of or len(self._taken) < _OF_A_NODE - 1 - _FIRST
+
     def hold(self, key: str, address: str) -> None:
         """A pod has this address already."""
         try:

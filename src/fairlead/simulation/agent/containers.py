@@ -265,6 +265,8 @@ def _again(role: Role, old: Object, now: Moment) -> Step:
         **old,
         "state": {"waiting": {"message": message, "reason": CRASHING}},
         "lastState": {"terminated": end},
+        "ready": False,
+        "started": False,
     }
     text = "Back-off restarting failed container"
     return Step(status, [Said(WARNING, "BackOff", text, role.path)], due)

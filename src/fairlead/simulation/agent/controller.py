@@ -32,6 +32,12 @@ from fairlead.storage.version import Version
 
 _MOST_KNOWN = 4_096
 _STOPPING = "stopping"
+_NEXT_ATTEMPT = 10.0  # seconds after which a pod that got no address is tried again
+_NO_ADDRESS = Said(
+    WARNING,
+    "FailedCreatePodSandBox",
+    "Failed to create pod sandbox: the node has no address left for another pod",
+)
 
 
 class PodAgents:
@@ -133,6 +139,10 @@ class PodAgents:
                 return Walk(current["status"])
             return walk(current, behaviour, place, _moment())
 
+        shared = pod["spec"].get("hostNetwork") or pod["status"].get("podIP")
+        if not shared and not pool.has_room_for(key):
+            self._say(node, pod, [_NO_ADDRESS])
+            return _NEXT_ATTEMPT
         found = step(pod)
         if found.status != pod["status"]:
             found = await self._write(pod, found, step)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from fairlead.operations.api import Object
+from fairlead.operations.delete import LONGEST_GRACE
 from fairlead.schema.times import parse_time
 from fairlead.simulation.agent.containers import state_of
 from fairlead.simulation.behaviour import PodBehaviour
@@ -34,6 +35,6 @@ def stop_moments(pod: Object, behaviour: PodBehaviour) -> tuple[float, float]:
     it is killed."""
     metadata = pod["metadata"]
     killed = parse_time(metadata["deletionTimestamp"]).timestamp()
-    grace = metadata.get("deletionGracePeriodSeconds") or 0
+    grace = min(metadata.get("deletionGracePeriodSeconds") or 0, LONGEST_GRACE)
     times = (hook_time(one) + behaviour.of(one["name"]).stop_after for one in running(pod))
     return killed - grace + max(times, default=0.0), killed
