@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Callable
 
+import pytest
 from conftest import FreshServer
 from support.client import Object
-from support.process import MOVABLE_CLOCK, failed_start
-from support.simulation import PREFIX, Pods
+from support.process import MOVABLE_CLOCK
+from support.simulation import PREFIX, Pods, asking
 from support.things import Space
 from support.waiting import eventually
 from support.workloads import replicated
+
+from fairlead.server.flag_values import whole_number
+from fairlead.simulation.flags import add_simulation_flags
 
 
 def test_nodes_register_with_all_that_a_node_has(any_pods: Pods) -> None:
@@ -139,32 +144,24 @@ def test_the_pods_of_an_unreachable_node_are_replaced(fresh_server: FreshServer)
     wait("others are", lambda: ready_on("simulated-1") == 4)
 
 
-def test_what_others_say_of_a_node_stays(fresh_server: FreshServer) -> None:
-    server = fresh_server("--simulate-nodes=1", prelude=MOVABLE_CLOCK)
+def test_after_a_restart_changed_nodes_are_as_they_were_and_deleted_ones_are_back(
+    fresh_server: FreshServer,
+) -> None:
+    server = fresh_server("--simulate-nodes=2")
     pods = Pods(Space(server, server.client()))
-    eventually(lambda: pods.nodes.get("simulated-0").status == 200, "it registers")
+    eventually(lambda: len(pods.nodes.names()) == 2, "both register")
     grown = {"status": {"capacity": {"cpu": "1000"}, "allocatable": {"cpu": "1000"}}}
     path = pods.nodes.item("simulated-0", "status")
     assert pods.space.client.patch(path, grown).status == 200
-    pods.create("p", {"name": "c", "image": "x", "resources": {"requests": {"cpu": "900"}}})
+    pods.create("p", asking(cpu="900"))
     pods.await_ready()
+    pods.nodes.remove("simulated-1")
+    assert pods.nodes.names() == ["simulated-0"]
     server.stop()
     server.start()
-    again = Pods(Space(server, server.client()))
-    eventually(lambda: again.nodes.get("simulated-0").status == 200, "it is there")
-    assert again.nodes.read("simulated-0")["status"]["allocatable"]["cpu"] == "1k"
-
-
-def test_a_node_that_was_deleted_comes_back_with_the_next_start(fresh_server: FreshServer) -> None:
-    server = fresh_server("--simulate-nodes=2")
-    nodes = Pods(Space(server, server.client())).nodes
-    eventually(lambda: len(nodes.names()) == 2, "both register")
-    nodes.remove("simulated-1")
-    assert nodes.names() == ["simulated-0"]
-    server.stop()
-    server.start()
-    nodes = Pods(Space(server, server.client())).nodes
+    nodes = Space(server, server.client()).everywhere("nodes")
     eventually(lambda: len(nodes.names()) == 2, "it registers again")
+    assert nodes.read("simulated-0")["status"]["allocatable"]["cpu"] == "1k"
 
 
 def test_without_the_flag_there_are_neither_nodes_nor_a_scheduler(kubernetes: Space) -> None:
@@ -183,8 +180,14 @@ def test_nodes_are_simulated_whoever_decides_who_may_do_what(fresh_server: Fresh
     pods.await_gone()
 
 
-def test_a_number_of_nodes_that_makes_no_sense_is_refused(tmp_path: object) -> None:
-    for text, said in (("many", "is not a whole number"), ("6000", "are too many nodes")):
-        ended = failed_start(tmp_path, "--simulate-nodes", text)  # type: ignore[arg-type]
-        assert ended.returncode != 0
-        assert said in ended.stderr
+@pytest.mark.parametrize(
+    ("text", "said"), [("many", "is not a whole number"), ("6000", "6000 are too many nodes: 5000")]
+)
+def test_a_number_of_nodes_that_makes_no_sense_is_refused(
+    text: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = ArgumentParser()
+    add_simulation_flags(parser, whole_number)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--simulate-nodes", text])
+    assert said in capsys.readouterr().err

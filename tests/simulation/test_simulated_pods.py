@@ -6,6 +6,7 @@ from conftest import FreshServer
 from support.simulation import Pods, container, told
 from support.things import Space
 from support.waiting import eventually
+from support.workloads import replicated, template
 
 
 def test_a_pod_runs_and_is_ready(any_pods: Pods) -> None:
@@ -267,8 +268,8 @@ def test_a_pod_may_be_given_all_the_time_in_the_world(pods: Pods) -> None:
 def test_a_node_that_has_no_address_left_starts_no_pod(fresh_server: FreshServer) -> None:
     server = fresh_server("--simulate-nodes=1")
     pods = Pods(Space(server, server.client()))
-    for number in range(253):
-        pods.create(f"p{number}", nodeName="simulated-0")
+    spec = replicated(253, template=template(nodeName="simulated-0"))
+    pods.space.things("deployments", "apps").create("many", spec=spec)
     running = {"fieldSelector": "status.phase=Running"}
     eventually(lambda: len(pods.things.names(**running)) == 253, "all addresses are taken")
     pods.create("more", nodeName="simulated-0")
