@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from conftest import FreshServer
 from support.client import Object
 from support.simulation import Pods, asking, container, told
-from support.things import random_word
+from support.things import Space, random_word
 from support.waiting import eventually
 
 NONE_HELPS = "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
@@ -114,6 +115,18 @@ def test_a_pod_that_counts_more_takes_the_place_of_another(pods: Pods, priority:
     pods.server.advance(2)
     pods.await_ready("high")
     assert pods.is_ready("small")
+
+
+def test_a_pod_that_is_removed_says_so_where_that_is_switched_on(fresh_server: FreshServer) -> None:
+    server = fresh_server("--simulate-nodes=1", "--feature-gates=PodDisruptionConditions=true")
+    pods = Pods(Space(server, server.client()))
+    classes = pods.space.everywhere("priorityclasses", "scheduling.@")
+    classes.create("high", value=1000)
+    pods.create("low", asking(cpu="15"), metadata={"finalizers": ["example.com/look"]})
+    pods.await_ready("low")
+    pods.create("high", asking(cpu="15"), priorityClassName="high")
+    eventually(lambda: bool(pods.condition("low", "DisruptionTarget")), "it is told")
+    assert pods.condition("low", "DisruptionTarget")["reason"] == "PreemptionByKubeScheduler"
 
 
 def test_a_pod_that_must_not_preempt_waits(pods: Pods, priority: str) -> None:

@@ -22,7 +22,8 @@ from fairlead.simulation.scheduler.fitting import Judge, Verdict, explained
 from fairlead.simulation.scheduler.judging import Event
 from fairlead.simulation.scheduler.preemption import Candidate, choose, ineligible
 from fairlead.simulation.scheduler.ranking import best
-from fairlead.simulation.scheduler.telling import clear_nomination, set_unschedulable
+from fairlead.simulation.scheduler.room_making import RoomMaker
+from fairlead.simulation.scheduler.telling import set_unschedulable
 from fairlead.simulation.scheduler.volumes import VolumeRule
 from fairlead.simulation.scheduler.waiting import Waiting
 from fairlead.storage.change import Change
@@ -30,7 +31,7 @@ from fairlead.storage.version import Version
 
 logger = logging.getLogger("fairlead.simulation")
 
-_NAMESPACES, _BUDGETS = "core/v1/namespaces", "policy/v1/poddisruptionbudgets"
+_NAMESPACES = "core/v1/namespaces"
 _ROUND = ("round",)
 _AT_ONCE = 64  # bindings that share their commits
 _IN_A_ROW = 8  # decisions before others get their turn
@@ -54,6 +55,7 @@ class Scheduler:
         self._cluster = Cluster(fleet.numbers, api.dialect, self._labels_of)
         self._volumes = VolumeRule(client, api.dialect)
         self._judge = Judge(self._cluster, self._volumes)
+        self._room = RoomMaker(api, client, events, self._cluster)
         self._waiting = Waiting()
 
     def _labels_of(self, namespace: str) -> Labels:
@@ -217,41 +219,17 @@ class Scheduler:
             why = ineligible(wish, self._cluster)
             if not why:
                 candidate, why = await choose(
-                    wish, verdict, self._cluster, self._judge, self._budgets
+                    wish, verdict, self._cluster, self._judge, self._room.budgets
                 )
             if why:
                 text = f"{text} preemption: {why}"
         node = candidate.node.name if candidate is not None else ""
         if candidate is not None:
             self._cluster.nominated[key] = node, wish.facts
-            await self._make_room(wish, candidate)
+            await self._room.make(wish, candidate)
         self._events.record(self._pods, wish.pod, WARNING, "FailedScheduling", text)
         with suppress(StatusError):  # it went, or is bound: then nobody needs to be told
             await set_unschedulable(self._client, wish.pod, text, node)
-
-    def _budgets(self) -> list[Object]:
-        return list(self._client.list(_BUDGETS))
-
-    async def _make_room(self, wish: Wish, candidate: Candidate) -> None:
-        node = candidate.node.name
-        for victim in candidate.victims:
-            if victim.deleting or candidate.node.pods.get(victim.key) is not victim:
-                continue  # it goes already, or is another pod of that name by now
-            namespace, _, name = victim.key.partition("/")
-            pod = self._client.find(PODS, namespace, name)
-            await self._client.delete(PODS, namespace, name)
-            if pod is not None:
-                text = f"Preempted by {wish.facts.namespace}/{wish.name} on node {node}"
-                self._events.record(self._pods, pod, NORMAL, "Preempted", text)
-        await self._take_room_from_others(wish, node)
-
-    async def _take_room_from_others(self, wish: Wish, node: str) -> None:
-        """Pods that count less have lost the room that was made for them."""
-        for key, (place, facts) in list(self._cluster.nominated.items()):
-            if place == node and facts.priority < wish.facts.priority:
-                del self._cluster.nominated[key]
-                with suppress(StatusError):
-                    await clear_nomination(self._client, key)
 
 
 def _is_other(change: Change) -> bool:
