@@ -171,8 +171,9 @@ def test_without_the_flag_there_are_neither_nodes_nor_a_scheduler(kubernetes: Sp
     assert pods.status() == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
-def test_nodes_are_simulated_whoever_decides_who_may_do_what(fresh_server: FreshServer) -> None:
-    server = fresh_server("--simulate-nodes=1", "--authorization-mode=AlwaysAllow")
+def test_nodes_are_simulated_without_controllers_and_roles(fresh_server: FreshServer) -> None:
+    alone = ("--controllers=-*", "--authorization-mode=AlwaysAllow")
+    server = fresh_server("--simulate-nodes=1", *alone)
     pods = Pods(Space(server, server.client()))
     pods.create()
     pods.await_ready()

@@ -7,7 +7,7 @@ from fairlead.operations.client import Client
 from fairlead.simulation.behaviour import NODE_STATE, READY, BehaviourError, node_state
 from fairlead.simulation.names import NODES, node_names, node_user
 
-_MARK = NODE_STATE.encode()
+STATE_MARK = NODE_STATE.encode()
 GONE = "gone"
 
 
@@ -39,7 +39,7 @@ class Fleet:
         version = self._nodes.get(name)
         if version is None or version.body is None:
             return GONE
-        if _MARK not in version.body:
+        if STATE_MARK not in version.body:
             return READY
         try:
             return node_state(version.object()["metadata"].get("annotations"))

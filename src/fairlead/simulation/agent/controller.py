@@ -25,7 +25,7 @@ from fairlead.simulation.behaviour import (
     PodBehaviour,
     pod_behaviour,
 )
-from fairlead.simulation.fleet import Fleet
+from fairlead.simulation.fleet import STATE_MARK, Fleet
 from fairlead.simulation.names import FINISHED, NODES, PODS
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
@@ -96,8 +96,8 @@ class PodAgents:
         """All pods of a node if its state may be another now."""
         if change.name not in self._fleet:
             return ()
-        before, after = change.before, change.after
-        marked = any(one is not None and one.body and MARK in one.body for one in (before, after))
+        versions = (change.before, change.after)
+        marked = any(one and one.body and STATE_MARK in one.body for one in versions)
         if change.added or change.deleted or marked:
             return tuple(self._on[change.name])
         return ()

@@ -47,12 +47,12 @@ class Judge:
             enough,
             volumes.reachable,
             even,
-            repelled,
-            far,
             near,
+            far,
+            repelled,
         )
         # Those whose answer depends on which pods there are.
-        self._of_pods: tuple[Rule, ...] = (free_ports, enough, even, repelled, far, near)
+        self._of_pods: tuple[Rule, ...] = (free_ports, enough, even, near, far, repelled)
 
     def judge(self, wish: Wish) -> Verdict:
         cluster = self._cluster
