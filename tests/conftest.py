@@ -9,7 +9,7 @@ import pytest
 from support.audited import Audited
 from support.client import Client
 from support.process import MOVABLE_CLOCK, ServerProcess
-from support.simulation import Pods
+from support.simulation import Pods, await_nodes
 from support.things import Space
 from support.webhook import Hooked, WebhookServer
 
@@ -94,6 +94,7 @@ def _simulated(factory: pytest.TempPathFactory, dialect: str) -> Iterator[Server
     directory = factory.mktemp(f"simulated-{dialect}")
     flags = ("--simulate-nodes", "3")
     running = ServerProcess(directory, dialect, flags, MOVABLE_CLOCK).start()
+    await_nodes(running, 3)
     yield running
     running.stop()
 

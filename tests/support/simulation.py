@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from support.client import Object, Query
+from support.process import ServerProcess
 from support.things import Space
 from support.waiting import eventually
 
@@ -23,6 +24,17 @@ def container(name: str = "c", **fields: Any) -> Object:
 def asking(**requests: str) -> Object:
     """A container that asks for resources."""
     return container(resources={"requests": requests})
+
+
+def await_nodes(server: ServerProcess, count: int) -> None:
+    """Wait until so many nodes take pods."""
+    client = server.client()
+
+    def free() -> int:
+        nodes = client.get("/api/v1/nodes").body["items"]
+        return sum(not node["spec"].get("taints") for node in nodes)
+
+    eventually(lambda: free() == count, f"{count} nodes take pods")
 
 
 class Pods:
