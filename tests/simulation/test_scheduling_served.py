@@ -103,18 +103,29 @@ def test_ports_of_nodes(pods: Pods) -> None:
     )
 
 
-def test_extended_resources(pods: Pods) -> None:
+@pytest.fixture
+def device(pods: Pods) -> Iterator[str]:
+    """A resource of which one of the nodes has one."""
     name = f"example.com/{random_word()}"
-    amounts = {name: "1"}
-    status = {"status": {"capacity": amounts, "allocatable": amounts}}
     path = pods.nodes.item("simulated-1", "status")
-    assert pods.space.client.patch(path, status).status == 200
-    wanted = container(resources={"limits": amounts})
+
+    def offer(amount: str | None) -> None:
+        amounts = {name: amount}
+        status = {"status": {"capacity": amounts, "allocatable": amounts}}
+        assert pods.space.client.patch(path, status).status == 200
+
+    offer("1")
+    yield name
+    offer(None)
+
+
+def test_extended_resources(pods: Pods, device: str) -> None:
+    wanted = container(resources={"limits": {device: "1"}})
     pods.create("a", wanted)
     pods.await_ready("a")
     assert pods.node_of("a") == "simulated-1"
     pods.create("b", wanted)
-    assert refusal(pods, "b") == f"0/3 nodes are available: 3 Insufficient {name}"
+    assert refusal(pods, "b") == f"0/3 nodes are available: 3 Insufficient {device}"
 
 
 def test_how_many_pods_a_node_takes_and_how_much_memory(pods: Pods) -> None:
