@@ -6,6 +6,7 @@ from fairlead.controllers.framework import Controller
 from fairlead.controllers.surroundings import Build, Surroundings
 from fairlead.controllers.workloads.deployments.controller import Deployments
 from fairlead.controllers.workloads.replicas import REPLICA_SETS, REPLICATION_CONTROLLERS, Replicas
+from fairlead.controllers.workloads.stateful_sets.controller import StatefulSets
 
 
 def _replica_sets(given: Surroundings) -> Controller:
@@ -27,8 +28,15 @@ def _deployments(given: Surroundings) -> Controller:
     return Deployments(given.api, client, events, given.pods)
 
 
+def _stateful_sets(given: Surroundings) -> Controller:
+    client = given.client("statefulset-controller")
+    events = given.recorder(client, "statefulset-controller")
+    return StatefulSets(given.api, client, events, given.pods)
+
+
 BUILDERS: dict[str, Build] = {
     "deployment": _deployments,
     "replicaset": _replica_sets,
     "replicationcontroller": _replication_controllers,
+    "statefulset": _stateful_sets,
 }
