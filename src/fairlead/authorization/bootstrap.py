@@ -12,6 +12,7 @@ lines below it:
     GROUP[+GROUP...] RESOURCE... : VERB...
     paths PATH... : VERB...
     events                              the right to record events
+    with GATE ...                       a rule that is there if the feature gate is on
 
 A subject is `user:`, `group:` or `account:` (of the system namespace) and a name, or `nobody`.
 `core` is the group without a name. The last resource of a rule may carry names: `configmaps[a,b]`.
@@ -33,6 +34,7 @@ from fairlead.authorization.rbac import (
 )
 from fairlead.authorization.rules import Rule
 from fairlead.dialect import Dialect
+from fairlead.kinds.gates import Gates
 from fairlead.schema.model import Object as Object
 
 _READ = ("get", "list", "watch")
@@ -47,10 +49,11 @@ def autoupdate_annotation(dialect: Dialect) -> str:
     return dialect.label("rbac.authorization.@/autoupdate")
 
 
-def bootstrap_objects(dialect: Dialect) -> list[tuple[str, Object]]:
-    """All of them, each with our name for its resource; without kind and apiVersion."""
+def bootstrap_objects(dialect: Dialect, gates: Gates | None = None) -> list[tuple[str, Object]]:
+    """All of them, each with our name for its resource; without kind and apiVersion. Gates are as
+    they are by default if none are given."""
     text = files(__package__).joinpath("bootstrap.table").read_text()
-    return list(_Reader(dialect).read(text))
+    return list(_Reader(dialect, gates or Gates()).read(text))
 
 
 def bootstrap_rules(dialect: Dialect, cluster_role: str) -> list[Rule]:
@@ -63,8 +66,9 @@ def bootstrap_rules(dialect: Dialect, cluster_role: str) -> list[Rule]:
 
 
 class _Reader:
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, gates: Gates) -> None:
         self._dialect = dialect
+        self._gates = gates
         self._api_group = dialect.group_name("rbac.authorization.@")
         self._namespaces = {
             "system": dialect.system_namespace,
@@ -85,6 +89,9 @@ class _Reader:
                 namespaced = "namespace" in self._role["metadata"]
                 key = ROLE_BINDINGS if namespaced else CLUSTER_ROLE_BINDINGS
                 yield key, self._binding(words[1:])
+            elif words[0] == "with":
+                if self._gates[words[1]]:
+                    self._add_rule(words[2:])
             else:
                 self._add_rule(words)
 

@@ -17,7 +17,7 @@ _NAMES = frozenset(
 # What the catalogue does not build.
 _WITHOUT_EFFECT = frozenset(
     """
-    attachdetach cloud-node-lifecycle clusterrole-aggregation cronjob daemonset
+    attachdetach cloud-node-lifecycle clusterrole-aggregation cronjob
     disruption endpoint endpointslice endpointslicemirroring garbagecollector
     horizontalpodautoscaling job nodeipam nodelifecycle podgc route
     service ttl ttl-after-finished

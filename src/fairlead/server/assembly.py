@@ -243,7 +243,7 @@ class Assembly:
         network = parse_networks(self.options.service_cluster_ip_range)[0]
         await create_first_objects(self.dialect, self._objects, str(network[1]), port)
         if self.api.resources.serves(CLUSTER_ROLES):
-            await reconcile_bootstrap_objects(self.dialect, self._objects)
+            await reconcile_bootstrap_objects(self.dialect, self._objects, self.api.gates)
             follow: Follow = self.follow
             self.aggregation.follow(follow)
             await self.aggregation.reconcile()
