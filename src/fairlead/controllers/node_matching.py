@@ -32,7 +32,7 @@ class Node:
         self.labels: Mapping[str, str] = value["metadata"].get("labels") or {}
         self.taints = [
             Taint(taint["key"], taint.get("value", ""), taint["effect"])
-            for taint in value["spec"].get("taints") or ()
+            for taint in (value.get("spec") or {}).get("taints") or ()
         ]
 
 

@@ -13,7 +13,7 @@ from fairlead.controllers.node_matching import (
 )
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.dialect import Dialect
-from fairlead.kinds.apps.daemon_sets import TEMPLATE_GENERATION
+from fairlead.kinds.apps.shared import TEMPLATE_GENERATION
 from fairlead.operations.api import Object
 
 HASH_LABEL = "controller-revision-hash"

@@ -4,7 +4,7 @@ garbage collector."""
 from __future__ import annotations
 
 from fairlead.controllers.workloads.stateful_sets.identity import pod_name
-from fairlead.kinds.apps.stateful_sets import RETENTION
+from fairlead.kinds.apps.shared import RETENTION
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
 
