@@ -276,12 +276,13 @@ def claims_go_with_pods_that_are_too_many(work: Sets) -> None:
     claims = work.space.things("persistentvolumeclaims")
     (reference,) = claims.read("data-web-1")["metadata"]["ownerReferences"]
     assert (reference["name"], reference["uid"]) == ("web-1", uid)
+    claims.patch("data-web-1", {"metadata": {"finalizers": ["example.com/held"]}})
     work.end("web-1")
     work.await_told(replicas=1)
     work.scale(2)
     work.await_observed(work.stateful_sets, "web")
     assert work.names() == {"web-0"}
-    claims.remove("data-web-1")
+    claims.delete("data-web-1")
     claims.patch("data-web-1", {"metadata": {"finalizers": None}})
     work.await_pods(2)
     assert owners(work, "data-web-1") == ["StatefulSet"]

@@ -114,6 +114,7 @@ class Rolling:
             elif old[0].available(self.min_ready):
                 in_turn.append(old[0])
             else:
+                missing += 1
                 at_once.append(old[0])
         room = max(0, self.unavailable - missing)
         return Plan(remove=[*at_once, *in_turn[:room]])
