@@ -1,0 +1,82 @@
+"""A server that dies in the middle of updates of StatefulSets and DaemonSets goes on with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from conftest import FreshServer
+from support.daemon_sets import Daemons
+from support.process import ServerProcess
+from support.stateful_sets import CLAIM, Sets, mounting
+from support.things import Space
+from support.waiting import eventually
+from support.workloads import Workloads
+
+PODS, DEATHS = 8, 2
+
+
+def roll_until(work: Workloads, image: str, count: int) -> None:
+    """Go on with an update until there are so many pods of an image."""
+
+    def far_enough() -> bool:
+        work.make_ready()
+        return list(work.images().values()).count(image) >= count
+
+    eventually(far_enough, f"{count} pods of {image}")
+
+
+def kill_and_restart(server: ServerProcess, *works: Workloads) -> None:
+    server.kill()
+    server.start()
+    for work in works:
+        work.reconnect(server.client())
+
+
+def test_updates_survive_the_death_of_their_server(fresh_server: FreshServer) -> None:
+    server = fresh_server()
+    stateful = Sets(Space(server, server.client()))
+    stateful.create(
+        PODS,
+        template=mounting(),
+        volumeClaimTemplates=[CLAIM],
+        podManagementPolicy="Parallel",
+        revisionHistoryLimit=1,
+    )
+    daemons = Daemons(Space(server, server.client()))
+    daemons.add_nodes(*map(str, range(PODS)))
+    surging = {"rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}}
+    daemons.create(updateStrategy=surging, revisionHistoryLimit=1)
+    stateful.await_pods(PODS)
+    daemons.await_pods(PODS)
+    for number in range(DEATHS):
+        image = f"image-{number}"
+        for work in (stateful, daemons):
+            work.update(image)
+            roll_until(work, image, 3 + number)
+        kill_and_restart(server, stateful, daemons)
+    newest = f"image-{DEATHS - 1}"
+    stateful.finish_update(newest)
+    daemons.finish_update(newest, PODS)
+    assert stateful.names() == {f"web-{ordinal}" for ordinal in range(PODS)}
+    assert stateful.claim_names() == sorted(f"data-web-{ordinal}" for ordinal in range(PODS))
+    for work in (stateful, daemons):
+        numbers = [one["revision"] for one in work.revisions.list().body["items"]]
+        assert Counter(numbers).most_common(1)[0][1] == 1
+        eventually(lambda of=work: len(of.revisions.names()) == 2, "two revisions")  # type: ignore[misc]
+
+
+def test_no_pod_is_missing_when_a_server_dies_while_it_makes_them(
+    fresh_server: FreshServer,
+) -> None:
+    server = fresh_server()
+    stateful = Sets(Space(server, server.client()))
+    daemons = Daemons(Space(server, server.client()))
+    daemons.add_nodes(*map(str, range(40)))
+    daemons.create()
+    stateful.create(60, podManagementPolicy="Parallel")
+    eventually(lambda: len(stateful.pods.names()) >= 5, "some pods")
+    kill_and_restart(server, stateful, daemons)
+    stateful.await_told(replicas=60)
+    daemons.await_told(currentNumberScheduled=40)
+    assert len(daemons.pods.names()) == 40
+    assert len(daemons.on_nodes()) == 40
