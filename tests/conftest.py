@@ -9,6 +9,7 @@ import pytest
 from support.client import Client
 from support.process import ServerProcess
 from support.things import Space
+from support.webhook import Hooked, WebhookServer
 
 FreshServer = Callable[..., ServerProcess]
 
@@ -85,3 +86,27 @@ def fresh_server(tmp_path: Any) -> Iterator[FreshServer]:
     yield start_one
     for running in made:
         running.kill()
+
+
+@pytest.fixture(scope="session")
+def webhook_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookServer]:
+    """An admission webhook, shared by all tests of a worker."""
+    made = WebhookServer(tmp_path_factory.mktemp("webhook"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def hooked(space: Space, webhook_server: WebhookServer) -> Iterator[Hooked]:
+    """Webhook configurations that end with the test, in each dialect."""
+    made = Hooked(space, webhook_server)
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def hooks(kubernetes: Space, webhook_server: WebhookServer) -> Iterator[Hooked]:
+    """The same in the kubernetes dialect."""
+    made = Hooked(kubernetes, webhook_server)
+    yield made
+    made.remove()

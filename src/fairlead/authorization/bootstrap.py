@@ -12,7 +12,7 @@ lines below it:
     GROUP[+GROUP...] RESOURCE... : VERB...
     paths PATH... : VERB...
     events                              the right to record events
-    with GATE ...                       a rule that is there if the feature gate is on
+    if GATE RULE                        where a feature gate is on
 
 A subject is `user:`, `group:` or `account:` (of the system namespace) and a name, or `nobody`.
 `core` is the group without a name. The last resource of a rule may carry names: `configmaps[a,b]`.
@@ -50,8 +50,7 @@ def autoupdate_annotation(dialect: Dialect) -> str:
 
 
 def bootstrap_objects(dialect: Dialect, gates: Gates | None = None) -> list[tuple[str, Object]]:
-    """All of them, each with our name for its resource; without kind and apiVersion. Gates are as
-    they are by default if none are given."""
+    """All of them, each with our name for its resource; without kind and apiVersion."""
     text = files(__package__).joinpath("bootstrap.table").read_text()
     return list(_Reader(dialect, gates or Gates()).read(text))
 
@@ -89,9 +88,6 @@ class _Reader:
                 namespaced = "namespace" in self._role["metadata"]
                 key = ROLE_BINDINGS if namespaced else CLUSTER_ROLE_BINDINGS
                 yield key, self._binding(words[1:])
-            elif words[0] == "with":
-                if self._gates[words[1]]:
-                    self._add_rule(words[2:])
             else:
                 self._add_rule(words)
 
@@ -145,6 +141,10 @@ class _Reader:
         return None
 
     def _add_rule(self, words: list[str]) -> None:
+        if words[0] == "if":
+            if not self._gates[words[1]]:
+                return
+            words = words[2:]
         if words == ["events"]:
             words = self._fill_in(_EVENTS).split()
         colon = words.index(":")

@@ -40,7 +40,8 @@ async def reconcile_bootstrap_objects(
     """Create what is missing; give back rules, subjects and labels that were taken away. More
     than that stays, and an object whose autoupdate annotation is `false` is left alone. All
     writes are on their way at once, so that they share their commits."""
-    wanted = [pair for pair in bootstrap_objects(dialect, gates) if objects.serves(pair[0])]
+    every = bootstrap_objects(dialect, gates)
+    wanted = [(key, value) for key, value in every if objects.serves(key)]
     await asyncio.gather(*(_reconcile(dialect, objects, key, value) for key, value in wanted))
 
 

@@ -6,6 +6,7 @@ from fairlead.controllers.framework import Controller
 from fairlead.controllers.surroundings import Build, Surroundings
 from fairlead.controllers.workloads.daemon_sets.controller import DaemonSets
 from fairlead.controllers.workloads.deployments.controller import Deployments
+from fairlead.controllers.workloads.finished_jobs import FinishedJobs
 from fairlead.controllers.workloads.replicas import REPLICA_SETS, REPLICATION_CONTROLLERS, Replicas
 from fairlead.controllers.workloads.stateful_sets.controller import StatefulSets
 
@@ -40,10 +41,15 @@ def _stateful_sets(given: Surroundings) -> Controller:
     return StatefulSets(given.api, client, events, given.pods)
 
 
+def _finished_jobs(given: Surroundings) -> Controller:
+    return FinishedJobs(given.client("ttl-after-finished-controller"))
+
+
 BUILDERS: dict[str, Build] = {
     "daemonset": _daemon_sets,
     "deployment": _deployments,
     "replicaset": _replica_sets,
     "replicationcontroller": _replication_controllers,
     "statefulset": _stateful_sets,
+    "ttl-after-finished": _finished_jobs,
 }
