@@ -10,7 +10,7 @@ from support.things import Space
 from support.waiting import eventually
 from support.workloads import Workloads
 
-PODS, DEATHS = 8, 2
+PODS, DEATHS = 6, 2
 
 
 def roll_until(work: Workloads, image: str, count: int) -> None:
@@ -77,12 +77,12 @@ def test_no_pod_is_missing_when_a_server_dies_while_it_makes_them(
     server = fresh_server()
     stateful = Sets(Space(server, server.client()))
     daemons = Daemons(Space(server, server.client()))
-    daemons.add_nodes(*map(str, range(40)))
+    daemons.add_nodes(*map(str, range(15)))
     daemons.create()
-    stateful.create(60, podManagementPolicy="Parallel")
+    stateful.create(40, podManagementPolicy="Parallel")
     eventually(lambda: len(stateful.pods.names()) >= 5, "some pods")
     kill_and_restart(server, stateful, daemons)
-    stateful.await_told(replicas=60)
-    daemons.await_told(currentNumberScheduled=40)
-    assert len(daemons.pods.names()) == 40
-    assert len(daemons.on_nodes()) == 40
+    stateful.await_told(replicas=40)
+    daemons.await_told(currentNumberScheduled=15)
+    assert len(daemons.pods.names()) == 15
+    assert len(daemons.on_nodes()) == 15
