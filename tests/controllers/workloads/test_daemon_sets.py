@@ -184,9 +184,9 @@ def test_pods_are_adopted_and_too_many_on_a_node_go_but_the_oldest(work: Daemons
     (name,) = work.await_pods(1)
     like = work.pods.read(name)
     spec = {**like["spec"], "nodeName": work.node("a")}
-    work.pods.create("stray", labels=like["metadata"]["labels"], spec=spec)
-    eventually(lambda: work.names() == {"stray"}, "the one that is on its node stays")
-    (reference,) = work.pods.read("stray")["metadata"]["ownerReferences"]
+    work.pods.create("x-stray", labels=like["metadata"]["labels"], spec=spec)
+    eventually(lambda: work.names() == {"x-stray"}, "the one that is on its node stays")
+    (reference,) = work.pods.read("x-stray")["metadata"]["ownerReferences"]
     assert reference["kind"] == "DaemonSet"
 
 
@@ -275,6 +275,8 @@ def test_a_new_pod_may_be_made_beside_the_old_one(work: Daemons) -> None:
     work.make_available(2)
     work.update("two")
     work.await_pods(3)
+    work.change(revisionHistoryLimit=3)
+    work.await_observed(work.daemon_sets, "web")
     (node,) = (name for name, images in work.on_nodes().items() if images == ["one", "two"])
     other = {"a": "b", "b": "a"}[node]
     work.set_status([work.pod_on(node, "two")], **READY)
@@ -320,6 +322,20 @@ def test_only_so_many_past_revisions_are_kept(work: Daemons) -> None:
     eventually(lambda: numbers() == [2, 3], "the oldest is gone")
     work.update("two")
     eventually(lambda: numbers() == [3, 4], "the one that is used again is the newest")
+
+
+def test_a_past_revision_that_pods_have_counts_and_stays(work: Daemons) -> None:
+    work.add_nodes("a")
+    work.create(revisionHistoryLimit=1, updateStrategy={"type": "OnDelete"})
+    work.await_pods(1)
+    for image in ("two", "three"):
+        work.update(image)
+        work.await_observed(work.daemon_sets, "web")
+
+    def numbers() -> list[int]:
+        return sorted(one["revision"] for one in work.revisions.list().body["items"])
+
+    eventually(lambda: numbers() == [1, 3], "the one between is gone")
 
 
 def test_a_set_that_is_being_deleted_is_left_alone(work: Daemons) -> None:

@@ -47,8 +47,8 @@ class Members:
             return
         try:
             await self._have_claims(owner, ordinal)
-            await self._objects.create(PODS, self._identities.pod(owner, ordinal, revision))
             await self._own_claims(owner, ordinal, "")
+            await self._objects.create(PODS, self._identities.pod(owner, ordinal, revision))
         except StatusError as error:
             if error.reason != "AlreadyExists" and not is_namespace_ending(error):
                 self._record(owner, "create", name, error)
