@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from conftest import FreshServer
 from support.daemon_sets import Daemons
 from support.process import MOVABLE_CLOCK, ServerProcess
@@ -20,9 +21,11 @@ def ready_since_now(work: Workloads, *names: str) -> None:
     work.set_status(names, phase="Running", conditions=[condition])
 
 
-def test_sets_go_by_the_clock(fresh_server: FreshServer) -> None:
+@pytest.mark.parametrize("dialect", ["kubernetes", "cluster"])
+def test_sets_go_by_the_clock(fresh_server: FreshServer, dialect: str) -> None:
     # Nodes that nobody hears of for so long would not fit any more.
-    server = fresh_server("--controllers=*,-nodelifecycle", prelude=MOVABLE_CLOCK)
+    flag = "--controllers=*,-nodelifecycle"
+    server = fresh_server(flag, dialect=dialect, prelude=MOVABLE_CLOCK)
     daemons_that_fail_are_replaced_ever_more_slowly(server)
     pods_have_to_be_ready_for_a_while(server)
 

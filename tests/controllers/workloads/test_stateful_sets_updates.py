@@ -218,8 +218,9 @@ def test_a_current_revision_that_nobody_can_read_is_not_gone_back_to(work: Sets)
     work.finish_update("two")
 
 
-def test_rules_that_need_a_gate(fresh_server: FreshServer) -> None:
-    server = fresh_server("--feature-gates", GATES)
+@pytest.mark.parametrize("dialect", ["kubernetes", "cluster"])
+def test_rules_that_need_a_gate(fresh_server: FreshServer, dialect: str) -> None:
+    server = fresh_server("--feature-gates", GATES, dialect=dialect)
     several_pods_may_be_missing(Sets(Space(server, server.client())))
     a_part_of_a_pod_counts_as_one(Sets(Space(server, server.client())))
     claims_go_with_the_set(Sets(Space(server, server.client())))

@@ -35,14 +35,14 @@ def status(owner: Object, pods: Collection[Pod], revisions: Revisions, min_ready
     complete = len(pods) >= (owner["spec"].get("replicas") or 0)
     if rolls and complete and counts["updatedReplicas"] == counts["readyReplicas"] == len(pods):
         current, counts["currentReplicas"] = updated, counts["updatedReplicas"]
+    names = {"currentRevision": current, "updateRevision": updated}
     told = {
         "observedGeneration": owner["metadata"].get("generation", 0),
         "replicas": len(pods),
         "availableReplicas": sum(pod.available(min_ready) for pod in ready),
         "collisionCount": revisions.collisions,
-        "currentRevision": current,
-        "updateRevision": updated,
         **{name: count for name, count in counts.items() if count},
+        **{name: text for name, text in names.items() if text},
     }
     conditions = (owner.get("status") or {}).get("conditions")
     return {**told, "conditions": conditions} if conditions else told
