@@ -275,6 +275,17 @@ def test_a_set_that_is_being_deleted_only_tells_what_is_left(work: Sets) -> None
     work.stateful_sets.patch("web", {"metadata": {"finalizers": None}})
 
 
+def test_conditions_that_others_set_stay(work: Sets) -> None:
+    work.create(1)
+    work.await_told(replicas=1)
+    condition = {"type": "Fine", "status": "True"}
+    path = work.stateful_sets.item("web", "status")
+    assert work.space.client.patch(path, {"status": {"conditions": [condition]}}).status == 200
+    work.make_ready(["web-0"])
+    (kept,) = work.await_told(readyReplicas=1)["conditions"]
+    assert kept["type"] == "Fine"
+
+
 def test_a_set_of_absurd_size_holds_nobody_up(work: Sets) -> None:
     work.create(2**31 - 1)
     work.await_told(replicas=1)

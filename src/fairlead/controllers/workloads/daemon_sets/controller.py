@@ -33,7 +33,7 @@ from fairlead.controllers.workloads.owning import Claims
 from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_ending, pod_from
 from fairlead.controllers.workloads.pods import PODS, Pod, next_available
 from fairlead.controllers.workloads.replicas import selector_of
-from fairlead.controllers.workloads.statuses import write_status
+from fairlead.controllers.workloads.statuses import tell
 from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
@@ -159,13 +159,9 @@ class DaemonSets:
             raise failure
 
     async def _tell(self, look: _Look, pods: Iterable[Pod], current: Current) -> None:
-        """Write the status where it is not so already."""
         owner = look.owner
         told = status(owner, by_node(pods), look.fits, look.updated, current.collisions)
-        if told != owner.get("status"):
-            await write_status(
-                self._objects, self._resource, owner, lambda newest: {**newest, "status": told}
-            )
+        await tell(self._objects, self._resource, owner, told)
 
     async def _forget_past(
         self, owner: Object, pods: Iterable[Pod], known: Sequence[Object], current: Current

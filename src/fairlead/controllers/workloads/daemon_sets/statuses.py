@@ -41,8 +41,7 @@ def status(
         "numberUnavailable": len(wanted) - available,
         "collisionCount": collisions,
     }
-    told = owner.get("status") or {}
     status = {name: count for name, count in counts.items() if count or name in _ALWAYS}
-    if told.get("collisionCount") is not None:
+    if (owner.get("status") or {}).get("collisionCount") is not None:
         status["collisionCount"] = collisions
-    return {**status, "conditions": told["conditions"]} if told.get("conditions") else status
+    return status

@@ -23,7 +23,7 @@ from fairlead.controllers.workloads.stateful_sets.members import CLAIMS, Members
 from fairlead.controllers.workloads.stateful_sets.retention import Retention
 from fairlead.controllers.workloads.stateful_sets.round import Round
 from fairlead.controllers.workloads.stateful_sets.statuses import Revisions, status
-from fairlead.controllers.workloads.statuses import write_status
+from fairlead.controllers.workloads.statuses import tell
 from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
@@ -125,11 +125,7 @@ class StatefulSets:
             raise failure
 
     async def _tell(self, owner: Object, told: Object) -> None:
-        """Write the status where it is not so already."""
-        if told != owner.get("status"):
-            await write_status(
-                self._objects, self._resource, owner, lambda current: {**current, "status": told}
-            )
+        await tell(self._objects, self._resource, owner, told)
 
 
 def _told_revisions(owner: Object) -> Revisions:

@@ -36,7 +36,7 @@ def status(owner: Object, pods: Collection[Pod], revisions: Revisions, min_ready
     if rolls and complete and counts["updatedReplicas"] == counts["readyReplicas"] == len(pods):
         current, counts["currentReplicas"] = updated, counts["updatedReplicas"]
     names = {"currentRevision": current, "updateRevision": updated}
-    told = {
+    return {
         "observedGeneration": owner["metadata"].get("generation", 0),
         "replicas": len(pods),
         "availableReplicas": sum(pod.available(min_ready) for pod in ready),
@@ -44,5 +44,3 @@ def status(owner: Object, pods: Collection[Pod], revisions: Revisions, min_ready
         **{name: count for name, count in counts.items() if count},
         **{name: text for name, text in names.items() if text},
     }
-    conditions = (owner.get("status") or {}).get("conditions")
-    return {**told, "conditions": conditions} if conditions else told
