@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from conftest import FreshServer
 from support.simulation import Pods, container, told
 from support.things import Space
@@ -321,6 +323,25 @@ def test_a_log_is_followed_until_its_container_ends(pods: Pods) -> None:
     pods.things.remove("p")
     assert response.read() == b""
     connection.close()
+
+
+def test_who_follows_a_log_does_not_hold_up_the_end_of_a_server(
+    fresh_server: FreshServer,
+) -> None:
+    server = fresh_server("--simulate-nodes=1", "--shutdown-grace=1h")
+    pods = Pods(Space(server, server.client()))
+    pods.create()
+    pods.await_ready()
+    client = pods.space.client.clone()
+    connection = client.connect()
+    path = pods.things.item("p", "log")
+    connection.request("GET", f"{path}?follow=true", headers=client.head_of())
+    response = connection.getresponse()
+    assert response.readline()
+    server.signal(signal.SIGTERM)
+    assert response.read() == b""
+    connection.close()
+    assert server.wait() == 0
 
 
 def test_containers_that_never_started_have_no_log(pods: Pods) -> None:

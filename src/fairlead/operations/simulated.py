@@ -35,4 +35,7 @@ class Simulated(Protocol):
         """What a container has written; raises StatusError."""
 
     async def end_of(self, pod: Object, container: str) -> None:
-        """Wait until a container does not run."""
+        """Wait until a container does not run, or the server stops."""
+
+    def stop_waiting(self) -> None:
+        """The server stops: nobody waits for containers any longer."""

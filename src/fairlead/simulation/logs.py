@@ -25,6 +25,7 @@ class SimulatedContainers:
     def __init__(self, fleet: Fleet, agents: PodAgents) -> None:
         self._fleet = fleet
         self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
+        self._stopping = False
         agents.on_change = self._changed
 
     def has(self, node: str) -> bool:
@@ -50,14 +51,14 @@ class SimulatedContainers:
         return _selected(_lines(pod, container, status, state), options)
 
     async def end_of(self, pod: Object, container: str) -> None:
-        """Wait until a container that runs does so no longer."""
+        """Wait until a container that runs does so no longer, or the server stops."""
         metadata = pod["metadata"]
         key = f"{metadata['namespace']}/{metadata['name']}"
         client = self._fleet.client(pod["spec"]["nodeName"])
         changed = asyncio.Event()
         self._waiting[key].add(changed)
         try:
-            while True:
+            while not self._stopping:
                 changed.clear()
                 current = client.find(PODS, metadata["namespace"], metadata["name"])
                 if current is None or current["metadata"]["uid"] != metadata["uid"]:
@@ -69,6 +70,11 @@ class SimulatedContainers:
             self._waiting[key].discard(changed)
             if not self._waiting[key]:
                 del self._waiting[key]
+
+    def stop_waiting(self) -> None:
+        self._stopping = True
+        for key in self._waiting:
+            self._changed(key)
 
     def _changed(self, key: str) -> None:
         for changed in self._waiting.get(key, ()):
