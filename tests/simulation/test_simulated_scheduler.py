@@ -55,6 +55,16 @@ def on(node: str, pods: Pods) -> dict[str, str]:
     return {pods.space.dialect.label("@/hostname"): node}
 
 
+def test_many_that_fit_nowhere_hold_up_nobody(pods: Pods) -> None:
+    names = [f"p{number}" for number in range(150)]
+    for name in names:
+        pods.create(name, asking(cpu="1000"), labels={"deletionTimestamp": "never"})
+    for name in (names[0], names[-1]):
+        pods.await_event("FailedScheduling", name)
+    pods.create("small", asking(cpu="1m"), labels={"deletionTimestamp": "never"})
+    pods.await_ready("small")
+
+
 def test_pods_of_another_scheduler_are_left_alone(pods: Pods) -> None:
     pods.create("theirs", schedulerName="theirs")
     pods.create("ours")

@@ -101,12 +101,12 @@ class Scheduler:
 
     def _placed(self, version: Version, node: str) -> Iterable[str]:
         """A pod is on one of the nodes; most changes of it are nothing to us."""
-        key, body = version.key, version.body or b""
+        key = version.key
         home = self._cluster.node_of(key)
         if version.fields.get("status.phase") in FINISHED:
             gone = self._cluster.remove(key) is not None
             return self._happened(Event.POD_GONE) if gone else ()
-        going = _GOING in body
+        going = _is_going(version)
         known = home.pods[key] if home is not None and home.name == node else None
         if known is not None and known.deleting == going:
             moved = known.labels != version.labels
@@ -118,7 +118,7 @@ class Scheduler:
     def _pending(self, change: Change, version: Version) -> Iterable[str]:
         key, fields, body = version.key, version.fields, version.body or b""
         ours = fields.get("spec.schedulerName") == SCHEDULER
-        if not ours or _GOING in body or fields.get("status.phase") in FINISHED:
+        if not ours or _is_going(version) or fields.get("status.phase") in FINISHED:
             self._waiting.drop(key)
             self._cluster.nominated.pop(key, None)
             return ()
@@ -135,19 +135,18 @@ class Scheduler:
         return _ROUND
 
     async def sync(self, key: str) -> float | None:
-        while True:
-            bindings = []
-            for count in range(_AT_ONCE):
-                pod = self._waiting.take()
-                if pod is None:
-                    break
-                if count % _IN_A_ROW == 0:
-                    await asyncio.sleep(0)
-                if (node := await self._try(pod)) is not None:
-                    bindings.append(self._bind(pod, node))
-            if not bindings:
-                return self._waiting.pause()
-            await asyncio.gather(*bindings)
+        tried, bindings = 0, []
+        while (pod := self._waiting.take()) is not None:
+            if tried % _IN_A_ROW == 0:
+                await asyncio.sleep(0)
+            tried += 1
+            if (decided := await self._try(pod)) is not None:
+                bindings.append(self._bind(pod, decided))
+            if len(bindings) == _AT_ONCE:
+                await asyncio.gather(*bindings)
+                bindings = []
+        await asyncio.gather(*bindings)
+        return self._waiting.pause()
 
     async def _try(self, key: str) -> tuple[Wish, NodeSummary] | None:
         """Find a node for a pod; what fails is tried again later, and holds up nobody."""
@@ -230,6 +229,13 @@ class Scheduler:
         self._events.record(self._pods, wish.pod, WARNING, "FailedScheduling", text)
         with suppress(StatusError):  # it went, or is bound: then nobody needs to be told
             await set_unschedulable(self._client, wish.pod, text, node)
+
+
+def _is_going(version: Version) -> bool:
+    """Whether a pod is being deleted; a label may be called like the field that says so."""
+    if version.body is None or _GOING not in version.body:
+        return False
+    return bool(version.object()["metadata"].get("deletionTimestamp"))
 
 
 def _is_other(change: Change) -> bool:
