@@ -59,7 +59,7 @@ class Framing:
         plain = representation.media_type == JSON and not representation.transform
         self.sends_stored_bytes = plain and resource.sends_stored_bytes
         form = f"{resource.api_version} {representation}"
-        self._cache_keys = {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
+        self.keys = {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
 
     def chooser(self) -> Frame:
         if self.representation.transform == "Table":
@@ -67,7 +67,7 @@ class Framing:
         return self.shared_frame
 
     def shared_frame(self, kind: str, change: Change) -> bytes:
-        key = self._cache_keys[kind]
+        key = self.keys[kind]
         found = change.frames.get(key)
         if found is None:
             found = change.frames[key] = self._frame(kind, change)
@@ -267,16 +267,16 @@ class WatchStream(Answer):
     def _passing_on(self, exchange: Exchange) -> Callable[[str, Change], bool]:
         """Sends single events to an idle client in the middle of their delivery: waking the stream
         for each would cost more than the sending, where frames need no encoding."""
-        frame = self.framing.shared_frame
+        keys, frame, send = self.framing.keys, self.framing.shared_frame, exchange.send_now
 
         def pass_on(kind: str, change: Change) -> bool:
-            if exchange.is_held_up:
-                return False
-            try:
-                made = frame(kind, change)
-            except Exception:
-                return False  # the stream finds out and ends with it
-            return exchange.send_now(made)
+            made = change.frames.get(keys[kind])
+            if made is None:
+                try:
+                    made = frame(kind, change)
+                except Exception:
+                    return False  # the stream finds out and ends with it
+            return send(made)
 
         return pass_on
 
