@@ -19,7 +19,7 @@ _WITHOUT_EFFECT = frozenset(
     """
     attachdetach cloud-node-lifecycle clusterrole-aggregation cronjob daemonset
     disruption endpoint endpointslice endpointslicemirroring garbagecollector
-    horizontalpodautoscaling job nodeipam nodelifecycle podgc route
+    horizontalpodautoscaling nodeipam nodelifecycle podgc route
     service statefulset ttl ttl-after-finished
     """.split()  # noqa: SIM905 as a list it would be a page
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairlead.controllers.framework import Controller
 from fairlead.controllers.surroundings import Build, Surroundings
 from fairlead.controllers.workloads.deployments.controller import Deployments
+from fairlead.controllers.workloads.jobs.controller import Jobs
 from fairlead.controllers.workloads.replicas import REPLICA_SETS, REPLICATION_CONTROLLERS, Replicas
 
 
@@ -27,8 +28,14 @@ def _deployments(given: Surroundings) -> Controller:
     return Deployments(given.api, client, events, given.pods)
 
 
+def _jobs(given: Surroundings) -> Controller:
+    client = given.client("job-controller")
+    return Jobs(given.api, client, given.recorder(client, "job-controller"), given.pods)
+
+
 BUILDERS: dict[str, Build] = {
     "deployment": _deployments,
+    "job": _jobs,
     "replicaset": _replica_sets,
     "replicationcontroller": _replication_controllers,
 }
