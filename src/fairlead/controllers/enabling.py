@@ -17,7 +17,7 @@ _NAMES = frozenset(
 # What the catalogue does not build.
 _WITHOUT_EFFECT = frozenset(
     """
-    attachdetach cloud-node-lifecycle clusterrole-aggregation cronjob daemonset
+    attachdetach cloud-node-lifecycle clusterrole-aggregation daemonset
     disruption endpoint endpointslice endpointslicemirroring garbagecollector
     horizontalpodautoscaling nodeipam nodelifecycle podgc route
     service statefulset ttl ttl-after-finished

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlead.controllers.framework import Controller
 from fairlead.controllers.surroundings import Build, Surroundings
+from fairlead.controllers.workloads.cron_jobs.controller import CronJobs
 from fairlead.controllers.workloads.deployments.controller import Deployments
 from fairlead.controllers.workloads.jobs.controller import Jobs
 from fairlead.controllers.workloads.replicas import REPLICA_SETS, REPLICATION_CONTROLLERS, Replicas
@@ -33,7 +34,13 @@ def _jobs(given: Surroundings) -> Controller:
     return Jobs(given.api, client, given.recorder(client, "job-controller"), given.pods)
 
 
+def _cron_jobs(given: Surroundings) -> Controller:
+    client = given.client("cronjob-controller")
+    return CronJobs(given.api, client, given.recorder(client, "cronjob-controller"))
+
+
 BUILDERS: dict[str, Build] = {
+    "cronjob": _cron_jobs,
     "deployment": _deployments,
     "job": _jobs,
     "replicaset": _replica_sets,
