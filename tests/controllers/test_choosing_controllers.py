@@ -31,7 +31,7 @@ def test_a_minus_and_a_star_leave_all_out() -> None:
 
 
 def test_what_cannot_be_switched_is_named() -> None:
-    assert chosen_controllers("*,-ttl,job").without_effect == ("-ttl", "job")
+    assert chosen_controllers("*,-route,attachdetach").without_effect == ("-route", "attachdetach")
 
 
 def test_unknown_names_are_refused() -> None:
@@ -48,7 +48,7 @@ def test_a_controller_that_is_left_out_does_nothing(fresh_server: FreshServer) -
 
 
 def test_flags_without_effect_are_named_at_start(fresh_server: FreshServer) -> None:
-    server = fresh_server("--etcd-servers=x", "--controllers=*,job")
+    server = fresh_server("--etcd-servers=x", "--controllers=*,route")
     said = server.log.read_text()
     assert "--etcd-servers is accepted but has no effect" in said
-    assert "--controllers=job is accepted but has no effect" in said
+    assert "--controllers=route is accepted but has no effect" in said

@@ -19,8 +19,7 @@ _WITHOUT_EFFECT = frozenset(
     """
     attachdetach cloud-node-lifecycle clusterrole-aggregation daemonset
     disruption endpoint endpointslice endpointslicemirroring garbagecollector
-    horizontalpodautoscaling nodeipam nodelifecycle podgc route
-    service statefulset ttl ttl-after-finished
+    nodeipam nodelifecycle podgc route service statefulset ttl ttl-after-finished
     """.split()  # noqa: SIM905 as a list it would be a page
 )
 _OFF_BY_DEFAULT = frozenset({"bootstrapsigner", "tokencleaner"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlead.controllers.framework import Controller
 from fairlead.controllers.surroundings import Build, Surroundings
+from fairlead.controllers.workloads.autoscalers.controller import Autoscalers
 from fairlead.controllers.workloads.cron_jobs.controller import CronJobs
 from fairlead.controllers.workloads.deployments.controller import Deployments
 from fairlead.controllers.workloads.jobs.controller import Jobs
@@ -39,9 +40,16 @@ def _cron_jobs(given: Surroundings) -> Controller:
     return CronJobs(given.api, client, given.recorder(client, "cronjob-controller"))
 
 
+def _autoscalers(given: Surroundings) -> Controller:
+    client = given.client("horizontal-pod-autoscaler")
+    events = given.recorder(client, "horizontal-pod-autoscaler")
+    return Autoscalers(given.api, client, events)
+
+
 BUILDERS: dict[str, Build] = {
     "cronjob": _cron_jobs,
     "deployment": _deployments,
+    "horizontalpodautoscaling": _autoscalers,
     "job": _jobs,
     "replicaset": _replica_sets,
     "replicationcontroller": _replication_controllers,

@@ -42,7 +42,7 @@ def due(schedule: Schedule, cron: Object) -> Due:
     now, since = clock.now(), _last_run(cron)
     deadline = cron["spec"].get("startingDeadlineSeconds")
     found = last_time(schedule, since, now) if since <= now else None
-    following = next_time(schedule, found or since if schedule.interval else now)
+    following = next_time(schedule, found or min(since, now) if schedule.interval else now)
     if following is None:
         raise ScheduleError("time difference between two schedules less than 1 second")
     wait = max(0.0, (following - now).total_seconds()) + _DELAY
