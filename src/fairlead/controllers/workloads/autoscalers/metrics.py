@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fairlead.dialect import Dialect
-from fairlead.kinds.autoscaling.metrics import SOURCES
 from fairlead.kinds.causes import quote
 from fairlead.operations.api import Object
 
@@ -43,7 +42,7 @@ class Metrics:
 
     def _failure(self, spec: Object, namespace: str) -> Failure:
         kind = spec["type"]
-        source = spec.get(SOURCES.get(kind, "")) or {}
+        source = spec.get(f"{kind[:1].lower()}{kind[1:]}") or {}  # named after its type
         if kind in ("Resource", "ContainerResource"):
             return self._of_resource(kind, source)
         if kind == "Pods":

@@ -23,7 +23,7 @@ class FailurePolicy:
 
     def failure_of_job(self, pods: Iterable[Pod]) -> str:
         """Why failed pods make the whole Job fail; empty if they do not."""
-        for pod in pods:
+        for pod in pods if self._rules else ():
             action, why = self._decision(pod)
             if action == FAIL:
                 return why

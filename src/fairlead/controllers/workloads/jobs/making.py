@@ -31,7 +31,7 @@ def superfluous(standing: Standing) -> list[Pod]:
     that there is not."""
     surplus = max(0, len(standing.active) - wanted(standing))
     if not standing.is_indexed or standing.is_suspended:
-        return to_remove(standing.active, (), surplus, "")
+        return _least_missed(standing.active, surplus)
     by_index: dict[int, list[Pod]] = defaultdict(list)
     removed: list[Pod] = []
     for pod in standing.active:
@@ -41,10 +41,14 @@ def superfluous(standing: Standing) -> list[Pod]:
             removed.append(pod)
     left: list[Pod] = []
     for pods in by_index.values():
-        doubles = to_remove(pods, (), len(pods) - 1, "")
+        doubles = _least_missed(pods, len(pods) - 1)
         removed += doubles
         left += [pod for pod in pods if pod not in doubles]
-    return [*removed, *to_remove(left, (), max(0, surplus - len(removed)), "")]
+    return [*removed, *_least_missed(left, surplus - len(removed))]
+
+
+def _least_missed(pods: list[Pod], count: int) -> list[Pod]:
+    return to_remove(pods, (), count, "") if count > 0 else []
 
 
 def missing_indexes(standing: Standing, count: int) -> list[int]:
