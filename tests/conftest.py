@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.audited import Audited
 from support.client import Client
 from support.process import ServerProcess
 from support.things import Space
+from support.webhook import Hooked, WebhookServer
 
 FreshServer = Callable[..., ServerProcess]
 
@@ -85,3 +87,36 @@ def fresh_server(tmp_path: Any) -> Iterator[FreshServer]:
     yield start_one
     for running in made:
         running.kill()
+
+
+@pytest.fixture(scope="session")
+def webhook_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookServer]:
+    """An admission webhook, shared by all tests of a worker."""
+    made = WebhookServer(tmp_path_factory.mktemp("webhook"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def hooked(space: Space, webhook_server: WebhookServer) -> Iterator[Hooked]:
+    """Webhook configurations that end with the test, in each dialect."""
+    made = Hooked(space, webhook_server)
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def hooks(kubernetes: Space, webhook_server: WebhookServer) -> Iterator[Hooked]:
+    """The same in the kubernetes dialect."""
+    made = Hooked(kubernetes, webhook_server)
+    yield made
+    made.remove()
+
+
+@pytest.fixture(scope="session")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
+    """A server in the kubernetes dialect that keeps an audit log, for all tests that need no flags
+    of their own."""
+    made = Audited(tmp_path_factory.mktemp("audited"))
+    yield made
+    made.server.stop()

@@ -73,3 +73,16 @@ def test_a_running_server_follows_its_clock(fresh_server: FreshServer) -> None:
     server.advance(100 * YEAR)
     gone = f"{secrets}/bootstrap-token-aaaaaa"
     eventually(lambda: client.get(gone).status == 404, "an expired token is gone")
+
+
+def test_a_timer_may_lie_farther_off_than_an_event_loop_can_wait() -> None:
+    rung: list[int] = []
+
+    async def work() -> None:
+        clock.call_later(1e18, lambda: rung.append(1))
+        clock.call_later(2 * YEAR, lambda: rung.append(2))
+        clock.advance(2 * YEAR + 1)
+        await asyncio.sleep(0.01)
+
+    asyncio.run(work())
+    assert rung == [2]

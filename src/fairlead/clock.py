@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from time import time as _machine_time
 
 _ahead = 0.0  # seconds
+_LONGEST_NAP = 24 * 3600.0  # event loops do not take any number
 
 
 def time() -> float:
@@ -38,10 +39,13 @@ class Timer:
         """Wait, again if the clock was moved."""
         if self._handle is not None:
             self._handle.cancel()
-        delay = max(0.0, self.due - time())
+        delay = min(max(0.0, self.due - time()), _LONGEST_NAP)
         self._handle = asyncio.get_running_loop().call_later(delay, self._ring)
 
     def _ring(self) -> None:
+        if self.due > time():
+            self.set()
+            return
         _timers.discard(self)
         self._call()
 

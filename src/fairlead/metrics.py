@@ -33,14 +33,16 @@ class Family:
 
 
 class Counter:
-    """A number that only rises; its name is given without `_total`."""
+    """A number that only rises; its name is given without `_total`, which it has unless it is
+    `bare`."""
 
     kind = "counter"
 
-    def __init__(self, name: str, text: str, labels: Labels = ()) -> None:
+    def __init__(self, name: str, text: str, labels: Labels = (), *, bare: bool = False) -> None:
         self.name = name
         self.text = text
         self.labels = labels
+        self.bare = bare
         self.values: dict[Labels, float] = {}
 
     def add(self, by: float = 1, of: Labels = ()) -> None:
@@ -76,11 +78,17 @@ class Histogram:
         self.rows: dict[Labels, list[float]] = {}
 
     def observe(self, value: float, of: Labels = ()) -> None:
+        row = self.row(of)
+        row[bisect_left(self.bounds, value)] += 1
+        row[-1] += value
+
+    def row(self, of: Labels) -> list[float]:
+        """The numbers of a set of labels, for those who count by themselves what is counted all
+        the time: the buckets, and the sum as the last."""
         row = self.rows.get(of)
         if row is None:
             row = self.rows[of] = [0.0] * (len(self.bounds) + 2)
-        row[bisect_left(self.bounds, value)] += 1
-        row[-1] += value
+        return row
 
     def snapshot(self) -> Family:
         rows = {key: tuple(row) for key, row in self.rows.items()}
@@ -93,8 +101,8 @@ class Registry:
     def __init__(self) -> None:
         self._metrics: list[Counter | Histogram] = []
 
-    def counter(self, name: str, text: str, labels: Labels = ()) -> Counter:
-        made = Counter(name, text, labels)
+    def counter(self, name: str, text: str, labels: Labels = (), *, bare: bool = False) -> Counter:
+        made = Counter(name, text, labels, bare=bare)
         self._metrics.append(made)
         return made
 
@@ -109,6 +117,10 @@ class Registry:
         made = Histogram(name, text, bounds, labels)
         self._metrics.append(made)
         return made
+
+    def bare_names(self) -> list[str]:
+        """The counters that are shown without `_total`."""
+        return [one.name for one in self._metrics if isinstance(one, Counter) and one.bare]
 
     def snapshot(self) -> list[Family]:
         return [metric.snapshot() for metric in self._metrics]

@@ -113,7 +113,7 @@ def test_answers_are_kept_for_their_time(
     webhook: Answering, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr(image_policy, "monotonic", lambda: now)
+    monkeypatch.setattr(image_policy, "time", lambda: now)
     world, plugin = World(), _plugin(webhook, allow_ttl=60.0, deny_ttl=10.0)
     bad = pod(containers=[{"name": "c", "image": "bad"}])
     _says(webhook, allowed=True)

@@ -57,7 +57,7 @@ def test_missing_account_is_refused() -> None:
 def test_refusal_of_a_generated_name_shows_the_stem() -> None:
     world, plugin = _world()
     value = pod(serviceAccountName="x")
-    value["metadata"] = {"generateName": "rs-", "name": "rs-abcde"}
+    value["metadata"] = {"generateName": "rs-"}
     with refused(
         'pods "rs-" is forbidden: error looking up service account ns/x:'
         ' serviceaccount "x" not found'

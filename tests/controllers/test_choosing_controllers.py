@@ -31,7 +31,7 @@ def test_a_minus_and_a_star_leave_all_out() -> None:
 
 
 def test_what_cannot_be_switched_is_named() -> None:
-    assert chosen_controllers("*,-route,attachdetach").without_effect == ("-route", "attachdetach")
+    assert chosen_controllers("*,-route,nodeipam").without_effect == ("-route", "nodeipam")
 
 
 def test_unknown_names_are_refused() -> None:
@@ -52,3 +52,15 @@ def test_flags_without_effect_are_named_at_start(fresh_server: FreshServer) -> N
     said = server.log.read_text()
     assert "--etcd-servers is accepted but has no effect" in said
     assert "--controllers=route is accepted but has no effect" in said
+
+
+def test_roles_are_aggregated_in_the_name_of_their_controller(fresh_server: FreshServer) -> None:
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    client = fresh_server().client()
+    entries = client.get(f"{roles}/view").body["metadata"]["managedFields"]
+    assert "clusterrole-aggregation-controller" in {entry["manager"] for entry in entries}
+    label = "rbac.authorization.k8s.io/aggregate-to-view"
+    rule = {"apiGroups": ["example.com"], "resources": ["things"], "verbs": ["get"]}
+    made = {"metadata": {"name": "more", "labels": {label: "true"}}, "rules": [rule]}
+    assert client.post(roles, made).status == 201
+    eventually(lambda: rule in client.get(f"{roles}/view").body["rules"], "it is aggregated")

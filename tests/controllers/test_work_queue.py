@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 
+from fairlead import clock
 from fairlead.controllers import framework
 from fairlead.controllers import queue as queue_module
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.queue import WorkQueue
+
+
+@pytest.fixture(autouse=True)
+def _put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "_ahead", 0.0)
 
 
 def test_a_key_waits_once() -> None:
@@ -21,6 +27,20 @@ def test_a_key_waits_once() -> None:
             queue.add(key)
         assert len(queue) == 2
         assert [await queue.get(), await queue.get()] == ["a", "b"]
+
+    asyncio.run(work())
+
+
+def test_what_was_said_last_about_a_later_look_holds() -> None:
+    async def work() -> None:
+        queue = WorkQueue[str]()
+        queue.add_later("a", 60)
+        queue.add_later("a", 120)
+        clock.advance(61)
+        await asyncio.sleep(0.01)
+        assert len(queue) == 0
+        clock.advance(60)
+        assert await asyncio.wait_for(queue.get(), 5) == "a"
 
     asyncio.run(work())
 
@@ -103,3 +123,19 @@ def test_failed_work_is_done_again(caplog: pytest.LogCaptureFixture) -> None:
     done: Any = asyncio.run(work())
     assert done.calls == ["ns"] * 5  # three failures, a success, and the other look it asked for
     assert sum("flaky: ns" in record.getMessage() for record in caplog.records) == 3
+
+
+def test_a_key_has_one_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "_ahead", 0.0)
+
+    async def work() -> None:
+        queue = WorkQueue[str]()
+        queue.add_later("a", 60)
+        queue.add_later("a", 600)
+        clock.advance(100)
+        await asyncio.sleep(0.01)
+        assert len(queue) == 0
+        clock.advance(501)
+        assert await asyncio.wait_for(queue.get(), 5) == "a"
+
+    asyncio.run(work())

@@ -239,7 +239,7 @@ def test_a_webhook_that_is_not_there_fails_that_version_only(
     answer = kind.things("v2").get("a")
     assert answer.status == 500
     url = f"https://127.0.0.1:{webhook.port}/convert?timeout=30s"
-    assert f'failed: Post "{url}": connection refused' in answer.message
+    assert f'failed: Post "{url}": dial tcp' in answer.message
     assert kind.things("v1").read("a")["spec"] == V1
 
 
@@ -253,7 +253,7 @@ def test_a_webhook_with_an_unknown_certificate_is_not_asked(
     kind.create("a", spec=V1)
     answer = kind.things("v2").get("a")
     assert answer.status == 500
-    assert "certificate verify failed" in answer.message
+    assert "x509: certificate signed by unknown authority" in answer.message
 
 
 def test_a_service_is_found_where_the_flag_says(fresh_server: FreshServer, tmp_path: Path) -> None:

@@ -79,8 +79,9 @@ def test_objects_with_finalizers_are_marked(space: Space) -> None:
 
 def test_options_hold_for_every_object(space: Space) -> None:
     space.secrets.create("a", metadata={"finalizers": ["example.com/f"]})
-    space.client.delete(space.secrets.path, {"propagationPolicy": "Foreground"})
-    metadata = space.secrets.read("a")["metadata"]
+    with space.secrets.watch(resourceVersion=space.secrets.version()) as watch:
+        space.client.delete(space.secrets.path, {"propagationPolicy": "Foreground"})
+        metadata = watch.next().object["metadata"]
     assert metadata["finalizers"] == ["example.com/f", "foregroundDeletion"]
 
 

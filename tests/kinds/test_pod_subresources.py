@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from support.client import Answer, Object
+from support.process import ServerProcess
 from support.things import Space, Things
 
 SPEC = {
@@ -13,6 +15,22 @@ SPEC = {
     "containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "i"}],
 }
 REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
+
+
+@pytest.fixture(scope="module")
+def unattended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server where nobody else says what a budget allows."""
+    directory = tmp_path_factory.mktemp("unattended")
+    running = ServerProcess(directory, flags=("--controllers=-*",)).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def kubernetes(unattended: ServerProcess) -> Iterator[Space]:
+    client = unattended.client()
+    yield Space(unattended, client)
+    client.close()
 
 
 @pytest.fixture

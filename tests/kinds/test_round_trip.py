@@ -3,11 +3,13 @@ comes back as it was stored."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from support.generating import objects_of
+from support.process import ServerProcess
 from support.things import Space, random_word
 
 from fairlead.dialect import KUBERNETES
@@ -30,9 +32,20 @@ def collection(space: Space, resource: Resource) -> str:
     return f"{base}/{resource.name}"
 
 
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Space]:
+    """A namespace of a server whose controllers do not write to what clients make."""
+    directory = tmp_path_factory.mktemp("quiet")
+    running = ServerProcess(directory, "kubernetes", ("--controllers=-*",)).start()
+    space = Space(running, running.client())
+    space.ready_for_pods()
+    yield space
+    running.stop()
+
+
 @pytest.mark.parametrize("resource", CREATABLE, ids=lambda resource: resource.key)
-def test_no_object_is_answered_with_a_500(kubernetes: Space, resource: Resource) -> None:
-    path = collection(kubernetes, resource)
+def test_no_object_is_answered_with_a_500(quiet: Space, resource: Resource) -> None:
+    path = collection(quiet, resource)
 
     @settings(
         deadline=None,
@@ -45,10 +58,10 @@ def test_no_object_is_answered_with_a_500(kubernetes: Space, resource: Resource)
         value.pop("apiVersion", None)
         metadata = value.get("metadata") or {}
         value["metadata"] = {"name": random_word(), "labels": metadata.get("labels")}
-        answer = kubernetes.client.post(path, value, dryRun="All")
+        answer = quiet.client.post(path, value, dryRun="All")
         assert answer.status < 500, (value, answer.text)
         if answer.status == 201 and "get" in resource.verbs:
-            comes_back(kubernetes, path, answer.body)
+            comes_back(quiet, path, answer.body)
 
     check()
 
@@ -62,9 +75,6 @@ def comes_back(space: Space, path: str, accepted: dict[str, Any]) -> None:
     if made.status != 201:
         return
     item = f"{path}/{made.body['metadata']['name']}"
-    if made.body.get("aggregationRule"):
-        space.client.delete(item)
-        return  # its rules are written by the server
     read = space.client.get(item).body
     assert read == made.body
     again = space.client.put(item, read)

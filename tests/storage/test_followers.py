@@ -184,6 +184,32 @@ def test_a_forgotten_resource_has_no_readers_but_keeps_its_objects() -> None:
     run(test)
 
 
+def test_what_is_committed_is_told_before_a_resource_is_forgotten() -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        heard: list[str] = []
+        store.follow(things, lambda change: heard.append(shown(change)), essential=False)
+        await store.put(things, "a", thing(), None)
+        store.forget("core/things")
+        assert heard == ["added a@1"]
+
+    run(test)
+
+
+def test_who_has_looked_is_told_of_what_comes_only() -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        heard: list[str] = []
+        await store.put(things, "a", thing(), None)
+        store.follow(
+            things, lambda change: heard.append(shown(change)), essential=False, replay=False
+        )
+        await store.put(things, "b", thing(), None)
+        await comes_true(lambda: heard == ["added b@2"], "the second is told")
+
+    run(test)
+
+
 def test_a_large_batch_is_handed_out_in_turns_and_in_order() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")

@@ -24,11 +24,11 @@ def run_pod(space: Space, name: str, ip: str = "127.0.0.1", node: str = "") -> O
 
 def run_node(space: Space, port: int, address: str = "127.0.0.1") -> str:
     nodes = space.everywhere("nodes")
-    made = nodes.create(f"node-{space.name}")
-    made["status"] |= {
+    name = str(nodes.create(f"node-{space.name}")["metadata"]["name"])
+    status = {
         "addresses": [{"type": "InternalIP", "address": address}],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
     }
-    answer = nodes.client.put(nodes.item(made["metadata"]["name"], "status"), made)
+    answer = nodes.client.patch(nodes.item(name, "status"), {"status": status})
     assert answer.status == 200, answer.text
-    return str(made["metadata"]["name"])
+    return name

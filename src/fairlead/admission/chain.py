@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Protocol
 
-from fairlead.admission.counts import REFUSALS
+from fairlead.admission.counts import CONTROLLERS, PROMPT, REFUSALS, STEPS
 from fairlead.authentication.user import User
 from fairlead.errors import StatusError
 from fairlead.kinds.context import Context
 from fairlead.kinds.resources import Resource
 
 CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
+ADMIT, VALIDATE = "admit", "validate"
+
+
+class Options(Protocol):
+    """What the caller asked for beside the object."""
+
+    def document(self, operation: str, group: str) -> dict[str, Any]:
+        """As an object of a kind that fits the operation; `group` is that of its apiVersion."""
 
 
 @dataclass(slots=True)
 class Attributes:
     """One write as plugins see it. Objects are in the stored version; `value` is None for a
-    delete, `old` for a create. Plugins change `value` in place."""
+    delete, `old` for a create. Plugins change `value` in place. `name` is empty as long as it is
+    still to be generated."""
 
     operation: str
     resource: Resource
@@ -28,6 +38,11 @@ class Attributes:
     old: dict[str, Any] | None
     user: User
     context: Context
+    options: Options | None = None
+    round: int = 0  # how often the changing steps have been taken before
+    wants_round: bool = False  # one of them wants all to be taken once more
+    is_settled: bool = False  # nobody outside this server is asked about it any more
+    memory: Any = None  # what a plugin has to know in the next round
 
     @property
     def subresource(self) -> str:
@@ -38,12 +53,16 @@ class Plugin(Protocol):
     """Either step may raise a StatusError to refuse the write."""
 
     name: str
+
     # Resources (our names, `*` for all) whose updates it judges by more than the write itself,
     # the namespace that it is in and what it looks up through `Needs`.
-    judged_by_more: tuple[str, ...]
+    @property
+    def judged_by_more(self) -> Container[str]: ...
+
     # Resources (our names; their subresources count too) that it may have something to say about;
-    # None for all. It is not asked about others.
-    concerns: frozenset[str] | None
+    # None for all. It is not asked about others. Whoever changes it tells `Chain.forget`.
+    @property
+    def concerns(self) -> Container[str] | None: ...
 
     async def admit(self, attributes: Attributes) -> None:
         """May change `attributes.value`."""
@@ -59,8 +78,8 @@ class PluginBase:
     """Lets a plugin define only the step it takes part in."""
 
     name = ""
-    judged_by_more: tuple[str, ...] = ()
-    concerns: frozenset[str] | None = None
+    judged_by_more: Container[str] = ()
+    concerns: Container[str] | None = None
 
     async def admit(self, attributes: Attributes) -> None:
         pass
@@ -73,7 +92,53 @@ class PluginBase:
 
 
 Step = Callable[[Attributes], Awaitable[None]]
-Steps = Sequence[tuple[str, Step]]
+
+
+class _Steps:
+    """The steps of one kind for the writes of one operation on a resource: the name of each
+    plugin, its step, and the rows of durations of it and of all, as long as nobody refuses."""
+
+    __slots__ = ("kind", "operation", "row", "steps")
+
+    def __init__(self, kind: str, operation: str, steps: Iterable[tuple[str, Step]]) -> None:
+        self.kind = kind
+        self.operation = operation
+        self.row = STEPS.row((kind, operation, "false"))
+        self.steps = [
+            (name, step, CONTROLLERS.row((name, kind, operation, "false"))) for name, step in steps
+        ]
+
+    async def take(self, attributes: Attributes) -> None:
+        """Take the steps, and note how long each and all of them took. Nearly always that is the
+        shortest time that is told apart, which is noted here without a call."""
+        begun = last = perf_counter()
+        name = ""
+        try:
+            for name, step, row in self.steps:
+                await step(attributes)
+                now = perf_counter()
+                took = now - last
+                last = now
+                if took <= PROMPT:
+                    row[0] += 1
+                    row[-1] += took
+                else:
+                    CONTROLLERS.observe(took, (name, self.kind, self.operation, "false"))
+        except StatusError:
+            self._refused(name, begun, last)
+            raise
+        took = last - begun
+        if took <= PROMPT:
+            self.row[0] += 1
+            self.row[-1] += took
+        else:
+            STEPS.observe(took, (self.kind, self.operation, "false"))
+
+    def _refused(self, name: str, begun: float, last: float) -> None:
+        now, kind, operation = perf_counter(), self.kind, self.operation
+        CONTROLLERS.observe(now - last, (name, kind, operation, "true"))
+        STEPS.observe(now - begun, (kind, operation, "true"))
+        REFUSALS.add(of=(name, operation))
 
 
 class Chain:
@@ -82,35 +147,48 @@ class Chain:
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = tuple(plugins)
-        self._admit: dict[str, Steps] = {}
-        self._validate: dict[str, Steps] = {}
-        self._judged_by_more = {key for plugin in plugins for key in plugin.judged_by_more}
+        self._admit: dict[tuple[str, str], _Steps] = {}
+        self._validate: dict[tuple[str, str], _Steps] = {}
+        self._alone: dict[str, bool] = {}
+
+    def forget(self) -> None:
+        """Ask the plugins again what concerns them."""
+        for known in (self._admit, self._validate, self._alone):
+            known.clear()
 
     def judges_updates_alone(self, resource: Resource) -> bool:
         """Whether the same update by the same user always meets the same judgement."""
-        return self._judged_by_more.isdisjoint((resource.main.key, "*"))
+        key = resource.main.key
+        alone = self._alone.get(key)
+        if alone is None:
+            by_more = (plugin.judged_by_more for plugin in self.plugins)
+            alone = self._alone[key] = not any(key in found or "*" in found for found in by_more)
+        return alone
 
     async def admit(self, attributes: Attributes) -> None:
-        key = attributes.resource.main.key
+        key = attributes.resource.main.key, attributes.operation
         steps = self._admit.get(key)
         if steps is None:
-            steps = self._admit[key] = [
-                (plugin.name, plugin.admit)
-                for plugin in self._concerned(key)
-                if type(plugin).admit is not PluginBase.admit
-            ]
-        await _take(steps, attributes)
+            taking = (p for p in self._concerned(key[0]) if type(p).admit is not PluginBase.admit)
+            steps = _Steps(ADMIT, key[1], [(plugin.name, plugin.admit) for plugin in taking])
+            self._admit[key] = steps
+        if not steps.steps:
+            return
+        await steps.take(attributes)
+        if attributes.wants_round:
+            attributes.round, attributes.wants_round = 1, False
+            await steps.take(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
-        key = attributes.resource.main.key
+        key = attributes.resource.main.key, attributes.operation
         steps = self._validate.get(key)
         if steps is None:
-            steps = self._validate[key] = [
-                (plugin.name, plugin.validate)
-                for plugin in self._concerned(key)
-                if type(plugin).validate is not PluginBase.validate
-            ]
-        await _take(steps, attributes)
+            found = self._concerned(key[0])
+            taking = (p for p in found if type(p).validate is not PluginBase.validate)
+            steps = _Steps(VALIDATE, key[1], [(plugin.name, plugin.validate) for plugin in taking])
+            self._validate[key] = steps
+        if steps.steps:
+            await steps.take(attributes)
 
     def _concerned(self, key: str) -> list[Plugin]:
         return [p for p in self.plugins if p.concerns is None or key in p.concerns]
@@ -118,13 +196,3 @@ class Chain:
     async def close(self) -> None:
         for plugin in self.plugins:
             await plugin.close()
-
-
-async def _take(steps: Steps, attributes: Attributes) -> None:
-    name = ""
-    try:
-        for name, step in steps:  # noqa: B007
-            await step(attributes)
-    except StatusError:
-        REFUSALS.add(of=(name, attributes.operation))
-        raise

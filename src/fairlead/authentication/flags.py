@@ -44,7 +44,7 @@ def add_authentication_flags(
     _add_proxy(group("Authenticating proxy"))
 
 
-def _switch(parser: argparse._ActionsContainer, name: str, default: bool | None, text: str) -> None:
+def switch(parser: argparse._ActionsContainer, name: str, default: bool | None, text: str) -> None:
     parser.add_argument(
         name, type=boolean, nargs="?", const=True, default=default, metavar="BOOL", help=text
     )
@@ -59,13 +59,13 @@ def _add_common(parser: argparse._ActionsContainer) -> None:
     flag = parser.add_argument
     flag("--client-ca-file", type=Path, help="CAs whose client certificates are accepted too")
     flag("--token-auth-file", type=Path, help="CSV file of static bearer tokens")
-    _switch(
+    switch(
         parser,
         "--anonymous-auth",
         None,
         "whether requests without credentials are anonymous; on unless everything is allowed",
     )
-    _switch(parser, "--enable-bootstrap-token-auth", False, "whether bootstrap tokens are accepted")
+    switch(parser, "--enable-bootstrap-token-auth", False, "whether bootstrap tokens are accepted")
     _list(parser, "--api-audiences", "NAMES", "audiences of this API; by default the issuer")
 
 
@@ -95,10 +95,10 @@ def _add_service_accounts(
         help="name of the token issuer; further ones are accepted but not used",
     )
     flag("--service-account-jwks-uri", default="", metavar="URL", help="where our keys are found")
-    _switch(
+    switch(
         parser, "--service-account-lookup", True, "whether tokens of deleted Secrets are refused"
     )
-    _switch(
+    switch(
         parser,
         "--service-account-extend-token-expiration",
         True,

@@ -12,6 +12,7 @@ lines below it:
     GROUP[+GROUP...] RESOURCE... : VERB...
     paths PATH... : VERB...
     events                              the right to record events
+    if GATE RULE                        where a feature gate is on
 
 A subject is `user:`, `group:` or `account:` (of the system namespace) and a name, or `nobody`.
 `core` is the group without a name. The last resource of a rule may carry names: `configmaps[a,b]`.
@@ -33,6 +34,7 @@ from fairlead.authorization.rbac import (
 )
 from fairlead.authorization.rules import Rule
 from fairlead.dialect import Dialect
+from fairlead.kinds.gates import Gates
 from fairlead.schema.model import Object as Object
 
 _READ = ("get", "list", "watch")
@@ -47,10 +49,10 @@ def autoupdate_annotation(dialect: Dialect) -> str:
     return dialect.label("rbac.authorization.@/autoupdate")
 
 
-def bootstrap_objects(dialect: Dialect) -> list[tuple[str, Object]]:
+def bootstrap_objects(dialect: Dialect, gates: Gates | None = None) -> list[tuple[str, Object]]:
     """All of them, each with our name for its resource; without kind and apiVersion."""
     text = files(__package__).joinpath("bootstrap.table").read_text()
-    return list(_Reader(dialect).read(text))
+    return list(_Reader(dialect, gates or Gates()).read(text))
 
 
 def bootstrap_rules(dialect: Dialect, cluster_role: str) -> list[Rule]:
@@ -63,8 +65,9 @@ def bootstrap_rules(dialect: Dialect, cluster_role: str) -> list[Rule]:
 
 
 class _Reader:
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, gates: Gates) -> None:
         self._dialect = dialect
+        self._gates = gates
         self._api_group = dialect.group_name("rbac.authorization.@")
         self._namespaces = {
             "system": dialect.system_namespace,
@@ -138,6 +141,10 @@ class _Reader:
         return None
 
     def _add_rule(self, words: list[str]) -> None:
+        if words[0] == "if":
+            if not self._gates[words[1]]:
+                return
+            words = words[2:]
         if words == ["events"]:
             words = self._fill_in(_EVENTS).split()
         colon = words.index(":")

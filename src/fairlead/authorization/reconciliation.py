@@ -11,6 +11,7 @@ from fairlead.authorization.coverage import atoms, missing_rules
 from fairlead.authorization.rbac import CLUSTER_ROLES, ROLES
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
+from fairlead.kinds.gates import Gates
 from fairlead.schema.model import Object as Object
 
 _ATTEMPTS = 3
@@ -33,11 +34,14 @@ class Objects(Protocol):
     async def delete(self, key: str, namespace: str, name: str) -> object: ...
 
 
-async def reconcile_bootstrap_objects(dialect: Dialect, objects: Objects) -> None:
+async def reconcile_bootstrap_objects(
+    dialect: Dialect, objects: Objects, gates: Gates | None = None
+) -> None:
     """Create what is missing; give back rules, subjects and labels that were taken away. More
     than that stays, and an object whose autoupdate annotation is `false` is left alone. All
     writes are on their way at once, so that they share their commits."""
-    wanted = [(key, value) for key, value in bootstrap_objects(dialect) if objects.serves(key)]
+    every = bootstrap_objects(dialect, gates)
+    wanted = [(key, value) for key, value in every if objects.serves(key)]
     await asyncio.gather(*(_reconcile(dialect, objects, key, value) for key, value in wanted))
 
 

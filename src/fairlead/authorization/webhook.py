@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from time import monotonic
 from typing import Any, Protocol
 
 import orjson
@@ -12,6 +11,7 @@ from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.decision import Decision, UserRules
 from fairlead.bounded import Bounded
+from fairlead.clock import time
 from fairlead.dialect import Dialect
 from fairlead.logs import Tally, quoted
 from fairlead.outgoing.client import CallError
@@ -60,7 +60,7 @@ class Webhook:
         spec = self._spec(attributes)
         key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
         kept = self._kept.get(key)
-        if kept is not None and monotonic() < kept[0]:
+        if kept is not None and time() < kept[0]:
             return kept[1]
         try:
             decision = await self._ask(spec)
@@ -86,7 +86,7 @@ class Webhook:
         ttl = self._authorized_ttl if decision.allowed else self._unauthorized_ttl
         if ttl <= 0:
             return
-        self._kept.keep(key, (monotonic() + ttl, decision), len(key) + len(decision.reason))
+        self._kept.keep(key, (time() + ttl, decision), len(key) + len(decision.reason))
 
     def _spec(self, attributes: Attributes) -> dict[str, Any]:
         spec: dict[str, Any] = {}

@@ -58,6 +58,9 @@ class Help(argparse.HelpFormatter):
         return f"{', '.join(action.option_strings)} {value}"
 
 
+_NUMBERS = ("RATE", "SHARE")  # other fractions are seconds
+
+
 def shown_default(action: argparse.Action) -> str:
     """The default as a person would type it; empty for none."""
     value = action.default
@@ -65,7 +68,9 @@ def shown_default(action: argparse.Action) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:g}s" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:g}" if action.metavar in _NUMBERS else f"{value:g}s"
+    return str(value)
 
 
 def complain(program: str, message: str) -> None:

@@ -6,11 +6,16 @@ from collections.abc import Sequence
 
 from fairlead.controllers.bootstrap_signer import BootstrapSigner
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
+from fairlead.controllers.disruption.controller import Disruption
 from fairlead.controllers.framework import Controller
+from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
+from fairlead.controllers.nodes.catalogue import BUILDERS as NODES
+from fairlead.controllers.nodes.catalogue import COMPANIONS
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
+from fairlead.controllers.service_endpoints.catalogue import BUILDERS as ENDPOINTS
 from fairlead.controllers.surroundings import Build, Surroundings
 from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
@@ -23,6 +28,12 @@ def _bootstrap_signer(given: Surroundings) -> Controller:
     server = Client(given.api, system_user("apiserver"))
     signer = given.client("bootstrap-signer")
     return BootstrapSigner(server, signer, given.dialect, given.address, given.ca)
+
+
+def _garbage(given: Surroundings) -> Controller:
+    client = given.client("generic-garbage-collector")
+    recorder = given.recorder(client, GarbageCollector.name)
+    return GarbageCollector(given.api, client, recorder)
 
 
 def _namespace(given: Surroundings) -> Controller:
@@ -50,11 +61,20 @@ def _token_cleaner(given: Surroundings) -> Controller:
     return TokenCleaner(given.client("token-cleaner"), given.dialect)
 
 
+def _disruption(given: Surroundings) -> Controller:
+    client = given.client("disruption-controller")
+    return Disruption(given.api, client, given.recorder(client, "controllermanager"))
+
+
 _BUILDERS: dict[str, Build] = {
     **CERTIFICATES,
+    **ENDPOINTS,
+    **NODES,
     **VOLUMES,
     **WORKLOADS,
     "bootstrapsigner": _bootstrap_signer,
+    "disruption": _disruption,
+    "garbagecollector": _garbage,
     "namespace": _namespace,
     "resourcequota": _quota,
     "root-ca-cert-publisher": _root_ca,
@@ -66,4 +86,5 @@ _BUILDERS: dict[str, Build] = {
 
 def build_controllers(given: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
     """The controllers of these names. Raises SigningFlagError."""
-    return [build(given) for name, build in _BUILDERS.items() if name in running]
+    builders = (*_BUILDERS.items(), *COMPANIONS.items())
+    return [build(given) for name, build in builders if name in running]

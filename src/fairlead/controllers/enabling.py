@@ -14,12 +14,10 @@ _NAMES = frozenset(
     service serviceaccount serviceaccount-token statefulset tokencleaner ttl ttl-after-finished
     """.split()  # noqa: SIM905 as a list it would be a page
 )
-# What the catalogue does not build.
+# What the catalogue does not build; the aggregation of roles is part of authorization.
 _WITHOUT_EFFECT = frozenset(
     """
-    attachdetach cloud-node-lifecycle clusterrole-aggregation daemonset
-    disruption endpoint endpointslice endpointslicemirroring garbagecollector
-    nodeipam nodelifecycle podgc route service statefulset ttl ttl-after-finished
+    attachdetach cloud-node-lifecycle daemonset nodeipam route service statefulset
     """.split()  # noqa: SIM905 as a list it would be a page
 )
 _OFF_BY_DEFAULT = frozenset({"bootstrapsigner", "tokencleaner"})

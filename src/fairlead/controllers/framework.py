@@ -39,8 +39,15 @@ class Controller(Protocol):
     async def sync(self, key: str) -> float | None: ...
 
 
-# Follows a resource (our name for it) from now on: what exists is told at once.
-Follow = Callable[[str, Keys], None]
+# Ends what `Follow` began.
+Unfollow = Callable[[], None]
+
+
+class Follow(Protocol):
+    """Follows a resource (our name for it) from now on. What exists is told at once, unless the
+    caller says that it has just looked."""
+
+    def __call__(self, resource: str, keys: Keys, *, replay: bool = True) -> Unfollow: ...
 
 
 @runtime_checkable
@@ -48,6 +55,14 @@ class Growing(Protocol):
     """A controller that learns while it works what else gives it work."""
 
     def grow_by(self, follow: Follow) -> None:
+        """Called once, before it works."""
+
+
+@runtime_checkable
+class Adding(Protocol):
+    """A controller whose work on one key can give work to others."""
+
+    def add_by(self, add: Callable[[str], None]) -> None:
         """Called once, before it works."""
 
 
@@ -76,20 +91,30 @@ class Controllers:
     ) -> None:
         self._api = api
         self._events = events or EventWriter()
-        self._queues = [(controller, WorkQueue[str](controller.name)) for controller in controllers]
+        self._queues: list[tuple[Controller, WorkQueue[str]]] = []
+        for controller in controllers:
+            self.add(controller)
+
+    def add(self, controller: Controller) -> None:
+        """Have another one run, before they start."""
+        self._queues.append((controller, WorkQueue(controller.name)))
 
     def start(self) -> None:
         """Take in what exists and follow what changes. The server must not serve before."""
         for controller, queue in self._queues:
+            if isinstance(controller, Adding):
+                controller.add_by(queue.add)
             if isinstance(controller, Growing):
                 controller.grow_by(partial(self._follow, queue))
             for resource, keys in controller.follows().items():
                 self._follow(queue, resource, keys)
 
-    def _follow(self, queue: WorkQueue[str], resource: str, keys: Keys) -> None:
-        resources = self._api.resources
+    def _follow(
+        self, queue: WorkQueue[str], resource: str, keys: Keys, *, replay: bool = True
+    ) -> Unfollow:
+        resources, store = self._api.resources, self._api.store
         if not resources.serves(resource):
-            return
+            return lambda: None
         collection = self._api.collection(resources.named(resource))
 
         def listen(change: Change) -> None:
@@ -100,7 +125,8 @@ class Controllers:
             for version in collection.current(""):
                 listen(existing(collection.resource, version))
 
-        self._api.store.follow(collection, listen, essential=False, resync=look_again)
+        store.follow(collection, listen, essential=False, resync=look_again, replay=replay)
+        return partial(store.unfollow, collection, listen)
 
     async def run(self) -> None:
         """Work until cancelled."""

@@ -2,156 +2,167 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from time import monotonic
 
-from fairlead.controllers.framework import Keys
-from fairlead.controllers.namespaces import NAMESPACES, name_of
+from fairlead.controllers.changing import with_fewer
+from fairlead.controllers.definitions import DEFINITIONS
+from fairlead.controllers.framework import Follow, Keys, Unfollow
+from fairlead.controllers.namespace_remains import Remains
+from fairlead.controllers.namespaces import NAMESPACES
+from fairlead.controllers.versions import finalizers_of, is_going, may_be_going, may_be_held
 from fairlead.errors import StatusError
 from fairlead.kinds.core.namespaces import CONTENT_FINALIZER
+from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.schema.times import now
+from fairlead.storage.change import Change
 
-_LOOK_AGAIN = 0.5
 _BACKGROUND = DeleteOptions(propagation="Background")
+_REST = 1.0  # seconds between two accounts of what is left, while things go one by one
 
 
 @dataclass(slots=True)
-class Remains:
-    """What is still in a namespace: objects by resource, finalizers that hold some of them, and
-    what went wrong."""
+class _Held:
+    """What was left of a namespace when it was counted and has not gone since, in which resources
+    it lies, and until when it is not counted again."""
 
-    objects: Counter[str] = field(default_factory=Counter)
-    finalizers: Counter[str] = field(default_factory=Counter)
-    failures: list[str] = field(default_factory=list)
-
-    def conditions(self) -> Iterator[Object]:
-        """What the namespace's status says of it."""
-        yield _condition(
-            "NamespaceDeletionDiscoveryFailure",
-            "",
-            ("", "ResourcesDiscovered"),
-            "All resources successfully discovered",
-        )
-        yield _condition(
-            "NamespaceDeletionGroupVersionParsingFailure",
-            "",
-            ("", "ParsedGroupVersions"),
-            "All legacy kube types successfully parsed",
-        )
-        yield _condition(
-            "NamespaceDeletionContentFailure",
-            f"Failed to delete all resource types, {len(self.failures)} remaining:"
-            f" {', '.join(self.failures)}"
-            if self.failures
-            else "",
-            ("ContentDeletionFailed", "ContentDeleted"),
-            "All content successfully deleted, may be waiting on finalization",
-        )
-        yield _condition(
-            "NamespaceContentRemaining",
-            _listed("Some resources are remaining: ", self.objects, "{} has {} resource instances"),
-            ("SomeResourcesRemain", "ContentRemoved"),
-            "All content successfully removed",
-        )
-        yield _condition(
-            "NamespaceFinalizersRemaining",
-            _listed(
-                "Some content in the namespace has finalizers remaining: ",
-                self.finalizers,
-                "{} in {} resource instances",
-            ),
-            ("SomeFinalizersRemain", "ContentHasNoFinalizers"),
-            "All content-preserving finalizers finished",
-        )
-
-
-def _listed(what: str, counts: Counter[str], form: str) -> str:
-    parts = [form.format(name, counts[name]) for name in sorted(counts)]
-    return what + ", ".join(parts) if parts else ""
-
-
-def _condition(kind: str, problem: str, reasons: tuple[str, str], fine: str) -> Object:
-    """A condition that is true, with the first reason, if there is a problem."""
-    return {
-        "type": kind,
-        "status": "True" if problem else "False",
-        "lastTransitionTime": now(),
-        "reason": reasons[0 if problem else 1],
-        "message": problem or fine,
-    }
+    resources: list[Resource]
+    keys: set[tuple[str, str]]
+    rest: float
 
 
 class NamespaceDeletion:
-    """Keys are names of namespaces. What finalizers or grace periods hold back is looked at again
-    until it is gone."""
+    """Keys are names of namespaces. What finalizers or grace periods hold back is followed until
+    it is gone."""
 
     name = "namespace-controller"
-    workers = 2
+    workers = 10  # they share their commits
 
     def __init__(self, api: Api, client: Client) -> None:
         self._api = api
         self._client = client
+        self._held: dict[str, _Held] = {}
+        self._followed: dict[Resource, Unfollow] = {}
+        self._follow: Follow
+
+    def grow_by(self, follow: Follow) -> None:
+        self._follow = follow
 
     def follows(self) -> Mapping[str, Keys]:
-        return {NAMESPACES: name_of}
+        return {NAMESPACES: self._going, DEFINITIONS: lambda change: list(self._held)}
+
+    def _going(self, change: Change) -> Iterable[str]:
+        if change.after is None:
+            return (change.name,) if change.name in self._held else ()
+        return (change.name,) if may_be_going(change.after) else ()
+
+    def _content_changed(self, change: Change) -> Iterable[str]:
+        """Something came or went, or has lost a finalizer."""
+        held = self._held.get(change.namespace)
+        if held is None:
+            return ()
+        before = change.before
+        if change.after is None:
+            held.keys.discard((change.resource, change.key))
+        elif before is not None and not may_be_held(before):
+            return ()
+        return (change.namespace,)
 
     async def sync(self, key: str) -> float | None:
         namespace = self._client.find(NAMESPACES, "", key)
-        if namespace is None or not namespace["metadata"].get("deletionTimestamp"):
+        if namespace is None or not _is_to_be_emptied(namespace):
+            self._release(key)
             return None
-        if CONTENT_FINALIZER not in ((namespace.get("spec") or {}).get("finalizers") or ()):
-            return None  # emptied already; somebody else holds it
+        held = self._held.get(key)
+        if held is not None and held.keys and held.rest > monotonic():
+            return held.rest - monotonic()
         remains = await self._empty(key)
-        if remains.objects or remains.failures:
-            await self._tell(namespace, remains)
-            return _LOOK_AGAIN
-        await self._client.change(NAMESPACES, "", key, _finalized, "finalize")
+        if remains.told(namespace) != namespace:
+            await self._client.change(NAMESPACES, "", key, remains.told, "status")
+        if remains.failures:
+            raise remains.failures[0]
+        if not remains.objects:
+            await self._client.change(NAMESPACES, "", key, _finalized, "finalize")
         return None
 
     async def _empty(self, namespace: str) -> Remains:
-        """Delete all content that is not on its way already; gives how much of it is left."""
+        """Delete all content that is not on its way already; gives what is left, which is followed
+        from then on."""
         remains = Remains()
-        for resource in self._api.resources.in_namespaces():
+        contents = self._contents()
+        # Some are served by two groups and kept once.
+        kept = {self._api.collection(resource): resource for resource in reversed(contents)}
+        outcomes = await asyncio.gather(
+            *(self._delete_all(resource, namespace) for resource in kept.values())
+        )
+        remains.failures = [error for error in outcomes if error is not None]
+        # After a failure it is the queue that knows when to try again.
+        rest = monotonic() + (0.0 if remains.failures else _REST)
+        held = _Held([], set(), rest)
+        for resource in contents:
             collection = self._api.collection(resource)
-            if any(not _is_going(version.object()) for version in collection.current(namespace)):
-                try:
-                    await self._client.delete_collection(resource.key, namespace, _BACKGROUND)
-                except StatusError as error:
-                    remains.failures.append(str(error))
-            for version in collection.current(namespace):
-                remains.objects[f"{resource.name}.{resource.group}"] += 1
-                remains.finalizers.update(version.object()["metadata"].get("finalizers") or ())
+            versions = collection.newest(namespace)
+            if versions:
+                held.resources.append(resource)
+                held.keys.update((collection.resource, version.key) for version in versions)
+                remains.objects[f"{resource.name}.{resource.group}"] = len(versions)
+            for version in versions:
+                remains.finalizers.update(finalizers_of(version))
+        self._hold(namespace, held)
         return remains
 
-    async def _tell(self, namespace: Object, remains: Remains) -> None:
-        """Say in the status what is left, where that is not said already."""
-        known = {c["type"]: c for c in (namespace["status"].get("conditions") or ())}
-        wanted = []
-        for condition in remains.conditions():
-            old = known.pop(condition["type"], {})
-            if old.get("status") == condition["status"]:
-                condition["lastTransitionTime"] = old["lastTransitionTime"]
-            wanted.append(condition)
-        conditions = [*known.values(), *wanted]
-        if conditions == namespace["status"].get("conditions"):
-            return
+    def _contents(self) -> list[Resource]:
+        """What may be in a namespace, each resource in the version that its group prefers."""
+        found: dict[tuple[str, str], Resource] = {}
+        for group_version in self._api.resources.group_versions():
+            for resource in group_version.resources.values():
+                if resource.namespaced and "delete" in resource.verbs:
+                    found.setdefault((resource.group, resource.name), resource)
+        return list(found.values())
 
-        def say(current: Object) -> Object:
-            return {**current, "status": {**current["status"], "conditions": conditions}}
+    async def _delete_all(self, resource: Resource, namespace: str) -> StatusError | None:
+        if all(map(is_going, self._api.collection(resource).newest(namespace))):
+            return None
+        try:
+            await self._client.delete_collection(resource.key, namespace, _BACKGROUND)
+        except StatusError as error:
+            return error
+        return None
 
-        name = namespace["metadata"]["name"]
-        await self._client.change(NAMESPACES, "", name, say, "status")
+    def _hold(self, namespace: str, held: _Held) -> None:
+        """Hear of what happens to what is left."""
+        if held.keys:
+            self._held[namespace] = held
+            self._follow_held()
+        else:
+            self._release(namespace)
+
+    def _release(self, namespace: str) -> None:
+        if self._held.pop(namespace, None) is not None:
+            self._follow_held()
+
+    def _follow_held(self) -> None:
+        wanted = {resource for held in self._held.values() for resource in held.resources}
+        for resource in self._followed.keys() - wanted:
+            self._followed.pop(resource)()
+        for resource in wanted - self._followed.keys():
+            self._followed[resource] = self._follow(
+                resource.key, self._content_changed, replay=False
+            )
 
 
-def _is_going(value: Object) -> bool:
-    return value["metadata"].get("deletionTimestamp") is not None
+def _is_to_be_emptied(namespace: Object) -> bool:
+    """Whether a namespace is being deleted and was not emptied yet; others may hold it."""
+    if namespace["metadata"].get("deletionTimestamp") is None:
+        return False
+    return CONTENT_FINALIZER in ((namespace.get("spec") or {}).get("finalizers") or ())
 
 
 def _finalized(namespace: Object) -> Object:
     spec = namespace.get("spec") or {}
-    left = [name for name in spec.get("finalizers") or () if name != CONTENT_FINALIZER]
-    return {**namespace, "spec": {**spec, "finalizers": left}}
+    left = with_fewer(spec, "finalizers", lambda name: name != CONTENT_FINALIZER)
+    return {**namespace, "spec": left}

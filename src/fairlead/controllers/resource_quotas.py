@@ -7,7 +7,7 @@ quota is new or changed, when something goes or uses less, and every now and the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from time import monotonic
@@ -26,6 +26,7 @@ from fairlead.admission.plugins.resource_quota.measuring import (
 )
 from fairlead.admission.plugins.resource_quota.quotas import amounts
 from fairlead.admission.plugins.resource_quota.scopes import PodScopes, scopes_of, selectors_of
+from fairlead.controllers.definitions import DEFINITIONS
 from fairlead.controllers.framework import Follow, Keys
 from fairlead.errors import StatusError
 from fairlead.kinds.resources import Resource
@@ -34,7 +35,6 @@ from fairlead.operations.client import Client
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
-DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
 _LOOK_AGAIN = 300.0
 _LOOK_FOR_RESOURCES = 5.0  # while a quota counts what is not served yet
 _REST = 10  # times as long as a count took nothing is counted again: others need the loop too
@@ -64,10 +64,9 @@ class ResourceQuotas:
         self._followed: dict[str, Resource] = {}
         self._facts: dict[tuple[str, str], dict[str, _Fact]] = {}  # by resource and namespace
         self._seen: dict[str, Object] = {}  # the specs of quotas that were counted
-        self._due: dict[str, float] = {}
         self._rests: dict[str, float] = {}  # until when a quota is not counted again
         self._resting: set[str] = set()  # those that will be when that is over
-        self._follow: Follow = lambda resource, keys: None
+        self._follow: Callable[[str, Keys], object] = lambda resource, keys: None
 
     def grow_by(self, follow: Follow) -> None:
         self._follow = follow
@@ -126,11 +125,10 @@ class ResourceQuotas:
                 raise
             return None
         self._seen[key] = done["spec"]
-        return self._next_look(key, namespace, done)
+        return self._next_look(namespace, done)
 
     def _forget(self, key: str, namespace: str) -> None:
         self._seen.pop(key, None)
-        self._due.pop(key, None)
         self._rests.pop(key, None)
         self._resting.discard(key)
         if not self._quotas.current(namespace):
@@ -235,8 +233,8 @@ class ResourceQuotas:
         self._facts[resource.key, namespace] = {fact.version.key: fact for fact in facts}
         return [(fact.usage, fact.scopes) for fact in facts]
 
-    def _next_look(self, key: str, namespace: str, quota: Object) -> float | None:
-        """When to count again without a reason. One look ahead is enough for each quota."""
+    def _next_look(self, namespace: str, quota: Object) -> float:
+        """When to count again without a reason."""
         pause = _LOOK_AGAIN
         status = quota.get("status") or {}
         if (status.get("hard") or {}).keys() != (status.get("used") or {}).keys():
@@ -245,11 +243,6 @@ class ResourceQuotas:
         for fact in self._facts.get((PODS, namespace), {}).values():
             if fact.end is not None and fact.end >= now:
                 pause = min(pause, (fact.end - now).total_seconds() + 0.01)
-        moment = monotonic()
-        due = self._due.get(key, 0.0)
-        if moment < due <= moment + pause:
-            return None
-        self._due[key] = moment + pause
         return pause
 
 

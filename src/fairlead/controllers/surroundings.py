@@ -10,6 +10,9 @@ from pathlib import Path
 
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import Controller, controller_user, manager_user
+from fairlead.controllers.nodes.pods_by_node import PodsByNode
+from fairlead.controllers.pod_members import PodMembers
+from fairlead.controllers.service_endpoints.pods import ServicePods, facts_of, selector_of
 from fairlead.controllers.workloads.index import Owned
 from fairlead.controllers.workloads.pods import PODS, Pod, read_pod
 from fairlead.dialect import Dialect
@@ -34,6 +37,16 @@ class Surroundings:
     @property
     def dialect(self) -> Dialect:
         return self.api.dialect
+
+    @cached_property
+    def pods_by_node(self) -> PodsByNode:
+        return PodsByNode(self.api)
+
+    @cached_property
+    def service_pods(self) -> ServicePods:
+        """Which pods are behind which services, for all who need to know."""
+        pods = self.api.collection(self.api.resources.named(PODS))
+        return PodMembers(pods, selector_of, facts_of)
 
     def client(self, name: str) -> Client:
         """The API as the user of a controller, who has the role of this name."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
 from fairlead import clock
-from fairlead.controllers.framework import Keys
+from fairlead.controllers.framework import Follow, Keys, Unfollow
 from fairlead.customresources.naming import Taken, accept_names
 from fairlead.customresources.registry import DEFINITIONS, Registry
 from fairlead.errors import StatusError
@@ -28,7 +28,7 @@ from fairlead.operations.options import DeleteOptions
 from fairlead.schema.times import parse_time
 from fairlead.storage.change import Change
 
-_LOOK_AGAIN = 0.1
+_LOOK_AGAIN = 1.0  # where nothing tells that objects go
 _PATIENCE = 60.0  # seconds until objects that do not go are worth a word
 
 
@@ -43,6 +43,11 @@ class DefinitionController:
         self._registry = registry
         self._client = client
         self._cleanup = api.dialect.group_name(CLEANUP)
+        self._ending: dict[str, Unfollow] = {}  # definitions whose objects are followed
+        self._follow: Follow
+
+    def grow_by(self, follow: Follow) -> None:
+        self._follow = follow
 
     def follows(self) -> Mapping[str, Keys]:
         return {DEFINITIONS: self._concerned}
@@ -57,6 +62,7 @@ class DefinitionController:
         await asyncio.sleep(0)  # there may be thousands, and most need nothing
         value = self._client.find(DEFINITIONS, "", key)
         if value is None:
+            self._unfollow(key)
             return None
         if value["metadata"].get("deletionTimestamp"):
             return await self._end(value)
@@ -97,10 +103,13 @@ class DefinitionController:
             await self._finish(name, "NeverEstablished", "resource was never established")
             return None
         problem = await self._delete_objects(name)
+        is_followed = self._follow_objects(name)
         if self._is_empty(name):
             await self._finish(name, "InstanceDeletionCompleted", "removed all instances")
             return None
-        if not problem and _seconds_since(value) > _PATIENCE:
+        pause = _LOOK_AGAIN if problem or not is_followed else None
+        patience = _PATIENCE - _seconds_since(value)
+        if not problem and patience <= 0:
             problem = (
                 "could not confirm zero CustomResources remaining: timed out waiting for the"
                 " condition"
@@ -109,11 +118,31 @@ class DefinitionController:
         if problem:
             reason, message = "InstanceDeletionFailed", problem
         await self._say(name, reason, message)
-        return _LOOK_AGAIN
+        return patience if pause is None and patience > 0 else pause
+
+    def _follow_objects(self, name: str) -> bool:
+        """Hear of the last object that goes, if they are served: else nobody tells."""
+        self._unfollow(name)
+        resource = self._registry.storage_resource(name)
+        if resource is None or not self._api.resources.serves(resource.key):
+            return False
+
+        collection = self._api.collection(resource)
+
+        def emptied(change: Change) -> Iterable[str]:
+            return (name,) if not len(collection) else ()
+
+        self._ending[name] = self._follow(resource.key, emptied, replay=False)
+        return True
+
+    def _unfollow(self, name: str) -> None:
+        unfollow = self._ending.pop(name, None)
+        if unfollow is not None:
+            unfollow()
 
     def _is_empty(self, name: str) -> bool:
         resource = self._registry.storage_resource(name)
-        return resource is None or not self._api.collection(resource).current("")
+        return resource is None or not len(self._api.collection(resource))
 
     async def _delete_objects(self, name: str) -> str:
         """Delete what is not on its way already; gives what went wrong."""

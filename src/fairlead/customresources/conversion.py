@@ -12,9 +12,9 @@ from fairlead.errors import StatusError
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.metadata import check_annotations, check_labels
 from fairlead.operations.api import Object
-from fairlead.operations.preparing import new_uid
 from fairlead.outgoing.client import CallError
 from fairlead.outgoing.webhooks import Webhooks
+from fairlead.schema.uids import new_uid
 
 TIMEOUT = 30.0
 _KNOWN = ("v1", "v1beta1")
@@ -28,10 +28,9 @@ class WebhookConverter:
     """Converts by the webhook that a definition names."""
 
     def __init__(self, webhooks: Webhooks, dialect: Dialect, kind: str, webhook: Object) -> None:
-        self._webhooks = webhooks
+        self._webhook = webhooks.webhook(webhook["clientConfig"])
         self._group = dialect.group_name("apiextensions.@")
         self._kind = kind
-        self._config: Object = webhook["clientConfig"]
         offered = webhook["conversionReviewVersions"] or ()
         self._version = next((name for name in offered if name in _KNOWN), "")
 
@@ -62,7 +61,7 @@ class WebhookConverter:
         head = {"kind": "ConversionReview", "apiVersion": f"{self._group}/{self._version}"}
         request = {"uid": uid, "desiredAPIVersion": api_version, "objects": values}
         body = orjson.dumps({**head, "request": request})
-        answer = await self._webhooks.post(self._config, body, TIMEOUT)
+        answer = await self._webhook.post(body, TIMEOUT)
         try:
             review = orjson.loads(answer)
         except orjson.JSONDecodeError as error:

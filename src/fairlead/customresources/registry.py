@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 
+from fairlead.controllers.definitions import DEFINITIONS as DEFINITIONS
 from fairlead.kinds.custom.kind import Converter, CustomKind, Definition
 from fairlead.kinds.custom.resource import CustomResource
 from fairlead.kinds.resources import GroupVersion
@@ -15,7 +16,6 @@ from fairlead.storage.version import Version
 
 logger = logging.getLogger("fairlead.definitions")
 
-DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
 _RELEASE = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?", re.ASCII)
 _STAGES = {None: 2, "beta": 1, "alpha": 0}
 

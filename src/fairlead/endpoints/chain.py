@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any
 
 from fairlead import errors
-from fairlead.authentication.impersonation import asks_to_impersonate, impersonate
+from fairlead.authentication.impersonation import impersonate
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.refusal import refusal
 from fairlead.authorization.requests import attributes_of
 from fairlead.endpoints import discovery
 from fairlead.endpoints.answers import Answer, Verb, encode, text_answer, value_answer
+from fairlead.endpoints.auditing import Auditor
 from fairlead.endpoints.create import answer_create
 from fairlead.endpoints.delete import answer_delete, answer_delete_collection
 from fairlead.endpoints.discovery_messages import DiscoveryMessages
@@ -63,6 +64,7 @@ class Handler:
         self.api = api
         self.pages: dict[str, Page] = {}
         self.prefixes: dict[str, Page] = {}
+        self.auditor: Auditor | None = None
         self._address = address
         self._messages = DiscoveryMessages(api.resources)
         self._made: dict[tuple[tuple[str, ...], Representation], Answer] = {}
@@ -79,7 +81,11 @@ class Handler:
         if request.query and not is_long_running(request.target):
             check_timeout(request)
         request.user = await self.api.authentication.authenticator.authenticate(request)
-        if asks_to_impersonate(request.raw_headers):
+        if self.auditor is not None:
+            storing = self.auditor.received(request)
+            if storing is not None:
+                await storing
+        if request.impersonates:
             await self._impersonate(request)
         await self._authorize(request)
 
@@ -142,6 +148,8 @@ class Handler:
         decision = authorizer.decide_cached(attributes)
         if decision is None:
             decision = await authorizer.authorize(attributes)
+        if request.audited is not None:
+            request.audited.decided(decision)
         if not decision.allowed:
             raise refusal(attributes, decision)
 

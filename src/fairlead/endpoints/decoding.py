@@ -201,6 +201,10 @@ def decode_body(
     else:
         check_kind(api.resources, resource, parsed)
     value = _decode_object(operation, parsed, raw, validation, repeated)
+    metadata = value.get("metadata")
+    if metadata:
+        named = metadata.get("name", ""), metadata.get("uid", "")
+        operation.identity = (*named, metadata.get("resourceVersion", ""))
     if len(raw) > LONG_BODY:
         check_decoded(value)
     return value

@@ -17,7 +17,8 @@ from fairlead.operations.views import typed
 
 async def answer_delete(api: Api, request: Request, operation: Operation) -> Answer:
     resource = operation.resource
-    options = delete_options(api.dialect, api.types, request, await request.body())
+    raw = operation.sent = await request.body()
+    options = delete_options(api.dialect, api.types, request, raw)
     deleted = await delete(api, operation, options)
     if deleted.gone and not resource.returns_deleted:
         done = success(operation.ref, deleted.value["metadata"]["uid"])
@@ -29,7 +30,8 @@ async def answer_delete(api: Api, request: Request, operation: Operation) -> Ans
 
 async def answer_delete_collection(api: Api, request: Request, operation: Operation) -> Answer:
     resource = operation.resource
-    options = delete_options(api.dialect, api.types, request, await request.body())
+    raw = operation.sent = await request.body()
+    options = delete_options(api.dialect, api.types, request, raw)
     listing = list_options(api.dialect, request, api.gates["APIListChunking"])
     selection = selection_of(request, resource)
     found = await delete_collection(api, operation, options, listing, selection)

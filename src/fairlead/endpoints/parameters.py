@@ -92,12 +92,18 @@ def write_options(
         _check_patch(request, manager, apply, causes)
     _check_manager(manager, causes)
     dry_run = _dry_run(dialect, query, causes)
-    validation = request.parameter("fieldValidation") or "Warn"
+    named_validation = request.parameter("fieldValidation")
+    validation = named_validation or "Warn"
     if validation not in _VALIDATION:
         causes.unsupported("fieldValidation", validation, ("", *sorted(_VALIDATION)))
     _raise_options(dialect, kind, causes)
     return WriteOptions(
-        dry_run, manager or default_manager(request), validation, flag(request, "force")
+        dry_run,
+        manager or default_manager(request),
+        validation,
+        flag(request, "force"),
+        manager,
+        named_validation,
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import parse_qsl
 
+from fairlead.authentication.impersonation import asks_to_impersonate
 from fairlead.authentication.user import User
 from fairlead.bounded import remembered
 from fairlead.endpoints.negotiation import PLAIN_JSON, Representation
@@ -34,6 +36,7 @@ class Request:
     __slots__ = (
         "_body",
         "_headers",
+        "audited",
         "exchange",
         "impersonator",
         "method",
@@ -69,6 +72,7 @@ class Request:
         self.warnings: list[str] = []
         self.impersonator: User | None = None  # who really asks, if the user is another
         self.operation: Operation | None = None  # what it asks for, once that is allowed
+        self.audited: Any = None  # an Audited, where the audit log is kept
         self._headers: dict[bytes, bytes] | None = None
         self._body: bytes | None = b""
 
@@ -87,6 +91,16 @@ class Request:
         if headers is None:
             headers = self._headers = dict(reversed(self.raw_headers))
         return headers.get(name, b"").decode("latin-1")
+
+    @property
+    def impersonates(self) -> bool:
+        """Whether the caller wants to be taken for somebody else; asked of every request, though
+        it is the same for all that come with the same headers."""
+        facts = self.exchange.head.facts
+        found = facts.get("impersonates")
+        if found is None:
+            found = facts["impersonates"] = asks_to_impersonate(self.raw_headers)
+        return found
 
     def parameter(self, name: str) -> str:
         values = self.query.get(name)

@@ -41,6 +41,7 @@ class Exchange:
         "body_limit",
         "deadline",
         "head",
+        "lines",
         "peer",
         "started",
         "timed_out",
@@ -59,6 +60,7 @@ class Exchange:
         self.body_limit = connection.limits.body_bytes
         self.too_large = head.length > self.body_limit
         self.wanted = False  # the application has asked for the body
+        self.lines = b""  # of the head of the answer, whichever it will be
         self._parts: list[bytes] = []
         self._size = 0
         self._in_chunks = False
@@ -144,7 +146,7 @@ class Exchange:
             return
         self.started = True
         has_body = code not in _WITHOUT_BODY
-        last = b"content-length: %d\r\n" % len(body) if has_body else b""
+        last = b"%bcontent-length: %d\r\n" % (self.lines, len(body)) if has_body else self.lines
         if not connection.stays(self):
             last += CLOSE
         answer = head_bytes(code, connection.date, headers, last)
@@ -179,7 +181,7 @@ class Exchange:
             last = b""
         if not connection.stays(self):
             last += CLOSE
-        connection.write(head_bytes(code, connection.date, headers, last))
+        connection.write(head_bytes(code, connection.date, headers, self.lines + last))
 
     @property
     def is_held_up(self) -> bool:

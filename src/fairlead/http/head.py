@@ -33,6 +33,7 @@ class Head:
     __slots__ = (
         "chunked",
         "expects_continue",
+        "facts",
         "fields",
         "keep_alive",
         "length",
@@ -47,6 +48,8 @@ class Head:
         self.method = method.decode("ascii")
         self.fields = fields
         self.named = dict(reversed(fields))
+        # What others found out from the fields; shared by all heads that have the same.
+        self.facts: dict[str, bool] = {}
         self.keep_alive = True
         self.modern = True  # HTTP/1.1 rather than 1.0
         self.chunked = False
@@ -105,7 +108,7 @@ class Head:
         """The head of another request with the same fields, but for the length, of a simple one."""
         head = Head.__new__(Head)
         head.method = method.decode("ascii")
-        head.fields, head.named = self.fields, self.named
+        head.fields, head.named, head.facts = self.fields, self.named, self.facts
         head.keep_alive = head.modern = True
         head.chunked = head.expects_continue = False
         head.length = length

@@ -32,6 +32,7 @@ DEFAULTS: dict[str, bool] = {
     "NetworkPolicyEndPort": True,
     "NetworkPolicyStatus": False,
     "NodeInclusionPolicyInPodTopologySpread": False,
+    "NodeOutOfServiceVolumeDetach": False,
     "PodDeletionCost": True,
     "PodDisruptionConditions": False,
     "PodHasNetworkCondition": False,

@@ -166,16 +166,24 @@ def check_metadata_update(
     *,
     qualified: bool = True,
 ) -> None:
-    _check_new_finalizers(metadata, old, causes, path)
-    for name in ("generation",):
-        if metadata.get(name, 0) < old.get(name, 0):
-            causes.invalid(f"{path}.{name}", metadata.get(name, 0), "must not be decremented")
-    for name in _IMMUTABLE:
-        if metadata.get(name) != old.get(name):
-            causes.invalid(f"{path}.{name}", _shown(name, metadata.get(name)), "field is immutable")
+    if old.get("deletionTimestamp") is not None:
+        _check_new_finalizers(metadata, old, causes, path)
+    generation = metadata.get("generation", 0)
+    if generation < old.get("generation", 0):
+        causes.invalid(f"{path}.generation", generation, "must not be decremented")
+    if list(map(metadata.get, _IMMUTABLE)) != list(map(old.get, _IMMUTABLE)):
+        _check_immutable(metadata, old, causes, path)
     _check_contents(metadata, causes, path)
     if qualified and (finalizers := metadata.get("finalizers")):
         check_qualified(finalizers, f"{path}.finalizers", causes)
+
+
+def _check_immutable(
+    metadata: dict[str, Any], old: dict[str, Any], causes: Causes, path: str
+) -> None:
+    for name in _IMMUTABLE:
+        if metadata.get(name) != old.get(name):
+            causes.invalid(f"{path}.{name}", _shown(name, metadata.get(name)), "field is immutable")
 
 
 def _shown(name: str, value: Any) -> Any:
@@ -187,8 +195,7 @@ def _shown(name: str, value: Any) -> Any:
 def _check_new_finalizers(
     metadata: dict[str, Any], old: dict[str, Any], causes: Causes, path: str
 ) -> None:
-    if old.get("deletionTimestamp") is None:
-        return
+    """An object that is being deleted gets no new finalizers."""
     known = set(old.get("finalizers") or ())
     added = [name for name in metadata.get("finalizers") or () if name not in known]
     if added:

@@ -45,14 +45,14 @@ class GroupVersion:
     group: str
     version: str
     resources: dict[str, Resource] = field(default_factory=dict)
+    table_name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.table_name = f"{self.short}/{self.version}"
 
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
-
-    @property
-    def table_name(self) -> str:
-        return f"{self.short}/{self.version}"
 
 
 class Resource:
@@ -95,6 +95,7 @@ class Resource:
         self.counts_generation = "generation" in marks
         self.selectable = _words(marks.get("select"))
         self.deprecation = self._deprecation(marks.get("deprecated", ""))
+        self.removed_release = self._removed_release(marks.get("deprecated", ""))
         self.storage_prefix = marks.get("path", name)
         self.stored_version = marks.get("stored", group_version.table_name)
         self.subresources: dict[str, Resource] = {}
@@ -112,6 +113,13 @@ class Resource:
         if rest:
             text += f", unavailable in v{rest[0]}+"
         return f"{text}; use {rest[1]} {self.kind}" if len(rest) > 1 else text
+
+    def _removed_release(self, mark: str) -> str:
+        """The `until` of the same; empty where that is not known."""
+        if not mark:
+            return self.parent.removed_release if self.parent else ""
+        _, *rest = mark.split(":")
+        return rest[0] if rest else ""
 
     @cached_property
     def group(self) -> str:
@@ -276,17 +284,24 @@ class Resources:
         for versions in self.groups.values():
             yield from versions.values()
 
-    def in_namespaces(self) -> list[Resource]:
-        """The resources whose objects lie in namespaces, each in the version that is stored."""
+    def of_group(self, group: str) -> list[GroupVersion]:
+        """The versions of a group that are served, the preferred one first."""
+        return list(self.groups.get(group, {}).values())
+
+    def stored(self) -> list[Resource]:
+        """The resources whose objects can be deleted, each in the version that is stored."""
         return [
             resource
             for found in self.group_versions()
             for resource in found.resources.values()
-            if resource.namespaced
-            and "delete" in resource.verbs
+            if "delete" in resource.verbs
             and resource.stored_version == found.table_name
             and not resource.is_repeated
         ]
+
+    def in_namespaces(self) -> list[Resource]:
+        """Those whose objects lie in namespaces."""
+        return [resource for resource in self.stored() if resource.namespaced]
 
     def find(self, group: str, version: str, name: str) -> Resource | None:
         """A resource by its names; `name` may be `resource/subresource`."""
@@ -298,6 +313,13 @@ class Resources:
         if resource is None or not slash:
             return resource
         return resource.subresources.get(subresource)
+
+    def of_kind(self, api_version: str, kind: str) -> list[Resource]:
+        """The resources whose objects say that they are of this kind."""
+        group, _, version = api_version.rpartition("/")
+        found = self.groups.get(group, {}).get(version)
+        listed = found.resources.values() if found is not None else ()
+        return [resource for resource in listed if resource.kind == kind]
 
     def touch(self) -> None:
         """A resource that is served is another from now on."""

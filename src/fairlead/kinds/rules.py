@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fairlead.kinds.causes import Causes
@@ -31,6 +31,7 @@ PERCENT_ERROR = (
 )
 
 _CONFIG_KEY = re.compile(r"\A[-._a-zA-Z0-9]+\Z", re.ASCII)
+_USUAL_KEY = re.compile(r"\A[-_a-zA-Z0-9][-._a-zA-Z0-9]{0,99}\Z", re.ASCII)
 _ENV_NAME = re.compile(r"\A[-._a-zA-Z][-._a-zA-Z0-9]*\Z", re.ASCII)
 _PORT_LETTERS = re.compile(r"\A[-a-z0-9]+\Z", re.ASCII)
 
@@ -142,7 +143,9 @@ def env_name_errors(value: str) -> list[str]:
     return ["must not start with '..'"] if value.startswith("..") else []
 
 
-def config_key_errors(value: str) -> list[str]:
+def config_key_errors(value: str) -> Sequence[str]:
+    if _USUAL_KEY.match(value):
+        return ()
     wrong = ["must be no more than 253 characters"] if len(value) > 253 else []
     if not _CONFIG_KEY.match(value):
         return [*wrong, CONFIG_KEY_ERROR]
@@ -192,7 +195,7 @@ def selector_is_empty(selector: dict[str, Any] | None) -> bool:
     return not selector or not (selector.get("matchLabels") or selector.get("matchExpressions"))
 
 
-def selector_matches(selector: dict[str, Any] | None, labels: dict[str, str]) -> bool:
+def selector_matches(selector: dict[str, Any] | None, labels: Mapping[str, str]) -> bool:
     """Whether a label selector selects these labels; an absent one selects nothing."""
     if selector is None:
         return False
@@ -201,7 +204,7 @@ def selector_matches(selector: dict[str, Any] | None, labels: dict[str, str]) ->
     return all(_rule_matches(rule, labels) for rule in selector.get("matchExpressions") or ())
 
 
-def _rule_matches(rule: dict[str, Any], labels: dict[str, str]) -> bool:
+def _rule_matches(rule: dict[str, Any], labels: Mapping[str, str]) -> bool:
     value = labels.get(rule["key"])
     match rule["operator"]:
         case "In":

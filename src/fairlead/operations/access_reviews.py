@@ -68,7 +68,7 @@ async def _admit(
     set_entries(metadata, tracked(api, operation.resource, None, value, options))
     context = api.context(operation, options.dry_run)
     name = metadata.get("name", "")
-    attributes = preparing.attributes(operation, CREATE, value, None, context, name)
+    attributes = preparing.attributes(operation, CREATE, value, None, context, name, options)
     await api.admission.admit(attributes)
     causes = Causes()
     check(value, causes)

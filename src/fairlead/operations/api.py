@@ -17,6 +17,7 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.services.allocation import ServiceAllocators
 from fairlead.kinds.gates import Gates
 from fairlead.kinds.resources import Resource, Resources
+from fairlead.operations.auditing import Auditor
 from fairlead.operations.known_applies import KnownApplies
 from fairlead.operations.operation import Operation
 from fairlead.outgoing.reaching import Reach
@@ -45,6 +46,7 @@ class Api:
         self.admission = Chain([])
         self.gates = gates
         self.observers: list[Observer] = []
+        self.auditor: Auditor | None = None
         self._behaviours: dict[str, Behaviour] = {}
         self._collections: dict[str, Collection] = {}
         self.versions: dict[str, Versions] = {}
@@ -143,7 +145,7 @@ class Api:
     async def authorize(self, operation: Operation) -> None:
         """Refuse what the user may not do."""
         attributes = operation.attributes()
-        decision = await self.authorizer.authorize(attributes)
+        decision = operation.decision = await self.authorizer.authorize(attributes)
         if not decision.allowed:
             raise refusal(attributes, decision)
 

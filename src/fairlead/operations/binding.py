@@ -20,8 +20,9 @@ async def bind(api: Api, operation: Operation, binding: Object, options: WriteOp
     preparing.set_namespace(operation, binding["metadata"])
     context = api.context(operation, options.dry_run)
     name = binding["metadata"].get("name", "")
-    attributes = preparing.attributes(operation, CREATE, binding, None, context, name)
+    attributes = preparing.attributes(operation, CREATE, binding, None, context, name, options)
     await api.admission.admit(attributes)
+    name = binding["metadata"].get("name", "")
     if operation.name and name != operation.name:
         raise bad_request("name in URL does not match name in Binding object")
     _check(operation.resource, binding)

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from fairlead.authentication.user import AUTHENTICATED, MASTERS, User
 from fairlead.errors import StatusError
+from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete, delete_collection
@@ -52,8 +53,11 @@ class Client:
         """Whether the resource is switched on."""
         return self._api.resources.serves(key)
 
+    def resource(self, key: str) -> Resource:
+        return self._api.resources.named(key)
+
     def collection(self, key: str) -> Collection:
-        return self._api.collection(self._api.resources.named(key))
+        return self._api.collection(self.resource(key))
 
     def find(self, key: str, namespace: str, name: str) -> Object | None:
         return self._api.lookup(key, namespace, name)
@@ -72,7 +76,7 @@ class Client:
     async def create(self, key: str, value: Object) -> Object:
         operation = self._operation("create", key, value["metadata"].get("namespace", ""), "")
         work = partial(create, self._api, operation, copied(value), self._options)
-        return (await self._perform(operation, work)).object()
+        return (await self._perform(operation, work, value)).object()
 
     async def replace(self, key: str, value: Object) -> Object:
         """Write over the version that the value carries, or over the newest if it carries none."""
@@ -135,7 +139,27 @@ class Client:
             resource = resource.subresources[subresource]
         return Operation(self._user, verb, resource, namespace, name)
 
-    async def _perform(self, operation: Operation, work: Callable[[], Awaitable[Result]]) -> Result:
+    async def _perform(
+        self,
+        operation: Operation,
+        work: Callable[[], Awaitable[Result]],
+        value: Object | None = None,
+    ) -> Result:
+        auditor = self._api.auditor
+        if auditor is None:
+            return await self._observed(operation, work)
+        told = await auditor.begun(operation, value)
+        try:
+            result = await self._observed(operation, work)
+        except BaseException as error:
+            await told.ended(error)
+            raise
+        await told.ended(None)
+        return result
+
+    async def _observed(
+        self, operation: Operation, work: Callable[[], Awaitable[Result]]
+    ) -> Result:
         started, code = perf_counter(), 200
         try:
             await self._api.authorize(operation)

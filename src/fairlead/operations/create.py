@@ -35,12 +35,13 @@ async def create(
         raise bad_request("resourceVersion should not be set on objects to be created")
     preparing.drop_repeated_owners(operation, metadata)
     context = api.context(operation, options.dry_run)
-    generated = not metadata.get("name") and bool(metadata.get("generateName"))
-    if generated:
-        metadata["name"] = preparing.generate_name(metadata["generateName"])
-    await converting(operation.size, _prepare, api, resource, value, options, entries, context)
+    entries = await converting(
+        operation.size, _prepare, api, resource, value, options, entries, context
+    )
     try:
-        attributes = await _admitted(api, operation, value, context)
+        name = metadata.get("name", "")
+        attributes = preparing.attributes(operation, CREATE, value, None, context, name, options)
+        generated = await _admit(api, operation, attributes, value, entries)
         version = await _stored(api, attributes, generated)
         if resource.custom is not None:
             version = await shown_one(resource, version)
@@ -60,22 +61,31 @@ def _prepare(
     options: WriteOptions,
     entries: list[Object] | None,
     context: Context,
-) -> None:
-    """Fill in what the server decides before anybody else looks at a new object."""
-    metadata = value["metadata"]
+) -> list[Object]:
+    """Fill in what the server decides before anybody else looks at a new object; gives its
+    owners."""
     preparing.default(api, resource, value, context)
     if entries is None:
         entries = tracked(api, resource, None, value, options)
-    set_entries(metadata, entries)
-    preparing.set_system_fields(metadata)
+    set_entries(value["metadata"], entries)
+    return entries
 
 
-async def _admitted(api: Api, operation: Operation, value: Object, context: Context) -> Attributes:
-    """Take a new object through admission and the rules of its kind."""
-    behaviour = api.behaviour(operation.resource)
-    name = value["metadata"].get("name", "")
-    attributes = preparing.attributes(operation, CREATE, value, None, context, name)
+async def _admit(
+    api: Api, operation: Operation, attributes: Attributes, value: Object, entries: list[Object]
+) -> bool:
+    """Take a new object through admission and the rules of its kind. Whether its name is one that
+    was generated, which happens as late as that those who change it can see it is missing."""
+    behaviour, context = api.behaviour(operation.resource), attributes.context
     await api.admission.admit(attributes)
+    if attributes.round:
+        preparing.settle_admitted(operation, value, entries)
+    metadata = value["metadata"]
+    generated = not metadata.get("name") and bool(metadata.get("generateName"))
+    if generated:
+        metadata["name"] = preparing.generate_name(metadata["generateName"])
+    attributes.name = metadata.get("name", "")
+    preparing.set_system_fields(metadata)
     behaviour.prepare_create(value, context)
     value = preparing.ordered(value)
     if operation.size <= LONG_BODY:
@@ -86,7 +96,8 @@ async def _admitted(api: Api, operation: Operation, value: Object, context: Cont
     await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)
     behaviour.settle(value)
-    return attributes
+    attributes.is_settled = True
+    return generated
 
 
 async def _stored(api: Api, attributes: Attributes, generated: bool) -> Version:
@@ -99,15 +110,14 @@ async def _stored(api: Api, attributes: Attributes, generated: bool) -> Version:
         if attempt:
             metadata["name"] = preparing.generate_name(metadata["generateName"])
         key = resource.storage_key(metadata.get("namespace", ""), metadata["name"])
-        existing = api.store.latest(collection, key)
-        if existing is not None:
-            continue
-        if context.dry_run:
-            return preparing.unstored(collection, key, value, 0, resource)
         try:
-            return await _put(api, attributes, collection, key)
+            if not context.dry_run:
+                return await _put(api, attributes, collection, key)
         except Conflict:
-            existing = api.store.latest(collection, key)
+            pass
+        existing = api.store.latest(collection, key)
+        if existing is None and context.dry_run:
+            return preparing.unstored(collection, key, value, 0, resource)
     error = _exists(resource, metadata["name"], existing)
     if generated:
         error.message += ", the server was not able to generate a unique name for the object"

@@ -10,6 +10,8 @@ from datetime import timedelta
 from fairlead import clock
 from fairlead.admission.chain import DELETE, Chain
 from fairlead.errors import StatusError, not_found
+from fairlead.kinds.behaviour import Behaviour
+from fairlead.kinds.context import Context
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.list import Listing, find
@@ -51,13 +53,12 @@ async def delete(
         refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])
         if refusal is not None:
             raise refusal
-        attributes = preparing.attributes(operation, DELETE, None, old, context)
+        attributes = preparing.attributes(operation, DELETE, None, old, context, options=options)
         await chain.admit(attributes)
         await chain.validate(attributes)
         new = deepcopy(old)
         grace = behaviour.grace_period(new, options.grace_period)
-        propagation = options.propagation or behaviour.default_propagation(new, context)
-        _mark(new, grace, propagation)
+        _mark(new, grace, options.propagation or _implied_propagation(behaviour, new, context))
         behaviour.prepare_delete(new, context)
         gone = preparing.is_finished(new)
         if gone and grace is None:
@@ -90,6 +91,14 @@ async def _store(
     stored = await kept(operation.resource, preparing.ordered(deepcopy(new)))
     version = await preparing.put(api, collection, current.key, stored, current)
     return await read(operation.resource, version)
+
+
+def _implied_propagation(behaviour: Behaviour, value: Object, context: Context) -> str:
+    """What becomes of dependents when the client does not say: a finalizer may say it, else the
+    kind does."""
+    by_kind = behaviour.default_propagation(value, context)
+    held = value["metadata"].get("finalizers") or ()
+    return "" if FOREGROUND in held or ORPHAN in held else by_kind
 
 
 def _mark(value: Object, grace: int | None, propagation: str) -> None:

@@ -45,8 +45,10 @@ async def evict(api: Api, operation: Operation, eviction: Object, write: WriteOp
     preparing.set_namespace(operation, eviction["metadata"])
     options = _delete_options(api, eviction.get("deleteOptions") or {}, write.dry_run)
     context = api.context(operation, options.dry_run)
-    attributes = preparing.attributes(operation, CREATE, eviction, None, context)
+    attributes = preparing.attributes(operation, CREATE, eviction, None, context, options=write)
     await api.admission.admit(attributes)
+    if attributes.round:  # it may ask for something else now
+        options = _delete_options(api, eviction.get("deleteOptions") or {}, write.dry_run)
     if eviction["metadata"].get("name", "") != operation.name:
         raise bad_request("name in URL does not match name in Eviction object")
     await api.admission.validate(attributes)

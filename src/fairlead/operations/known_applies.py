@@ -8,7 +8,8 @@ namespace had a say in it, so an apply is not remembered
 - if it was a dry run, had warnings or much to tell an audit log, or changed or created something;
 - if anything looked at another object than these or asked what somebody may do meanwhile
   (`Api.consultations` counts that, for admission plugins and rules of kinds alike);
-- if an admission plugin says that it judges updates of the resource by more than the write.
+- if an admission plugin says that it judges updates of the resource by more than the write; if
+  one says so later, what was remembered is of no use.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class KnownApplies:
         self, api: Api, operation: Operation, raw: bytes, options: WriteOptions
     ) -> Version | None:
         """The version that is the answer to a known question."""
+        if not api.admission.judges_updates_alone(operation.resource):
+            return None
         current = api.store.latest(api.collection(operation.resource), operation.key)
         if current is None:
             return None

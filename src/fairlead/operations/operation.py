@@ -7,9 +7,13 @@ from typing import Any
 
 from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
+from fairlead.authorization.decision import Decision
 from fairlead.errors import ResourceRef
 from fairlead.kinds.context import MOST_WARNINGS
 from fairlead.kinds.resources import Resource
+
+Identity = tuple[str, str, str]  # name, uid and resourceVersion
+NO_IDENTITY: Identity = ("", "", "")
 
 
 @dataclass(slots=True, eq=False)
@@ -31,6 +35,8 @@ class Operation:
     has_unknown_fields: bool = False  # what was sent has fields that its type does not know
     sent: Any = None
     result: Any = None
+    identity: Identity = NO_IDENTITY  # by which what was sent names itself
+    decision: Decision | None = None  # where the authorizer was asked about just this
 
     def warn(self, text: str) -> None:
         if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:

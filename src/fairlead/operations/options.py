@@ -24,12 +24,26 @@ def revision_of(text: str, what: str = "resourceVersion") -> int:
 
 @dataclass(slots=True)
 class WriteOptions:
-    """What create, update, patch and apply take. `manager` is never empty."""
+    """What create, update, patch and apply take. `manager` is never empty; `named_manager` and
+    `named_validation` are what the caller asked for, empty if it left that to us."""
 
     dry_run: bool
     manager: str
     validation: str
     force: bool = False
+    named_manager: str = ""
+    named_validation: str = ""
+
+    def document(self, operation: str, group: str) -> dict[str, Any]:
+        """The options as an object. A patch is an update or a create."""
+        kind = "CreateOptions" if operation == "CREATE" else "UpdateOptions"
+        named = {"fieldManager": self.named_manager, "fieldValidation": self.named_validation}
+        return {
+            "kind": kind,
+            "apiVersion": f"{group}/v1",
+            **({"dryRun": ["All"]} if self.dry_run else {}),
+            **{name: value for name, value in named.items() if value},
+        }
 
 
 @dataclass(slots=True)
@@ -40,6 +54,23 @@ class DeleteOptions:
     uid: str = ""
     revision: str = ""
     cascades: bool = False  # the older `orphanDependents` was given, and is false
+
+    def document(self, operation: str, group: str) -> dict[str, Any]:
+        """The options as an object."""
+        made: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": f"{group}/v1"}
+        if self.grace_period is not None:
+            made["gracePeriodSeconds"] = self.grace_period
+        named = {"uid": self.uid, "resourceVersion": self.revision}
+        conditions = {name: value for name, value in named.items() if value}
+        if conditions:
+            made["preconditions"] = conditions
+        if self.cascades:
+            made["orphanDependents"] = False
+        elif self.propagation:
+            made["propagationPolicy"] = self.propagation
+        if self.dry_run:
+            made["dryRun"] = ["All"]
+        return made
 
 
 @dataclass(slots=True)

@@ -147,6 +147,6 @@ async def _admit(
     preparing.set_namespace(operation, value["metadata"])
     set_entries(value["metadata"], tracked(api, resource, None, value, options))
     context = api.context(operation, options.dry_run)
-    attributes = preparing.attributes(operation, CREATE, value, None, context)
+    attributes = preparing.attributes(operation, CREATE, value, None, context, options=options)
     await api.admission.admit(attributes)
     return attributes

@@ -146,13 +146,17 @@ async def _prepared(
     preparing.drop_repeated_owners(operation, value["metadata"])
     size = operation.size
     entries = await converting(size, _defaulted, api, operation, changed, old, options, context)
+    set_entries(value["metadata"], entries)
+    attributes = preparing.attributes(operation, UPDATE, value, old, context, options=options)
+    await api.admission.admit(attributes)
+    if attributes.round:
+        entries = preparing.settle_admitted(operation, value, entries)
+        carry_over(value["metadata"], old["metadata"])
     if resource.subresource and not resource.is_scale:
         behaviour.prepare_subresource_update(resource.subresource, value, old, context)
     else:
         behaviour.prepare_update(value, old, context)
     set_entries(value["metadata"], entries)
-    attributes = preparing.attributes(operation, UPDATE, value, old, context)
-    await api.admission.admit(attributes)
     new = preparing.ordered(value)
     if size <= LONG_BODY:
         preparing.check_changed(api, resource, new, old, context)

@@ -10,7 +10,7 @@ import asyncio
 import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # imported at the first call: no start waits for it
@@ -63,6 +63,7 @@ class Reply:
 
     status: int
     content: bytes
+    type: str = field(default="", compare=False)  # as the answer names it
 
 
 class Stream:
@@ -139,7 +140,8 @@ class Caller:
             async with asyncio.timeout(timeout):
                 stream = await self._open(method, url, headers, body, tls, server_name)
                 try:
-                    return Reply(stream.status, await stream.whole(most))
+                    content = await stream.whole(most)
+                    return Reply(stream.status, content, stream.header("content-type"))
                 finally:
                     stream.release()
         except TimeoutError:

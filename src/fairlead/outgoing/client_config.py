@@ -11,11 +11,9 @@ import binascii
 import os
 import ssl
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 
 class ClientConfigError(ValueError):
@@ -47,6 +45,21 @@ class ClientConfig:
                 raise ClientConfigError(f"cannot read {self.token_file}: {error}") from None
         return self.token
 
+    def authorization(self) -> str:
+        """The header that proves who we are, empty if there is none."""
+        token = self.bearer_token()
+        if token:
+            return f"Bearer {token}"
+        if self.username:
+            pair = f"{self.username}:{self.password}".encode()
+            return f"Basic {base64.b64encode(pair).decode()}"
+        return ""
+
+    def show_certificate(self, context: ssl.SSLContext) -> None:
+        """Let connections of a context show the certificate, if there is one."""
+        if self.certificate:
+            _load_pair(context, self.certificate, self.key)
+
     def ssl_context(self) -> ssl.SSLContext | None:
         """How to speak TLS to the server; None where it is plain HTTP."""
         if not self.server.startswith("https:"):
@@ -56,8 +69,7 @@ class ClientConfig:
             if self.insecure:
                 context.check_hostname = False
                 context.verify_mode = ssl.CERT_NONE
-            if self.certificate:
-                _load_pair(context, self.certificate, self.key)
+            self.show_certificate(context)
         except (ssl.SSLError, ValueError) as error:
             raise ClientConfigError(f"{self.server}: {error}") from None
         return context
@@ -71,8 +83,10 @@ def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         context.load_cert_chain(file.name)
 
 
-def load_client_config(path: Path) -> ClientConfig:
-    """The current context of a client configuration file; raises ClientConfigError."""
+def read_client_config(path: Path) -> dict[str, Any]:
+    """The parsed file; raises ClientConfigError."""
+    import yaml  # no start waits for it
+
     try:
         value = yaml.safe_load(path.read_text())
     except OSError as error:
@@ -81,10 +95,38 @@ def load_client_config(path: Path) -> ClientConfig:
         raise ClientConfigError(f"{path} is not YAML: {error}") from None
     if not isinstance(value, dict):
         raise ClientConfigError(f"{path} is not a client configuration")
+    return value
+
+
+def load_client_config(path: Path) -> ClientConfig:
+    """The current context of a client configuration file; raises ClientConfigError."""
+    value = read_client_config(path)
     try:
         return parse_client_config(value, path.parent)
     except ClientConfigError as error:
         raise ClientConfigError(f"{path}: {error}") from None
+
+
+def credentials(user: dict[str, Any], name: str, directory: Path) -> ClientConfig:
+    """How a user of a parsed file proves who it is, to a server that is still to be named."""
+    for unsupported in ("exec", "auth-provider"):
+        if user.get(unsupported):
+            raise ClientConfigError(
+                f"the user {name!r} needs {unsupported}, which is not supported here"
+            )
+    token_file = _text(user, "tokenFile")
+    config = ClientConfig(
+        server="https://",
+        certificate=_pem(user, "client-certificate", directory),
+        key=_pem(user, "client-key", directory),
+        token=_text(user, "token"),
+        token_file=directory / token_file if token_file else None,
+        username=_text(user, "username"),
+        password=_text(user, "password"),
+    )
+    if bool(config.certificate) != bool(config.key):
+        raise ClientConfigError("a client certificate and its key go together")
+    return config
 
 
 def parse_client_config(value: dict[str, Any], directory: Path) -> ClientConfig:
@@ -93,31 +135,18 @@ def parse_client_config(value: dict[str, Any], directory: Path) -> ClientConfig:
     cluster = _named(value, "clusters", "cluster", _text(context, "cluster"))
     user_name = _text(context, "user")
     user = _named(value, "users", "user", user_name) if user_name else {}
-    for unsupported in ("exec", "auth-provider"):
-        if user.get(unsupported):
-            raise ClientConfigError(
-                f"the user {user_name!r} needs {unsupported}, which is not supported here"
-            )
+    proof = credentials(user, user_name, directory)
     server = _text(cluster, "server")
     if not server.startswith(("https://", "http://")):
         raise ClientConfigError(f"the cluster's server {server!r} is not an http or https URL")
-    token_file = _text(user, "tokenFile")
-    config = ClientConfig(
+    return replace(
+        proof,
         server=server,
         ca=_pem(cluster, "certificate-authority", directory),
         insecure=bool(cluster.get("insecure-skip-tls-verify")),
         server_name=_text(cluster, "tls-server-name"),
-        certificate=_pem(user, "client-certificate", directory),
-        key=_pem(user, "client-key", directory),
-        token=_text(user, "token"),
-        token_file=directory / token_file if token_file else None,
-        username=_text(user, "username"),
-        password=_text(user, "password"),
         proxy=_text(cluster, "proxy-url"),
     )
-    if bool(config.certificate) != bool(config.key):
-        raise ClientConfigError("a client certificate and its key go together")
-    return config
 
 
 def _named(value: dict[str, Any], plural: str, singular: str, name: str) -> dict[str, Any]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import ssl
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import orjson
 
 from fairlead.outgoing.client import MOST_ANSWER_BYTES, Caller, CallError, Reply
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
 from fairlead.outgoing.proxies import proxy_of_environment
+
+Answer = TypeVar("Answer")
 
 _ATTEMPTS = 5
 _FIRST_PAUSE = 0.5
@@ -30,6 +32,15 @@ class JsonPoster:
 
     async def post(self, body: dict[str, Any], timeout: float) -> dict[str, Any]:
         """The answer to one call; raises CallError."""
+        return await self._post(body, timeout, _object)
+
+    async def tell(self, body: dict[str, Any], timeout: float) -> None:
+        """The same where it does not matter what is answered, only that it is a success."""
+        await self._post(body, timeout, _successful)
+
+    async def _post(
+        self, body: dict[str, Any], timeout: float, read: Callable[[Reply], Answer]
+    ) -> Answer:
         try:
             reply = await self._caller.call(
                 "POST",
@@ -40,7 +51,7 @@ class JsonPoster:
                 tls=self._tls,
                 server_name=self._config.server_name,
             )
-            return _object(reply)
+            return read(reply)
         except ClientConfigError as error:
             raise CallError(f"Post {self._url!r}: {error}") from None
         except CallError as error:
@@ -49,31 +60,37 @@ class JsonPoster:
     async def post_patiently(
         self, body: dict[str, Any], timeout: float, first_pause: float = _FIRST_PAUSE
     ) -> dict[str, Any]:
-        """The same, trying again after a pause where that may help."""
-        pause = first_pause
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                return await self.post(body, timeout)
-            except CallError as error:
-                if not error.retryable:
-                    raise
-            await asyncio.sleep(pause)
-            pause *= _PAUSE_GROWTH
-        return await self.post(body, timeout)
+        """`post`, trying again after a pause where that may help."""
+        return await _patiently(lambda: self.post(body, timeout), first_pause)
+
+    async def tell_patiently(
+        self, body: dict[str, Any], timeout: float, first_pause: float = _FIRST_PAUSE
+    ) -> None:
+        """`tell`, trying again after a pause where that may help."""
+        await _patiently(lambda: self.tell(body, timeout), first_pause)
 
     def _headers(self) -> dict[str, str]:
-        config = self._config
         headers = {"content-type": "application/json", "accept": "application/json"}
-        token = config.bearer_token()
-        if token:
-            headers["authorization"] = f"Bearer {token}"
-        elif config.username:
-            pair = f"{config.username}:{config.password}".encode()
-            headers["authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        authorization = self._config.authorization()
+        if authorization:
+            headers["authorization"] = authorization
         return headers
 
     async def close(self) -> None:
         await self._caller.close()
+
+
+async def _patiently(call: Callable[[], Awaitable[Answer]], first_pause: float) -> Answer:
+    pause = first_pause
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return await call()
+        except CallError as error:
+            if not error.retryable:
+                raise
+        await asyncio.sleep(pause)
+        pause *= _PAUSE_GROWTH
+    return await call()
 
 
 class Documents:

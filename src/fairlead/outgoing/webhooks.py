@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import random
+import re
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 from fairlead.bounded import Bounded
 from fairlead.outgoing.addresses import AddressPolicy, NotAllowed
+from fairlead.outgoing.answers import check_success
 from fairlead.outgoing.client import Caller, CallError, Reply
+from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
+from fairlead.outgoing.host_credentials import HostCredentials
+from fairlead.outgoing.kept_connections import KeptConnections, Place
 from fairlead.outgoing.proxies import proxy_of_environment
 
 Object = dict[str, Any]
 # Reads an object by our name for its resource, namespace and name.
 Find = Callable[[str, str, str], Object | None]
 
-_HEADERS = {"content-type": "application/json", "accept": "application/json"}
+_HEADERS = {
+    "user-agent": "fairlead",
+    "content-type": "application/json",
+    "accept": "application/json, */*",
+}
+_DEFAULT_PORT = 443
+MOST_CALLS = 64  # of one webhook at the same time; one more waits until another has its answer
+_HOST = re.compile(r"[-.:_~\[\]a-zA-Z0-9]+")
+_UNQUOTED = "/%:@!$&'()*+,;=~-._"
 
 
 class AddressMapError(ValueError):
@@ -40,12 +55,103 @@ def parse_address_map(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
-    """Where a call goes: the URL as messages show it, and the address if it is another."""
+    """What a client configuration names: the URL as messages show it, without its query, and the
+    service, if it is one, by namespace, name and port."""
 
     url: str
-    address: str = ""
-    server_name: str = ""
-    trusted: bool = True  # the address is not one that users wrote
+    host: str
+    port: int
+    path: str
+    service: tuple[str, str, int] | None = None
+
+
+def _goal(client_config: Object) -> _Goal:
+    service = client_config.get("service")
+    if not client_config.get("url") and service:
+        name, namespace = service.get("name", ""), service.get("namespace", "")
+        port = service.get("port") or _DEFAULT_PORT
+        host, path = f"{name}.{namespace}.svc", "/" + (service.get("path") or "").lstrip("/")
+        return _Goal(f"https://{host}:{port}{path}", host, port, path, (namespace, name, port))
+    url = client_config.get("url") or ""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or _DEFAULT_PORT
+    except ValueError:  # such as a port that is none
+        return _Goal(url, "", _DEFAULT_PORT, "/")
+    path = parts.path or "/"
+    return _Goal(f"{parts.scheme}://{parts.netloc}{path}", host, port, path)
+
+
+class Webhook:
+    """One webhook, as a client configuration names it. Make it once and call it often."""
+
+    def __init__(
+        self, webhooks: Webhooks, client_config: Object, credentials: ClientConfig | None
+    ) -> None:
+        self._webhooks = webhooks
+        self._goal = goal = _goal(client_config)
+        self._bundle: str = client_config.get("caBundle") or ""
+        self._credentials = credentials
+        self._tls: ssl.SSLContext | None = None
+        self._heads: dict[float, bytes] = {}
+        self._room = asyncio.Semaphore(MOST_CALLS)
+        direct = goal.service is not None or not goal.host
+        self._proxy = "" if direct else proxy_of_environment(goal.url)
+
+    async def post(self, body: bytes, timeout: float) -> bytes:
+        """The content of a successful answer; raises CallError. If there was no answer, the error
+        names the URL."""
+        shown = f"{self._goal.url}?timeout={timeout:g}s"
+        try:
+            async with asyncio.timeout(timeout), self._room:
+                reply = await self._reply(shown, body, timeout)
+        except TimeoutError:
+            raise CallError(f'Post "{shown}": context deadline exceeded', retryable=True) from None
+        except ClientConfigError as error:
+            raise CallError(f'Post "{shown}": {error}') from None
+        except CallError as error:
+            raise error.of(f'Post "{shown}"') from None
+        check_success(reply)
+        return reply.content
+
+    async def _reply(self, url: str, body: bytes, timeout: float) -> Reply:
+        goal, webhooks = self._goal, self._webhooks
+        tls = self._tls
+        if tls is None:
+            tls = self._tls = webhooks.tls(self._bundle, self._credentials)
+        if not _HOST.fullmatch(goal.host):
+            raise CallError(f'"{goal.host}" is no host')
+        if self._proxy:
+            headers = {**_HEADERS, **self._authorization()}
+            return await webhooks.caller.call(
+                "POST", url, timeout=timeout, headers=headers, body=body, tls=tls
+            )
+        host, port = goal.host, goal.port
+        if goal.service is not None:
+            host, port = await webhooks.address(*goal.service)
+        request = b"%b%d\r\n\r\n%b" % (self._head(timeout), len(body), body)
+        return await webhooks.connections.post(Place(host, port, goal.host, tls), request)
+
+    def _head(self, timeout: float) -> bytes:
+        """A request up to the number of its bytes."""
+        renewed = self._credentials is not None and self._credentials.token_file is not None
+        head = self._heads.get(timeout)
+        if head is None or renewed:
+            goal = self._goal
+            lines = [f"POST {quote(goal.path, safe=_UNQUOTED)}?timeout={timeout:g}s HTTP/1.1"]
+            host = f"[{goal.host}]" if ":" in goal.host else goal.host
+            shown = host if goal.port == _DEFAULT_PORT else f"{host}:{goal.port}"
+            headers = {"host": shown, **_HEADERS, **self._authorization()}
+            lines += [f"{name}: {value}" for name, value in headers.items()]
+            head = "\r\n".join([*lines, "content-length: "]).encode("latin-1", "replace")
+            self._heads[timeout] = head
+        return head
+
+    def _authorization(self) -> dict[str, str]:
+        value = self._credentials.authorization() if self._credentials is not None else ""
+        if not value.isprintable():
+            raise CallError("the credentials hold what cannot be sent")
+        return {"authorization": value} if value else {}
 
 
 class Webhooks:
@@ -61,99 +167,58 @@ class Webhooks:
         self._find = find
         self._addresses = addresses or {}
         self._policy = policy or AddressPolicy()
-        self._caller = Caller(proxy_for=proxy_of_environment)
-        self._contexts: Bounded[bytes, ssl.SSLContext] = Bounded(256, per_byte=100)
-
-    async def post(self, client_config: Object, body: bytes, timeout: float) -> bytes:
-        """The content of a successful answer; raises CallError, which names the URL."""
-        goal = self._goal(client_config)
-        shown = f"{goal.url}?timeout={timeout:g}s"
-        try:
-            reply = await self._call(
-                goal, shown, client_config.get("caBundle") or "", body, timeout
-            )
-        except CallError as error:
-            raise error.of(f'Post "{shown}"') from None
-        if not 200 <= reply.status < 300:
-            said = reply.content[:200].decode(errors="replace").strip()
-            raise CallError(f"the server answered {reply.status}", reply.status, said=said)
-        return reply.content
-
-    async def _call(self, goal: _Goal, url: str, bundle: str, body: bytes, timeout: float) -> Reply:
-        headers = dict(_HEADERS)
-        if goal.address:
-            headers["host"] = url.removeprefix("https://").partition("/")[0]
-            url = url.replace(headers["host"], await self._judged(goal), 1)
-        return await self._caller.call(
-            "POST",
-            url,
-            timeout=timeout,
-            headers=headers,
-            body=body,
-            tls=self._tls(bundle),
-            server_name=goal.server_name,
+        self.caller = Caller(proxy_for=proxy_of_environment)
+        self.connections = KeptConnections()
+        self._contexts: Bounded[tuple[bytes, ClientConfig | None], ssl.SSLContext] = Bounded(
+            256, per_byte=100
         )
 
-    async def _judged(self, goal: _Goal) -> str:
-        """An address that may be reached: what users write into endpoints is not to lead into this
-        machine."""
-        if goal.trusted:
-            return goal.address
-        host, _, port = goal.address.rpartition(":")
-        try:
-            [found, *_] = await self._policy.resolve(host.strip("[]"), int(port))
-        except NotAllowed:
-            raise CallError(f"dial tcp {goal.address}: the address is not allowed") from None
-        except OSError as error:
-            raise CallError(f"dial tcp: {error}", unreached=True) from None
-        return _joined(found, int(port))
+    def webhook(self, client_config: Object, users: HostCredentials | None = None) -> Webhook:
+        """The webhook of a client configuration. It is proven to it who we are as `users` say."""
+        goal = _goal(client_config)
+        found = users.of(goal.host, goal.port) if users is not None else None
+        return Webhook(self, client_config, found)
 
-    def _tls(self, bundle: str) -> ssl.SSLContext:
-        key = blake2b(bundle.encode(), digest_size=16).digest()
+    def tls(self, bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
+        """How to speak TLS to a webhook whose certificate a bundle of authorities vouches for;
+        raises CallError."""
+        key = blake2b(bundle.encode(), digest_size=16).digest(), credentials
         found = self._contexts.get(key)
         if found is None:
-            found = ssl.create_default_context()
-            if bundle:
-                found = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-                try:
-                    found.load_verify_locations(cadata=base64.b64decode(bundle).decode())
-                except (ValueError, ssl.SSLError):
-                    raise CallError("the caBundle holds no certificate") from None
+            found = _made_tls(bundle, credentials)
             self._contexts.keep(key, found, 16)
         return found
 
-    def _goal(self, client_config: Object) -> _Goal:
-        url = client_config.get("url")
-        if url:
-            return _Goal(url)
-        service = client_config.get("service") or {}
-        namespace, name = service.get("namespace", ""), service.get("name", "")
-        port = service.get("port") or 443
-        server_name = f"{name}.{namespace}.svc"
-        path = (service.get("path") or "").lstrip("/")
-        url = f"https://{server_name}:{port}/{path}"
+    async def address(self, namespace: str, name: str, port: int) -> tuple[str, int]:
+        """Where a service is reached; raises CallError. What users write into endpoints is not to
+        lead into this machine."""
         for known in (f"{namespace}/{name}:{port}", f"{namespace}/{name}"):
             if known in self._addresses:
-                return _Goal(url, self._addresses[known], server_name)
-        address = self._address(namespace, name, port)
-        if not address:
-            raise CallError(f'Post "{url}": service "{name}" not found')
-        return _Goal(url, address, server_name, trusted=False)
+                mapped, _, mapped_port = self._addresses[known].rpartition(":")
+                return mapped.strip("[]"), int(mapped_port)
+        host, at = self._endpoint(namespace, name, port)
+        try:
+            [found, *_] = await self._policy.resolve(host, at)
+        except NotAllowed:
+            raise CallError(f"dial tcp {_joined(host, at)}: the address is not allowed") from None
+        except OSError as error:
+            raise CallError(f"dial tcp: {error}", unreached=True) from None
+        return found, at
 
-    def _address(self, namespace: str, name: str, port: int) -> str:
+    def _endpoint(self, namespace: str, name: str, port: int) -> tuple[str, int]:
         """One of the endpoints of a service, or its own address if it has none."""
         service = self._find("core/v1/services", namespace, name)
         if service is None:
-            return ""
+            raise CallError(f'service "{name}" not found')
         spec = service["spec"]
         if spec.get("type") == "ExternalName":
-            return _joined(spec["externalName"], port)
+            return spec["externalName"], port
         named = next((one for one in spec.get("ports") or () if one["port"] == port), None)
         if named is None:
             raise CallError(f'no service port {port} found for service "{name}"')
         endpoints = self._find("core/v1/endpoints", namespace, name) or {}
         candidates = [
-            _joined(address["ip"], one["port"])
+            (address["ip"], one["port"])
             for subset in endpoints.get("subsets") or ()
             for one in subset.get("ports") or ()
             if one.get("name", "") == named.get("name", "")
@@ -164,10 +229,28 @@ class Webhooks:
         own = spec.get("clusterIP") or ""
         if own in ("", "None"):
             raise CallError(f'no endpoints available for service "{name}"', retryable=True)
-        return _joined(own, port)
+        return own, port
 
     async def close(self) -> None:
-        await self._caller.close()
+        await self.caller.close()
+        await self.connections.close()
+
+
+def _made_tls(bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
+    if not bundle:
+        made = ssl.create_default_context()
+    else:
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        try:
+            made.load_verify_locations(cadata=base64.b64decode(bundle).decode())
+        except (ValueError, ssl.SSLError):
+            raise CallError("the caBundle holds no certificate") from None
+    if credentials is not None:
+        try:
+            credentials.show_certificate(made)
+        except (ValueError, ssl.SSLError) as error:
+            raise CallError(f"the client certificate cannot be used: {error}") from None
+    return made
 
 
 def _joined(host: str, port: int) -> str:

@@ -240,6 +240,8 @@ def in_order(fields: FieldSet) -> FieldSet:
     elements = sorted(fields)
     if elements[-1][0] > "f":  # fields and the dot are in order as texts already
         elements.sort(key=_order)
+    if not any(fields.values()):
+        return fields if elements == list(fields) else dict.fromkeys(elements, LEAF)
     return {element: in_order(node) if (node := fields[element]) else node for element in elements}
 
 

@@ -53,11 +53,12 @@ from fairlead.schema.remembering import ContentMemory
 BEFORE_FIRST_APPLY = "before-first-apply"
 
 _IDENTITY = "name namespace creationTimestamp selfLink uid clusterName generation managedFields"
+_UNOWNED_METADATA = frozenset((*_IDENTITY.split(), "resourceVersion"))
 UNOWNED: FieldSet = of(
     ("f:apiVersion",),
     ("f:kind",),
     ("f:metadata",),
-    *(("f:metadata", "f:" + name) for name in [*_IDENTITY.split(), "resourceVersion"]),
+    *(("f:metadata", "f:" + name) for name in sorted(_UNOWNED_METADATA)),
 )
 """Fields nobody owns: they say which object this is, or the server keeps them."""
 
@@ -114,30 +115,28 @@ def track_update(
         return []
 
 
+# Where types keep what new objects own: without what a request cannot write, and all of it.
+_NEW_FIELDS, _ALL_NEW_FIELDS = "fields of new objects", "all fields of new objects"
+
+
 def _of_new(
     struct: Struct, new: Object, manager: str, api_version: str, now: str, ignored: FieldSet
 ) -> list[ManagedEntry]:
-    """The one entry of a new object: its maker owns all there is. What lies beside the metadata is
-    the same for all objects of one template and is remembered."""
-    empty = zero_object(struct)
-    rest = {name: item for name, item in new.items() if name != "metadata"}
-    memory: ContentMemory[FieldSet] | None = struct.walkers.get("fields of new objects")
+    """The one entry of a new object: its maker owns all there is. That is the same for all objects
+    of one template, whatever they are called, and is remembered."""
+    name = _NEW_FIELDS if ignored else _ALL_NEW_FIELDS
+    memory: ContentMemory[FieldSet] | None = struct.walkers.get(name)
     if memory is None:
-        memory = struct.walkers["fields of new objects"] = ContentMemory()
-    key = memory.key(rest)
-    fields = memory.get(key)
-    if fields is None:
-        bare = {name: item for name, item in empty.items() if name != "metadata"}
-        fields = in_order(compare(struct, bare, rest).touched)
-        memory.keep(key, fields)
-    named = compare(
-        struct, {"metadata": empty.get("metadata")}, {"metadata": new.get("metadata")}
-    ).touched
-    touched = {**in_order(named), **fields}
-    touched = {element: touched[element] for element in sorted(touched)}
-    owned = difference(recursive_difference(touched, ignored), UNOWNED)
-    who = updater(manager, api_version, "")
-    return [entry(who, api_version, owned, now)] if owned else []
+        memory = struct.walkers[name] = ContentMemory()
+    metadata = new.get("metadata") or {}
+    marked = {name: metadata[name] for name in metadata.keys() - _UNOWNED_METADATA}
+    key = memory.key({**new, "metadata": marked})
+    owned = memory.get(key)
+    if owned is None:
+        touched = in_order(compare(struct, zero_object(struct), new).touched)
+        owned = difference(recursive_difference(touched, ignored), UNOWNED)
+        memory.keep(key, owned)
+    return [entry(updater(manager, api_version, ""), api_version, owned, now)] if owned else []
 
 
 def _standing(

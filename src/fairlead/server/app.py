@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from time import perf_counter
 
+from fairlead.audit.auditor import Auditor
 from fairlead.authentication.user import MASTERS
 from fairlead.endpoints.answers import Answer, error_answer
 from fairlead.endpoints.chain import Handler, is_long_running
@@ -41,12 +42,14 @@ class Application:
         most_reading: int,
         most_writing: int,
         log_page: Callable[[Request, int, float], None] | None = None,
+        auditor: Auditor | None = None,
     ) -> None:
         self.handler = handler
         self.metrics = metrics
         self._most = (most_reading, most_writing)
         self._taken = [0, 0]
         self._log_page = log_page
+        self._auditor = handler.auditor = auditor
         self._under_way = metrics.under_way
 
     async def __call__(self, exchange: Exchange) -> None:
@@ -54,8 +57,15 @@ class Application:
         request = Request.of(exchange)
         self.handler.route(request)
         target = request.target
+        auditor = self._auditor
+        if auditor is not None:
+            auditor.begin(request)
         try:
             answer = await self._answer(request)
+            if auditor is not None:
+                storing = auditor.answered(request, answer)
+                if storing is not None:
+                    await storing
             if target.verb == "watch" and target.is_resource and answer.code == 200:
                 with self.metrics.watching(target):
                     await answer.send(request)
@@ -66,7 +76,14 @@ class Application:
             if not exchange.timed_out or exchange.started:
                 raise
             answer = self._refusal(request, request_timeout())
+            if auditor is not None:
+                storing = auditor.answered(request, answer)
+                if storing is not None:
+                    await storing
             await answer.send(request)
+        finally:
+            if auditor is not None and not request.audited.completed:
+                auditor.ended(request)
         seconds = perf_counter() - started
         self.metrics.answered(target, request.method, answer.code, seconds)
         self._tell(request, answer.code, seconds)
@@ -92,8 +109,10 @@ class Application:
             return self._refusal(request, store_unavailable())
         except ClientGone:
             raise
-        except Exception:
+        except Exception as error:
             logger.exception("cannot answer %s %s", request.method, quoted(request.path))
+            if request.audited is not None:
+                request.audited.failed(type(error).__name__)
             return self._refusal(request, internal("the server could not answer the request"))
 
     async def _counted(self, request: Request) -> Answer:
@@ -114,6 +133,8 @@ class Application:
             self._under_way[kind] -= 1
 
     def _refusal(self, request: Request, error: StatusError) -> Answer:
+        if self._auditor is not None:
+            self._auditor.refused(request, error)
         values = request.query.get("pretty")
         representation = for_errors(
             self.handler.api.dialect,

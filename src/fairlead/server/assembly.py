@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from fairlead.admission.chain import Chain, Plugin
@@ -13,15 +15,23 @@ from fairlead.admission.configuration import (
     ConfigurationError,
     read_configuration,
 )
-from fairlead.admission.enabling import ORDER, Needs, PluginNameError, build_plugins
+from fairlead.admission.enabling import (
+    ORDER,
+    Needs,
+    PluginNameError,
+    build_plugins,
+    switched_on,
+)
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
+from fairlead.admission.webhooks.setup import Surroundings as WebhookSurroundings
+from fairlead.admission.webhooks.setup import webhook_plugins
 from fairlead.authentication.factory import (
     Authentication,
     AuthenticationError,
     build_authenticator,
 )
 from fairlead.authorization.aggregation import ClusterRoleAggregation
-from fairlead.authorization.following import Follow, Listener
+from fairlead.authorization.following import Listener
 from fairlead.authorization.modes import ModeError, parse_modes
 from fairlead.authorization.rbac import CLUSTER_ROLES
 from fairlead.authorization.reconciliation import reconcile_bootstrap_objects
@@ -36,6 +46,7 @@ from fairlead.controllers.certificates.flags import SigningFlagError
 from fairlead.controllers.enabling import chosen_controllers
 from fairlead.controllers.event_expiry import EventExpiry
 from fairlead.controllers.framework import Controllers
+from fairlead.controllers.own_service import OwnService, advertised_address
 from fairlead.controllers.surroundings import Surroundings
 from fairlead.customresources.controller import DefinitionController
 from fairlead.customresources.registry import DEFINITIONS, Registry
@@ -48,15 +59,18 @@ from fairlead.kinds.resources import Resources
 from fairlead.kinds.runtime_config import RuntimeConfigError, apply_runtime_config
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client, system_user
+from fairlead.operations.shapes import ApiShapes
 from fairlead.outgoing.flags import ReachError, build_reach, build_webhooks
 from fairlead.outgoing.reaching import Reach
 from fairlead.outgoing.webhooks import Webhooks
-from fairlead.server.bootstrap import create_first_objects
+from fairlead.server.bootstrap import create_first_objects, own_service
 from fairlead.server.certificates import Pair, Pki
 from fairlead.server.files import FileError
 from fairlead.server.identity import ensure_service_account_key
 from fairlead.storage.change import Change
 from fairlead.storage.store import Store
+
+logger = logging.getLogger("fairlead")
 
 SERVICES = "core/v1/services"
 
@@ -79,6 +93,7 @@ class Assembly:
     ) -> None:
         self.options = options
         self.dialect = dialect
+        self._is_prepared = False
         self.api = self._api(store, resources)
         self.api.allocators = self._allocators()
         self.api.reach = self._reach()
@@ -86,11 +101,11 @@ class Assembly:
         self.api.authorizer = self.authorization.authorizer
         self.api.authentication = self._authentication(pki)
         self._objects = Client(self.api, system_user("apiserver"))
-        self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
-        self.aggregation = ClusterRoleAggregation(self._write_rules)
         self.webhooks = self._webhooks()
+        self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
+        self.aggregation: ClusterRoleAggregation | None = None
         self.controllers = self._controllers(pki.ca, address)
 
     def _api(self, store: Store, resources: Resources) -> Api:
@@ -191,8 +206,11 @@ class Assembly:
                 if error.reason != "AlreadyExists":
                     raise
 
-        options = self.options
+        enabled = ",".join(self.options.enable_admission_plugins)
+        disabled = ",".join(self.options.disable_admission_plugins)
         try:
+            configuration = self._admission_configuration()
+            wanted = switched_on(self.dialect, enabled, disabled)
             needs = Needs(
                 find=api.newest,
                 namespace=api.namespace,
@@ -201,16 +219,24 @@ class Assembly:
                 decide=api.decide,
                 create_namespace=create_namespace,
                 resources=api.resources,
-                configuration=self._admission_configuration(),
+                configuration=configuration,
+                others=webhook_plugins(self._webhook_surroundings(), configuration, wanted),
             )
-            return build_plugins(
-                self.dialect,
-                ",".join(options.enable_admission_plugins),
-                ",".join(options.disable_admission_plugins),
-                needs,
-            )
+            return build_plugins(self.dialect, enabled, disabled, needs)
         except (PluginNameError, ConfigurationError) as error:
             raise StartError(str(error)) from None
+
+    def _webhook_surroundings(self) -> WebhookSurroundings:
+        api = self.api
+        return WebhookSurroundings(
+            api.resources,
+            self.webhooks,
+            ApiShapes(api),
+            api.namespace,
+            self.follow,
+            lambda: api.admission.forget(),
+            lambda: self._is_prepared,
+        )
 
     def _admission_configuration(self) -> Configuration:
         path = self.options.admission_control_config_file
@@ -222,6 +248,9 @@ class Assembly:
         privileged = "RBAC" not in parse_modes(self.options.authorization_mode)
         given = Surroundings(self.api, self.options, ca.certificate, ca.key, address, privileged)
         chosen = chosen_controllers(",".join(self.options.controllers))
+        if "clusterrole-aggregation" in chosen.running:
+            client = given.client("clusterrole-aggregation-controller")
+            self.aggregation = ClusterRoleAggregation(partial(_write_rules, client))
         try:
             built = build_controllers(given, chosen.running)
         except SigningFlagError as error:
@@ -234,24 +263,34 @@ class Assembly:
         ]
         return Controllers(self.api, running, given.events)
 
-    async def _write_rules(self, name: str, rules: list[Rule]) -> None:
-        with suppress(StatusError):
-            await self._objects.change(CLUSTER_ROLES, "", name, lambda old: {**old, "rules": rules})
-
     async def prepare(self, port: int) -> None:
         """Create what a fresh server holds and take in what is stored."""
         network = parse_networks(self.options.service_cluster_ip_range)[0]
         await create_first_objects(self.dialect, self._objects, str(network[1]), port)
+        await self._publish(own_service(self.dialect, str(network[1]), port))
         if self.api.resources.serves(CLUSTER_ROLES):
-            await reconcile_bootstrap_objects(self.dialect, self._objects)
-            follow: Follow = self.follow
-            self.aggregation.follow(follow)
-            await self.aggregation.reconcile()
+            await reconcile_bootstrap_objects(self.dialect, self._objects, self.api.gates)
+            if self.aggregation is not None:
+                self.aggregation.follow(self.follow)
+                await self.aggregation.reconcile()
+        self._is_prepared = True
         self.controllers.start()
+
+    async def _publish(self, service: Object) -> None:
+        """Let clients find this server by its service, now and as long as it runs. Like
+        definitions that is part of serving."""
+        options = self.options
+        address = advertised_address(options.advertise_address, options.bind_address)
+        if not address:
+            logger.warning("no address for the own service; --advertise-address can name one")
+        own = OwnService(self._objects, self.dialect, service, address)
+        self.controllers.add(own)
+        await own.sync()
 
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs while the server does."""
-        return [self.api.authentication.run, self.aggregation.run, self.controllers.run]
+        works = [self.api.authentication.run, self.controllers.run]
+        return works if self.aggregation is None else [*works, self.aggregation.run]
 
     async def close(self) -> None:
         await self.api.admission.close()
@@ -259,3 +298,8 @@ class Assembly:
         await self.authorization.close()
         await self.api.reach.close()
         await self.webhooks.close()
+
+
+async def _write_rules(client: Client, name: str, rules: list[Rule]) -> None:
+    with suppress(StatusError):
+        await client.change(CLUSTER_ROLES, "", name, lambda old: {**old, "rules": rules})

@@ -30,11 +30,11 @@ def first_objects(dialect: Dialect, address: str, port: int) -> list[tuple[str, 
     for name, value, description in _PRIORITY_CLASSES:
         made = {"metadata": {"name": name}, "value": value, "description": description}
         found.append(("scheduling/v1/priorityclasses", made))
-    found.append(("core/v1/services", _own_service(dialect, address, port)))
+    found.append(("core/v1/services", own_service(dialect, address, port)))
     return found
 
 
-def _own_service(dialect: Dialect, address: str, port: int) -> Object:
+def own_service(dialect: Dialect, address: str, port: int) -> Object:
     """How pods find this server: by the first address of the services' range."""
     name = dialect.own_service
     return {

@@ -35,6 +35,21 @@ def whole_number(text: str) -> int:
     return int(digits)
 
 
+def rate(text: str) -> float:
+    """A number that is not negative, such as 0.1."""
+    if re.fullmatch(r"\d{1,18}(\.\d{0,18})?", text.strip(), re.ASCII) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 0.1")
+    return float(text)
+
+
+def share(text: str) -> float:
+    """A part of a whole: 0 to 1."""
+    value = rate(text)
+    if value > 1:
+        raise argparse.ArgumentTypeError(f"{text} is more than the whole: 0 to 1")
+    return value
+
+
 def size(text: str) -> int:
     """Bytes, as a number or with a unit such as `64Mi`."""
     try:

@@ -159,7 +159,10 @@ def _formatted(snapshot: _Snapshot) -> bytes:
 
     registry = CollectorRegistry(auto_describe=False)
     registry.register(snapshot)
-    return generate_latest(registry)
+    text = generate_latest(registry)
+    for name in REGISTRY.bare_names():  # the library gives every counter a suffix
+        text = text.replace(f"{name}_total".encode(), name.encode())
+    return text
 
 
 def _family(found: Family) -> Metric:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from fairlead.admission.configuration import FLAG as CONFIGURATION_FLAG
 from fairlead.admission.enabling import PluginNameError, switched_on
+from fairlead.audit.flags import AuditFlagError, add_audit_flags, check_audit_flags
 from fairlead.authentication.flags import add_authentication_flags
 from fairlead.authorization.modes import DEFAULT_MODES, MODES, ModeError, check_files, parse_modes
 from fairlead.controllers.certificates.flags import (
@@ -33,7 +35,9 @@ from fairlead.server.flag_values import (
     duration,
     host,
     port,
+    rate,
     release,
+    share,
     size,
     whole_number,
 )
@@ -44,11 +48,13 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     _add_serving_flags(parser)
     _add_storage_flags(parser)
     _add_api_flags(parser)
+    _add_controller_flags(parser)
     _add_admission_flags(parser)
     add_authentication_flags(parser, duration)
     _add_authorization_flags(parser)
     add_signing_flags(parser, duration)
     add_reaching_flags(parser)
+    add_audit_flags(parser, duration, whole_number)
 
 
 def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
@@ -214,6 +220,10 @@ def _add_api_flags(parser: argparse.ArgumentParser) -> None:
         metavar="VERSION",
         help="release that /version tells",
     )
+
+
+def _add_controller_flags(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument_group("Controllers").add_argument
     flag(
         "--controllers",
         type=checked(chosen_controllers),
@@ -223,6 +233,70 @@ def _add_api_flags(parser: argparse.ArgumentParser) -> None:
         help="controllers that run: * for all that are on by default, a name to add one, -name to"
         f" leave one out; by default {DEFAULT_CONTROLLERS}",
     )
+
+    for name, read, default, metavar, text in _CONTROLLER_FLAGS:
+        flag(name, type=read, default=default, metavar=metavar, help=text)
+
+
+# Their names, how they are read, defaults, and what the help says.
+_CONTROLLER_FLAGS: tuple[tuple[str, Callable[[str], object], object, str, str], ...] = (
+    (
+        "--terminated-pod-gc-threshold",
+        whole_number,
+        12500,
+        "N",
+        "pods that are through and may stay; 0 for no limit",
+    ),
+    (
+        "--node-monitor-grace-period",
+        duration,
+        40.0,
+        "DURATION",
+        "how long a node may be silent before nothing is known of it",
+    ),
+    (
+        "--node-startup-grace-period",
+        duration,
+        60.0,
+        "DURATION",
+        "the same for a node that has never said anything",
+    ),
+    (
+        "--node-monitor-period",
+        duration,
+        5.0,
+        "DURATION",
+        "how long a node is seen not to be ready before pods are sent away from it",
+    ),
+    (
+        "--node-eviction-rate",
+        rate,
+        0.1,
+        "RATE",
+        "nodes a second that pods are sent away from in a zone",
+    ),
+    (
+        "--secondary-node-eviction-rate",
+        rate,
+        0.01,
+        "RATE",
+        "the same in a large zone of which much is lost",
+    ),
+    (
+        "--unhealthy-zone-threshold",
+        share,
+        0.55,
+        "SHARE",
+        "the part of a zone that must be lost for it to be disrupted",
+    ),
+    (
+        "--large-cluster-size-threshold",
+        whole_number,
+        50,
+        "N",
+        "nodes beyond which a zone is large; pods stay where they are in a small one",
+    ),
+)
 
 
 def _add_admission_flags(parser: argparse.ArgumentParser) -> None:
@@ -316,6 +390,10 @@ def check_flags(options: argparse.Namespace) -> None:
         raise FlagError(str(error)) from None
     if options.storage != "sqlite":
         raise FlagError("--storage: etcd is not available in this release yet; use sqlite")
+    try:
+        check_audit_flags(options)
+    except AuditFlagError as error:
+        raise FlagError(str(error)) from None
     if options.runtime_config:
         _check_runtime_config(options)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+from fairlead import clock
 from fairlead.server.certificates import Clock, Pair, Pki, check_pair, ensure_pki, utc_now
 from fairlead.server.files import FileError
 from fairlead.server.validity import validity_of
@@ -48,7 +49,7 @@ class Renewal:
     async def run(self) -> None:
         """Look after them until cancelled."""
         while True:
-            await asyncio.sleep(_EVERY)
+            await clock.sleep(_EVERY)
             if await asyncio.to_thread(self.look):
                 try:
                     self._changed()

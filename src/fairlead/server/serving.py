@@ -15,6 +15,9 @@ from pathlib import Path
 
 from OpenSSL import SSL
 
+from fairlead.audit.auditor import Auditor
+from fairlead.audit.own_operations import OwnOperations
+from fairlead.audit.setup import AuditError, build_auditor
 from fairlead.authentication.account_tokens import CONFIGURATION_PATH, JWKS_PATH, KEY_SET
 from fairlead.dialect import DIALECTS, Dialect
 from fairlead.endpoints import discovery
@@ -95,10 +98,21 @@ class Server:
         pki = self._certificates(options.data_dir)
         self.assembly = Assembly(options, self.dialect, self.store, pki, resources, self.address)
         self.api = self.assembly.api
+        auditor = self._audit(resources)
+        try:
+            await self._serve_parts(pki, auditor, listener, port)
+        finally:
+            if auditor is not None:
+                await auditor.close()
+
+    async def _serve_parts(
+        self, pki: Pki, auditor: Auditor | None, listener: socket.socket, port: int
+    ) -> None:
+        options = self.options
         self._progress.done(PARTS)
         await self.assembly.prepare(port)
         self._progress.done(OBJECTS)
-        connections = Connections(self._limits(), self._application())
+        connections = Connections(self._limits(), self._application(auditor))
         trust = self._client_trust(pki)
         server = await self._serve(listener, connections, trust)
         url = f"https://{self.address}"
@@ -181,7 +195,17 @@ class Server:
             raise StartError(str(error)) from None
         return store
 
-    def _application(self) -> Application:
+    def _audit(self, resources: Resources) -> Auditor | None:
+        """The audit log, which sees what the server's own parts do, too."""
+        try:
+            auditor = build_auditor(self.options, self.dialect, resources)
+        except AuditError as error:
+            raise StartError(str(error)) from None
+        if auditor is not None:
+            self.api.auditor = OwnOperations(auditor)
+        return auditor
+
+    def _application(self, auditor: Auditor | None) -> Application:
         options = self.options
         handler = Handler(self.api, self.address)
         if options.verbosity:
@@ -230,6 +254,7 @@ class Server:
             options.max_requests_inflight,
             options.max_mutating_requests_inflight,
             log_page if options.verbosity else None,
+            auditor,
         )
 
     def _client_trust(self, pki: Pki) -> ClientTrust:

@@ -77,8 +77,9 @@ class Store:
         self._collections: dict[str, Collection] = {}
         self._next_revision = 1
         self._reached: list[tuple[int, asyncio.Future[None]]] = []
-        self._undelivered: list[tuple[Collection, Change, float]] = []
+        self._undelivered: list[tuple[Collection, Change]] = []
         self._delivering = False
+        self._committed_at = 0.0  # the first of what is undelivered
         self._unswept = False
         self._checking: asyncio.Task[None] | None = None
         self.revision = 0
@@ -116,11 +117,12 @@ class Store:
         return list(self._collections.values())
 
     def forget(self, resource: str) -> None:
-        """The resource is no longer served: its watches end and nobody follows it. Objects that
-        are left stay, for when it is served again."""
+        """The resource is no longer served: its watches end and nobody follows it, once they have
+        heard of what is committed. Objects that are left stay, for when it is served again."""
         collection = self._collections.get(resource)
         if collection is None:
             return
+        self._deliver_all()
         collection.forget_readers()
         if not len(collection) and not collection.pending:
             del self._collections[resource]
@@ -346,22 +348,22 @@ class Store:
 
     def _deliver_later(self, changes: list[tuple[Collection, Change]]) -> None:
         """Behind the tasks of the writers, which were woken before this."""
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        self._undelivered += [(collection, change, now) for collection, change in changes]
-        if self._undelivered and not self._delivering:
-            self._delivering = True
+        self._undelivered += changes
+        if changes and not self._delivering:
+            loop = asyncio.get_running_loop()
+            self._delivering, self._committed_at = True, loop.time()
             loop.call_soon(self._deliver)
 
     def _deliver(self) -> None:
-        undelivered = self._undelivered
-        turn, self._undelivered = undelivered[:_CHANGES_A_TURN], undelivered[_CHANGES_A_TURN:]
-        alone = len(undelivered) == 1
-        for collection, change, _ in turn:
+        turn, self._undelivered = self._undelivered, []
+        if len(turn) > _CHANGES_A_TURN:
+            turn, self._undelivered = turn[:_CHANGES_A_TURN], turn[_CHANGES_A_TURN:]
+        alone = len(turn) == 1
+        for collection, change in turn:
             collection.publish(change, alone=alone)
         loop = asyncio.get_running_loop()
         if turn:
-            FEED_LAG.observe(loop.time() - turn[0][2])
+            FEED_LAG.observe(loop.time() - self._committed_at)
         self._delivering = bool(self._undelivered)
         if self._delivering:
             loop.call_soon(self._deliver)
@@ -420,11 +422,13 @@ class Store:
         *,
         essential: bool,
         resync: Callable[[], None] | None = None,
+        replay: bool = True,
     ) -> None:
-        """Tell a listener of every object that there is, as if it were added now, and then of
-        every change: an essential one before the writer is answered (if it raises, the process
-        stops), others afterwards. One that raised has lost a change: `resync` is called soon."""
-        for version in collection.current(""):
+        """Tell a listener of every object that there is, as if it were added now (if it wants a
+        replay), and then of every change: an essential one before the writer is answered (if it
+        raises, the process stops), others afterwards. One that raised has lost a change: `resync`
+        is called soon."""
+        for version in collection.current("") if replay else ():
             listener(existing(collection.resource, version))
         collection.followers.add(listener, self.revision, essential=essential, resync=resync)
 

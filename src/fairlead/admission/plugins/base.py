@@ -18,7 +18,6 @@ __all__ = [
 
 PODS = "core/v1/pods"
 _NO_NAME = "Unknown"
-_LONGEST_STEM, _SUFFIX_LENGTH = 58, 5  # of a generated name
 
 
 def written_pod_spec(attributes: Attributes, operations: tuple[str, ...]) -> Object | None:
@@ -52,5 +51,4 @@ def _stem(attributes: Attributes) -> str:
     if attributes.operation != CREATE or attributes.subresource or attributes.value is None:
         return ""
     stem: str = attributes.value["metadata"].get("generateName", "")
-    generated = attributes.name[:-_SUFFIX_LENGTH] == stem[:_LONGEST_STEM]
-    return stem if generated else ""
+    return "" if attributes.name else stem

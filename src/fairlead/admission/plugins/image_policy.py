@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from hashlib import blake2b
-from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -13,6 +12,7 @@ from fairlead.admission.chain import CREATE, UPDATE, Attributes
 from fairlead.admission.configuration import FLAG, ConfigurationError, Section
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
 from fairlead.bounded import Bounded
+from fairlead.clock import time
 from fairlead.dialect import Dialect
 from fairlead.logs import Tally, quoted
 from fairlead.outgoing.client import CallError
@@ -108,7 +108,7 @@ class ImagePolicyWebhook(PluginBase):
         raw = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
         key = blake2b(raw, digest_size=32).digest()
         kept = self._kept.get(key)
-        if kept is not None and monotonic() < kept[0]:
+        if kept is not None and time() < kept[0]:
             return kept[1]
         review = {
             "kind": _KIND,
@@ -123,7 +123,7 @@ class ImagePolicyWebhook(PluginBase):
         if ttl > 0:
             pairs = answer.annotations.items()
             length = len(answer.reason) + sum(len(name) + len(text) for name, text in pairs)
-            self._kept.keep(key, (monotonic() + ttl, answer), length)
+            self._kept.keep(key, (time() + ttl, answer), length)
         return answer
 
     def _read(self, body: Object) -> _Answer:

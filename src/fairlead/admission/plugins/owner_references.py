@@ -12,7 +12,7 @@ from fairlead.authentication.user import User
 from fairlead.authorization import attributes as questions
 from fairlead.authorization.decision import Decision
 from fairlead.dialect import Dialect
-from fairlead.kinds.resources import Resource, Resources
+from fairlead.kinds.resources import Resources
 
 # What the authorizer says about a question.
 Decide = Callable[[questions.Attributes], Awaitable[Decision]]
@@ -63,7 +63,7 @@ class OwnerReferencesPermissionEnforcement(PluginBase):
     ) -> Iterator[questions.Attributes]:
         """What must be allowed to hold up an owner: one question for each resource of its kind."""
         api_version, kind = reference["apiVersion"], reference["kind"]
-        found = self._of_kind(api_version, kind)
+        found = self._resources.of_kind(api_version, kind)
         if not found:
             raise refusal(
                 attributes,
@@ -82,12 +82,6 @@ class OwnerReferencesPermissionEnforcement(PluginBase):
                 attributes.namespace if resource.namespaced else "",
                 reference["name"],
             )
-
-    def _of_kind(self, api_version: str, kind: str) -> list[Resource]:
-        group, _, version = api_version.rpartition("/")
-        found = self._resources.groups.get(group, {}).get(version)
-        listed = found.resources.values() if found is not None else ()
-        return [resource for resource in listed if resource.kind == kind]
 
 
 def _owners(value: Object | None) -> list[Object]:

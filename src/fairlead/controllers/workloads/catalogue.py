@@ -7,6 +7,7 @@ from fairlead.controllers.surroundings import Build, Surroundings
 from fairlead.controllers.workloads.autoscalers.controller import Autoscalers
 from fairlead.controllers.workloads.cron_jobs.controller import CronJobs
 from fairlead.controllers.workloads.deployments.controller import Deployments
+from fairlead.controllers.workloads.finished_jobs import FinishedJobs
 from fairlead.controllers.workloads.jobs.controller import Jobs
 from fairlead.controllers.workloads.replicas import REPLICA_SETS, REPLICATION_CONTROLLERS, Replicas
 
@@ -46,6 +47,10 @@ def _autoscalers(given: Surroundings) -> Controller:
     return Autoscalers(given.api, client, events)
 
 
+def _finished_jobs(given: Surroundings) -> Controller:
+    return FinishedJobs(given.client("ttl-after-finished-controller"))
+
+
 BUILDERS: dict[str, Build] = {
     "cronjob": _cron_jobs,
     "deployment": _deployments,
@@ -53,4 +58,5 @@ BUILDERS: dict[str, Build] = {
     "job": _jobs,
     "replicaset": _replica_sets,
     "replicationcontroller": _replication_controllers,
+    "ttl-after-finished": _finished_jobs,
 }

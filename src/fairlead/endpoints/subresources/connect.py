@@ -163,13 +163,14 @@ def _check_log_options(request: Request) -> None:
         raise invalid(ResourceRef("", "PodLogOptions", request.target.name), causes)
 
 
-async def _admit(api: Api, operation: Operation, kind: str, options: Object) -> None:
-    """Let admission judge a connection; what it sees are the options."""
-    value = {"kind": kind, "apiVersion": "v1", **options}
+async def _admit(api: Api, operation: Operation, kind: str, options: Object) -> Object:
+    """Let admission judge a connection; what it sees are the options. Gives what it leaves."""
+    value: Object = {"kind": kind, "apiVersion": "v1", **options}
     context = api.context(operation)
     attributes = preparing.attributes(operation, CONNECT, value, None, context)
     await api.admission.admit(attributes)
     await api.admission.validate(attributes)
+    return value
 
 
 def _stream_options(request: Request) -> Object:
@@ -186,9 +187,9 @@ def _stream_options(request: Request) -> Object:
 async def stream(api: Api, request: Request, operation: Operation) -> Answer:
     """exec and attach."""
     what = request.target.subresource
-    await _admit(api, operation, _OPTIONS[what], _stream_options(request))
+    options = await _admit(api, operation, _OPTIONS[what], _stream_options(request))
     pod = _pod(api, request)
-    container_of(pod, request.parameter("container"))
+    container_of(pod, options.get("container") or "")
     return await _to_node(api, request, pod)
 
 

@@ -11,6 +11,7 @@ from fairlead.kinds.admissionregistration.review_versions import (
     check_review_versions,
     knows_one,
 )
+from fairlead.kinds.admissionregistration.side_effects import ALL_EFFECTS, SAFE_EFFECTS
 from fairlead.kinds.admissionregistration.webhook_rules import check_rule
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
@@ -19,8 +20,6 @@ from fairlead.kinds.networking.shared import check_full_name
 from fairlead.kinds.rules import label_selector
 from fairlead.kinds.storage.shared import OrderedBehaviour, Step
 
-SAFE_EFFECTS = ("None", "NoneOnDryRun")
-ALL_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")
 LONGEST_TIMEOUT = 30
 # Choices of a webhook, checked before and after its selectors.
 _POLICIES = {"failurePolicy": ("Fail", "Ignore"), "matchPolicy": ("Equivalent", "Exact")}

@@ -12,6 +12,7 @@ from ipaddress import (
     ip_network,
 )
 
+from fairlead.bounded import remembered
 from fairlead.kinds.causes import Causes
 
 Address = IPv4Address | IPv6Address
@@ -22,6 +23,7 @@ V4, V6 = "IPv4", "IPv6"
 _ZEROS = re.compile(r"(?<![0-9a-fA-F:.])0+(?=\d)|(?<=\.)0+(?=\d)")
 
 
+@remembered(8192, longest=64)
 def parse_address(text: str) -> Address | None:
     if "%" in text:
         return None
@@ -58,20 +60,25 @@ def is_dual_stack(families: list[str]) -> bool:
 
 def non_special_address(text: str, path: str, causes: Causes) -> None:
     """An address that traffic can be sent to from elsewhere."""
+    causes.invalid_each(path, text, special_uses(text))
+
+
+@remembered(8192, longest=64)
+def special_uses(text: str) -> list[str]:
+    """Why nobody elsewhere can send traffic to an address; nothing if they can."""
     address = parse_address(text)
     if address is None:
-        causes.invalid(path, text, "must be a valid IP address")
-        return
+        return ["must be a valid IP address"]
+    found = []
     if address.is_unspecified:
-        causes.invalid(path, text, f"may not be unspecified ({text})")
+        found.append(f"may not be unspecified ({text})")
     if address.is_loopback:
-        causes.invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
+        found.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
     if address.is_link_local:
-        detail = "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
-        causes.invalid(path, text, detail)
+        found.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
     if _is_link_local_multicast(address):
-        detail = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
-        causes.invalid(path, text, detail)
+        found.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
+    return found
 
 
 def _is_link_local_multicast(address: Address) -> bool:

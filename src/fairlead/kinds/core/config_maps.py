@@ -23,7 +23,7 @@ class ConfigMapBehaviour(Behaviour):
                 causes.invalid_each(f"data[{key}]", key, wrong)
             if key in binary:
                 causes.invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
-            size += len(text.encode())
+            size += len(text) if text.isascii() else len(text.encode())
         for key, encoded in binary.items():
             causes.invalid_each(f"binaryData[{key}]", key, config_key_errors(key))
             size += len(b64decode(encoded))

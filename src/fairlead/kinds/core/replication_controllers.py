@@ -47,6 +47,9 @@ class ReplicationControllerBehaviour(Behaviour):
         super().prepare_subresource_update(subresource, value, old, context)
         keep(value["metadata"], old["metadata"], "generation")
 
+    def default_propagation(self, value: Object, context: Context) -> str:
+        return "Orphan"
+
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         self._check_spec(value["spec"], causes, context)
 

@@ -1,0 +1,1 @@
+"""Dynamic admission: webhooks that configurations name are asked before a write."""

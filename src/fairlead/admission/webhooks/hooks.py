@@ -1,0 +1,105 @@
+"""A webhook as its configuration describes it, read once for all writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.kinds.admissionregistration.review_versions import KNOWN
+from fairlead.kinds.admissionregistration.side_effects import SAFE_EFFECTS
+from fairlead.kinds.rules import selector_is_empty
+from fairlead.outgoing.webhooks import Webhook
+from fairlead.schema.model import Object
+
+# Makes what calls the webhook of a client configuration.
+MakeWebhook = Callable[[Object], Webhook]
+
+ANY = "*"
+_USUAL_TIMEOUT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Which requests a webhook is asked about. `resources` are names and subresources."""
+
+    operations: frozenset[str]
+    groups: frozenset[str]
+    versions: frozenset[str]
+    resources: tuple[tuple[str, str], ...]
+    scope: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hook:
+    """`uid` tells it apart from those of all configurations. A selector is None if it selects
+    everything. `version` is that of the reviews it is sent, empty if it takes none of ours;
+    `effects` is what it does beside answering."""
+
+    configuration: str
+    name: str
+    uid: str
+    rules: tuple[Rule, ...]
+    is_exact: bool
+    namespaces: Object | None
+    objects: Object | None
+    version: str
+    effects: str | None
+    timeout: float
+    ignores_failure: bool
+    if_needed: bool
+    webhook: Webhook
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether it may be asked about what will not happen."""
+        return self.effects in SAFE_EFFECTS
+
+
+def hooks_of(configuration: Object, make: MakeWebhook) -> list[Hook]:
+    """The webhooks of a stored configuration, in their order."""
+    name = configuration["metadata"]["name"]
+    seen: dict[str, int] = {}
+    found = []
+    for webhook in configuration.get("webhooks") or ():
+        count = seen[webhook["name"]] = seen.get(webhook["name"], -1) + 1
+        found.append(_hook(name, webhook, f"{name}/{webhook['name']}/{count}", make))
+    return found
+
+
+def _hook(configuration: str, webhook: Object, uid: str, make: MakeWebhook) -> Hook:
+    offered = webhook.get("admissionReviewVersions") or ()
+    return Hook(
+        configuration,
+        webhook["name"],
+        uid,
+        tuple(_rule(rule) for rule in webhook.get("rules") or ()),
+        webhook.get("matchPolicy") == "Exact",
+        _selector(webhook.get("namespaceSelector")),
+        _selector(webhook.get("objectSelector")),
+        next((version for version in offered if version in KNOWN), ""),
+        webhook.get("sideEffects"),
+        float(webhook.get("timeoutSeconds") or _USUAL_TIMEOUT),
+        webhook.get("failurePolicy") == "Ignore",
+        webhook.get("reinvocationPolicy") == "IfNeeded",
+        make(webhook["clientConfig"]),
+    )
+
+
+def _selector(selector: Object | None) -> Object | None:
+    return None if selector_is_empty(selector) else selector
+
+
+def _rule(rule: dict[str, Any]) -> Rule:
+    return Rule(
+        frozenset(rule.get("operations") or ()),
+        frozenset(rule.get("apiGroups") or ()),
+        frozenset(rule.get("apiVersions") or ()),
+        tuple(_resource(name) for name in rule.get("resources") or ()),
+        rule.get("scope") or ANY,
+    )
+
+
+def _resource(name: str) -> tuple[str, str]:
+    resource, _, sub = name.partition("/")
+    return resource, sub

@@ -1,0 +1,140 @@
+"""MutatingAdmissionWebhook: webhooks that may change a write, one after the other.
+
+If one of them changes the object, all changing steps are taken a second time, and in that round
+the webhooks that want to be asked again and whose turn came before the change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import orjson
+
+from fairlead.admission.chain import Attributes, PluginBase
+from fairlead.admission.plugins.remembering import FindNamespace
+from fairlead.admission.webhooks.calling import MUTATING, Asking, CallFailed, annotate
+from fairlead.admission.webhooks.configurations import Configurations
+from fairlead.admission.webhooks.matching import Match, selects
+from fairlead.admission.webhooks.reviews import JSON_PATCH, Answer, Reviews
+from fairlead.admission.webhooks.shapes import Documents, ShapeError, Shapes
+from fairlead.dialect import Dialect
+from fairlead.errors import internal
+from fairlead.patching.errors import MalformedPatch, OperationFailed, TooManyOperations
+from fairlead.patching.json_patch import Operation, apply_json_patch, operations
+from fairlead.patching.values import copied
+from fairlead.schema.model import Object
+
+_MUTATION, _PATCH = "mutation.webhook.admission.@/", "patch.webhook.admission.@/"
+
+
+@dataclass(slots=True)
+class _Rounds:
+    """What the second round has to know: who wants to be asked again, who of them has to be, and
+    the object that the webhooks left behind."""
+
+    willing: set[str] = field(default_factory=set)
+    again: set[str] = field(default_factory=set)
+    output: Object | None = None
+
+    def object_changed(self) -> None:
+        self.again |= self.willing
+        self.willing.clear()
+
+
+class MutatingAdmissionWebhook(PluginBase):
+    name = "MutatingAdmissionWebhook"
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        configurations: Configurations,
+        reviews: Reviews,
+        shapes: Shapes,
+        find: FindNamespace,
+    ) -> None:
+        self.concerns = self.judged_by_more = configurations
+        self._configurations = configurations
+        self._shapes = shapes
+        self._find = find
+        self._asking = Asking(MUTATING, reviews)
+        self._mutation, self._patch = dialect.group_name(_MUTATION), dialect.group_name(_PATCH)
+
+    async def admit(self, attributes: Attributes) -> None:
+        matches = self._configurations.asked(attributes)
+        if not matches:
+            return
+        rounds = attributes.memory
+        if not isinstance(rounds, _Rounds):
+            rounds = attributes.memory = _Rounds()
+        if attributes.round and rounds.output != attributes.value:
+            rounds.object_changed()
+        documents = Documents(self._shapes, attributes, is_final=False)
+        for match in matches:
+            hook = match.hook
+            if not selects(hook, attributes, self._find):
+                continue
+            if attributes.round and hook.uid not in rounds.again:
+                continue
+            if await self._ask(match, attributes, documents):
+                rounds.object_changed()
+                attributes.wants_round = True
+            if hook.if_needed:
+                rounds.willing.add(hook.uid)
+        if attributes.wants_round and not attributes.round:
+            rounds.output = copied(attributes.value)
+
+    async def _ask(self, match: Match, attributes: Attributes, documents: Documents) -> bool:
+        place = f"round_{attributes.round}_index_{match.index}"
+        changed = False
+
+        async def use(answer: Answer) -> bool:
+            nonlocal changed
+            patch = _patch_of(match, attributes, answer)
+            if patch:
+                changed = await self._apply(match, documents, patch)
+                told = {**_named(match), "patch": patch, "patchType": JSON_PATCH}
+                annotate(attributes.context, f"{self._patch}{place}", _json(told))
+            return changed
+
+        try:
+            failed_open = f"failed-open.{self._mutation}{place}"
+            return await self._asking.ask(match, attributes, documents, use, failed_open)
+        finally:
+            told = {**_named(match), "mutated": changed}
+            annotate(attributes.context, f"{self._mutation}{place}", _json(told))
+
+    async def _apply(self, match: Match, documents: Documents, patch: list[Operation]) -> bool:
+        try:
+            return await documents.patch(
+                lambda found: apply_json_patch(found, patch), match.resource
+            )
+        except (OperationFailed, ShapeError) as error:
+            raise internal(str(error)) from None
+
+
+def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[Operation]:
+    """The operations that an answer asks for; raises StatusError and CallFailed."""
+    if not answer.patch:
+        return []
+    try:
+        found = operations(orjson.loads(answer.patch))
+    except (orjson.JSONDecodeError, MalformedPatch, TooManyOperations) as error:
+        raise internal(str(error)) from None
+    if not found:
+        return []
+    if attributes.value is None:
+        raise internal(
+            f'admission webhook "{match.hook.name}" attempted to modify the object, which is not'
+            " supported for this operation"
+        )
+    if answer.patch_type != JSON_PATCH:
+        raise CallFailed(f'unsupported patch type "{answer.patch_type}"')
+    return found
+
+
+def _named(match: Match) -> Object:
+    return {"configuration": match.hook.configuration, "webhook": match.hook.name}
+
+
+def _json(value: Object) -> str:
+    return orjson.dumps(value).decode()

@@ -1,0 +1,180 @@
+"""AdmissionReviews: the question to a webhook, and what its answer says."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+import orjson
+
+from fairlead.admission.chain import Attributes
+from fairlead.admission.webhooks.matching import Match, namespace_of
+from fairlead.admission.webhooks.shapes import Documents
+from fairlead.authentication.user import User
+from fairlead.kinds.resources import Resource, Resources
+from fairlead.schema.decode import Decode, decoder
+from fairlead.schema.mismatch import DecodeError
+from fairlead.schema.model import Object
+from fairlead.schema.notation import parse
+
+GROUP = "admission.@"
+KIND = "AdmissionReview"
+JSON_PATCH = "JSONPatch"
+
+
+class UnreadableAnswer(Exception):
+    """The answer is no review at all; the text says why."""
+
+
+class InvalidAnswer(Exception):
+    """The answer is a review, but not one to the question; the text says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a webhook says. `patch` is JSON, empty if there is none."""
+
+    allowed: bool
+    status: Object | None
+    patch: bytes
+    patch_type: str
+    annotations: dict[str, str]
+    warnings: list[str]
+
+
+class Reviews:
+    """Writes and reads reviews in the names of a dialect."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._group = resources.dialect.group_name(GROUP)
+        self._options_group = resources.dialect.meta_group
+
+    async def question(
+        self, match: Match, attributes: Attributes, documents: Documents, uid: str
+    ) -> bytes:
+        new, old = await documents.encoded(match.resource)
+        resource, asked = match.resource, attributes.resource
+        request: Object = {
+            "uid": uid,
+            "kind": self._kind(resource),
+            "resource": _resource(resource),
+            **_named("subResource", resource.subresource),
+            "requestKind": self._kind(asked),
+            "requestResource": _resource(asked),
+            **_named("requestSubResource", asked.subresource),
+            **_named("name", attributes.name),
+            **_named("namespace", namespace_of(attributes)),
+            "operation": attributes.operation,
+            "userInfo": _user(attributes.user),
+            "object": new,
+            "oldObject": old,
+            "dryRun": attributes.context.dry_run,
+            "options": self._options(attributes),
+        }
+        api_version = f"{self._group}/{match.hook.version}"
+        return orjson.dumps({"kind": KIND, "apiVersion": api_version, "request": request})
+
+    def _options(self, attributes: Attributes) -> Object | None:
+        if attributes.options is None:
+            return None
+        return attributes.options.document(attributes.operation, self._options_group)
+
+    def _kind(self, resource: Resource) -> Object:
+        api_version = resource.api_version
+        if resource.body_version != resource.group_version.table_name:
+            api_version = self._resources.api_version_of(resource.body_version)
+        group, _, version = api_version.rpartition("/")
+        return {"group": group, "version": version, "kind": resource.kind}
+
+    def answer(self, content: bytes, version: str, uid: str, *, may_patch: bool) -> Answer:
+        """What a webhook answered to a question; raises UnreadableAnswer, InvalidAnswer."""
+        try:
+            parsed = orjson.loads(content)
+            review: Object = self._decode(parsed, [])
+        except orjson.JSONDecodeError as error:
+            raise UnreadableAnswer(f"the answer is not JSON: {error}") from None
+        except DecodeError as error:
+            raise UnreadableAnswer(str(error)) from None
+        response: Object | None = review.get("response")
+        if response is None:
+            raise InvalidAnswer("webhook response was absent")
+        patch = _patch(response)
+        if version == "v1":
+            self._check(review, response, uid)
+            patch_type = (
+                _checked_patch(response, patch) if may_patch else _no_patch(response, patch)
+            )
+        else:  # of the older version nobody has ever checked more
+            patch = patch if may_patch else b""
+            patch_type = JSON_PATCH
+        return Answer(
+            bool(response.get("allowed")),
+            response.get("status"),
+            patch,
+            patch_type,
+            response.get("auditAnnotations") or {},
+            response.get("warnings") or [],
+        )
+
+    def _check(self, review: Object, response: Object, uid: str) -> None:
+        given = response.get("uid", "")
+        if given != uid:
+            raise InvalidAnswer(f'expected response.uid="{uid}", got "{given}"')
+        api_version, kind = review.get("apiVersion", ""), review.get("kind", "")
+        wanted = f"{self._group}/v1"
+        if (api_version, kind) != (wanted, KIND):
+            shown = api_version if "/" in api_version else f"/{api_version}"
+            raise InvalidAnswer(
+                f"expected webhook response of {wanted}, Kind={KIND}, got {shown}, Kind={kind}"
+            )
+
+    @cached_property
+    def _decode(self) -> Decode:
+        text = files(__package__).joinpath("review.types").read_text()
+        return decoder(parse("admission", text, self._resources.types.group_version)[KIND])
+
+
+def _named(name: str, value: str) -> Object:
+    return {name: value} if value else {}
+
+
+def _resource(resource: Resource) -> Object:
+    found = resource.group_version
+    return {"group": found.group, "version": found.version, "resource": resource.main.name}
+
+
+def _user(user: User) -> Object:
+    found: dict[str, Any] = {**_named("username", user.name), **_named("uid", user.uid)}
+    if user.groups:
+        found["groups"] = user.groups
+    if user.extra:
+        found["extra"] = dict(user.extra)
+    return found
+
+
+def _patch(response: Object) -> bytes:
+    text: str = response.get("patch") or ""
+    return b64decode(text)  # the decoder has seen that it is base64
+
+
+def _checked_patch(response: Object, patch: bytes) -> str:
+    patch_type: str | None = response.get("patchType")
+    if patch and patch_type is None:
+        raise InvalidAnswer("webhook returned response.patch but not response.patchType")
+    if not patch and patch_type is not None:
+        raise InvalidAnswer("webhook returned response.patchType but not response.patch")
+    if patch_type == "":
+        raise InvalidAnswer('webhook returned invalid response.patchType of ""')
+    return patch_type or ""
+
+
+def _no_patch(response: Object, patch: bytes) -> str:
+    if patch:
+        raise InvalidAnswer("validating webhook may not return response.patch")
+    if response.get("patchType") is not None:
+        raise InvalidAnswer("validating webhook may not return response.patchType")
+    return ""

@@ -1,0 +1,77 @@
+"""The two plugins as the server's configuration wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from fairlead.admission.chain import Plugin
+from fairlead.admission.configuration import Configuration, Section
+from fairlead.admission.plugins.remembering import FindNamespace
+from fairlead.admission.webhooks.configurations import Configurations
+from fairlead.admission.webhooks.mutating import MutatingAdmissionWebhook
+from fairlead.admission.webhooks.reviews import Reviews
+from fairlead.admission.webhooks.shapes import Shapes
+from fairlead.admission.webhooks.validating import ValidatingAdmissionWebhook
+from fairlead.kinds.resources import Resources
+from fairlead.outgoing.client_config import ClientConfigError
+from fairlead.outgoing.host_credentials import HostCredentials, load_host_credentials
+from fairlead.outgoing.webhooks import Webhook, Webhooks
+from fairlead.schema.model import Object
+from fairlead.storage.followers import Listener
+
+_PLUGINS = {
+    "admissionregistration/v1/mutatingwebhookconfigurations": MutatingAdmissionWebhook,
+    "admissionregistration/v1/validatingwebhookconfigurations": ValidatingAdmissionWebhook,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the plugins need of the server. `follow` tells a listener of the objects of a resource,
+    before their commits are answered; `on_change` is called when other webhooks are to be asked;
+    `is_serving` says whether the server has prepared itself."""
+
+    resources: Resources
+    webhooks: Webhooks
+    shapes: Shapes
+    find: FindNamespace
+    follow: Callable[[str, Listener], None]
+    on_change: Callable[[], None]
+    is_serving: Callable[[], bool]
+
+
+def webhook_plugins(
+    given: Surroundings, configuration: Configuration, wanted: Collection[str]
+) -> dict[str, Plugin]:
+    """Those of the plugins that are wanted, by name; raises ConfigurationError."""
+    reviews = Reviews(given.resources)
+    made: dict[str, Plugin] = {}
+    for key, plugin in _PLUGINS.items():
+        if plugin.name not in wanted:
+            continue
+        users = _credentials(configuration.of(plugin.name))
+        followed = _followed(given, key, users)
+        made[plugin.name] = plugin(
+            given.resources.dialect, followed, reviews, given.shapes, given.find
+        )
+    return made
+
+
+def _followed(given: Surroundings, key: str, users: HostCredentials) -> Configurations:
+    def webhook(client_config: Object) -> Webhook:
+        return given.webhooks.webhook(client_config, users)
+
+    found = Configurations(given.resources, webhook, given.on_change, given.is_serving)
+    given.follow(key, found.changed)
+    return found
+
+
+def _credentials(section: Section | None) -> HostCredentials:
+    file = section.value.get("kubeConfigFile", "") if section is not None else ""
+    if section is None or not file:
+        return HostCredentials()
+    try:
+        return load_host_credentials(section.beside(file))
+    except ClientConfigError as error:
+        raise section.error("kubeConfigFile", str(error)) from None

@@ -1,0 +1,59 @@
+"""ValidatingAdmissionWebhook: webhooks that judge a write, all at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fairlead.admission.chain import Attributes, PluginBase
+from fairlead.admission.plugins.remembering import FindNamespace
+from fairlead.admission.webhooks.calling import VALIDATING, Asking
+from fairlead.admission.webhooks.configurations import Configurations
+from fairlead.admission.webhooks.matching import selects
+from fairlead.admission.webhooks.reviews import Answer, Reviews
+from fairlead.admission.webhooks.shapes import Documents, Shapes
+from fairlead.dialect import Dialect
+
+_FAILED_OPEN = "failed-open.validating.webhook.admission.@/"
+
+
+class ValidatingAdmissionWebhook(PluginBase):
+    name = "ValidatingAdmissionWebhook"
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        configurations: Configurations,
+        reviews: Reviews,
+        shapes: Shapes,
+        find: FindNamespace,
+    ) -> None:
+        self.concerns = self.judged_by_more = configurations
+        self._configurations = configurations
+        self._shapes = shapes
+        self._find = find
+        self._asking = Asking(VALIDATING, reviews)
+        self._failed_open = dialect.group_name(_FAILED_OPEN)
+
+    async def validate(self, attributes: Attributes) -> None:
+        """All are heard; of several refusals the client gets that of the first webhook."""
+        found = self._configurations.asked(attributes)
+        chosen = [match for match in found if selects(match.hook, attributes, self._find)]
+        if not chosen:
+            return
+        documents = Documents(self._shapes, attributes, is_final=True)
+        calls = [
+            self._asking.ask(
+                match, attributes, documents, _agree, f"{self._failed_open}round_0_index_{index}"
+            )
+            for index, match in enumerate(chosen)
+        ]
+        if len(calls) == 1:
+            await calls[0]
+            return
+        for outcome in await asyncio.gather(*calls, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+
+async def _agree(answer: Answer) -> bool:
+    return False

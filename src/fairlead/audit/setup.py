@@ -1,0 +1,98 @@
+"""Putting the audit log together from what the command line says."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+
+from fairlead.audit.auditor import Auditor
+from fairlead.audit.backend import Backend, Blocking, Both, Shape, Sink, in_json, truncated
+from fairlead.audit.buffer import MOST_BATCH_BYTES, Buffer
+from fairlead.audit.flags import BATCH, LEGACY, STRICT, BackendFlags, backend_flags
+from fairlead.audit.legacy import legacy_line
+from fairlead.audit.log import STDOUT, FileLog, StreamLog
+from fairlead.audit.policy_file import PolicyError, api_version, read_policy
+from fairlead.audit.rotation import RotatingFile, Rotation
+from fairlead.audit.webhook import Webhook
+from fairlead.dialect import Dialect
+from fairlead.kinds.resources import Resources
+from fairlead.outgoing.client_config import ClientConfigError, load_client_config
+from fairlead.outgoing.json_calls import JsonPoster
+
+logger = logging.getLogger("fairlead")
+
+
+class AuditError(ValueError):
+    """The audit log cannot be kept; the text names the flag."""
+
+
+def build_auditor(
+    options: argparse.Namespace, dialect: Dialect, resources: Resources
+) -> Auditor | None:
+    """The audit log that the flags ask for, if any; raises AuditError."""
+    if options.audit_policy_file is None:
+        if options.audit_log_path or options.audit_webhook_config_file is not None:
+            logger.warning("without --audit-policy-file no audit event is recorded")
+        return None
+    try:
+        policy = read_policy(options.audit_policy_file, dialect)
+    except PolicyError as error:
+        raise AuditError(str(error)) from None
+    version = api_version(dialect)
+    backends: list[Backend] = []
+    if options.audit_log_path:
+        backends.append(_log(options, version))
+    if options.audit_webhook_config_file is not None:
+        backends.append(_webhook(options, version))
+    if not backends:
+        return None
+    backend = backends[0] if len(backends) == 1 else Both(backends)
+    return Auditor(policy, backend, dialect, resources)
+
+
+def _log(options: argparse.Namespace, version: str) -> Backend:
+    flags = backend_flags(options, "log")
+    shape = _shape(flags, f'{{"kind":"Event","apiVersion":"{version}",', "\n")
+    if options.audit_log_format == LEGACY:
+        shape = legacy_line
+    return _in_mode(flags, shape, _log_sink(options), side_by_side=False)
+
+
+def _log_sink(options: argparse.Namespace) -> Sink:
+    if options.audit_log_path == STDOUT:
+        return StreamLog()
+    rotation = Rotation(
+        options.audit_log_maxsize,
+        options.audit_log_maxbackup,
+        options.audit_log_maxage,
+        options.audit_log_compress,
+    )
+    try:
+        return FileLog(RotatingFile(Path(options.audit_log_path), rotation))
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise AuditError(f"--audit-log-path: cannot open {options.audit_log_path}: {why}") from None
+
+
+def _webhook(options: argparse.Namespace, version: str) -> Backend:
+    flags = backend_flags(options, "webhook")
+    try:
+        poster = JsonPoster(load_client_config(options.audit_webhook_config_file))
+    except ClientConfigError as error:
+        raise AuditError(f"--audit-webhook-config-file: {error}") from None
+    sink = Webhook(poster, version, options.audit_webhook_initial_backoff)
+    return _in_mode(flags, _shape(flags, "{", ""), sink, side_by_side=True)
+
+
+def _shape(flags: BackendFlags, before: str, after: str) -> Shape:
+    if flags.limits is None:
+        return in_json(before, after)
+    return truncated(flags.limits, before, after)
+
+
+def _in_mode(flags: BackendFlags, shape: Shape, sink: Sink, *, side_by_side: bool) -> Backend:
+    if flags.mode != BATCH:
+        return Blocking(shape, sink, strict=flags.mode == STRICT)
+    batch_bytes = flags.limits.batch if flags.limits is not None else MOST_BATCH_BYTES
+    return Buffer(shape, sink, flags.batching, batch_bytes=batch_bytes, side_by_side=side_by_side)

@@ -1,0 +1,1 @@
+"""PodDisruptionBudgets: how many pods may be away just now."""

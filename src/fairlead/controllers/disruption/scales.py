@@ -1,0 +1,116 @@
+"""How many pods there should be, by what controls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fairlead.controllers.pod_members import ready_condition
+from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Api, Object
+from fairlead.operations.views import view_of
+
+REPLICA_SETS, DEPLOYMENTS = "apps/v1/replicasets", "apps/v1/deployments"
+
+
+class UnknownScale(Exception):
+    """Nobody can tell how many pods there should be; the text says why."""
+
+
+class NoController(UnknownScale):
+    """What is said to control a pod is not there."""
+
+
+class Owner(NamedTuple):
+    """A reference to what controls an object."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+class BudgetPod(NamedTuple):
+    """What budgets need to know of a pod."""
+
+    name: str
+    ready: bool
+    terminating: bool
+    owner: Owner | None
+
+
+def controller_of(value: Object) -> Owner | None:
+    for one in value["metadata"].get("ownerReferences") or ():
+        if one.get("controller"):
+            return Owner(one["apiVersion"], one["kind"], one["name"], one["uid"])
+    return None
+
+
+def read_pod(pod: Object) -> BudgetPod:
+    metadata = pod["metadata"]
+    ready = ready_condition(pod).get("status") == "True"
+    terminating = metadata.get("deletionTimestamp") is not None
+    return BudgetPod(metadata["name"], ready, terminating, controller_of(pod))
+
+
+class Scales:
+    """Reads the scale of whatever has one, built-in or custom."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def expected(self, namespace: str, pods: Iterable[BudgetPod]) -> int:
+        """The pods that the controllers of some pods want together; those without a controller
+        count for nothing. Raises UnknownScale."""
+        counts: dict[str, int] = {}  # by uid of what is scaled
+        seen = set()
+        for pod in pods:
+            if pod.owner is None or pod.owner.uid in seen:
+                continue
+            seen.add(pod.owner.uid)
+            found = self._scale(namespace, pod.owner)
+            if found is None:
+                raise NoController(f'found no controllers for pod "{pod.name}"')
+            counts[found[0]] = found[1]
+        return sum(counts.values())
+
+    def _scale(self, namespace: str, owner: Owner) -> tuple[str, int] | None:
+        """The uid and the wanted replicas of what scales the pods of an owner: of a replica set
+        the deployment, if it has one."""
+        resource = self._resource(owner)
+        if resource.key == REPLICA_SETS:
+            above = self._owner_above(namespace, owner)
+            if above is not None:
+                return above
+        scale = resource.subresources.get("scale")
+        if scale is None:
+            what = resource.ref().qualified
+            raise UnknownScale(f"{what} does not implement the scale subresource")
+        value = self._owned(resource.key, namespace, owner)
+        if value is None:
+            return None
+        replicas = view_of(self._api, scale).read(value)["spec"].get("replicas") or 0
+        return owner.uid, replicas
+
+    def _owner_above(self, namespace: str, owner: Owner) -> tuple[str, int] | None:
+        replica_set = self._owned(REPLICA_SETS, namespace, owner)
+        above = controller_of(replica_set) if replica_set is not None else None
+        if above is None or self._resource(above).key != DEPLOYMENTS:
+            return None
+        deployment = self._owned(DEPLOYMENTS, namespace, above)
+        if deployment is None:
+            return None
+        return above.uid, deployment["spec"].get("replicas") or 0
+
+    def _owned(self, key: str, namespace: str, owner: Owner) -> Object | None:
+        value = self._api.lookup(key, namespace, owner.name)
+        return value if value is not None and value["metadata"]["uid"] == owner.uid else None
+
+    def _resource(self, owner: Owner) -> Resource:
+        """The resource of an owner, as it is stored."""
+        group, _, version = owner.api_version.rpartition("/")
+        found = self._api.resources.groups.get(group, {}).get(version)
+        for resource in found.resources.values() if found is not None else ():
+            if resource.kind == owner.kind:
+                return self._api.in_stored_version(resource)
+        raise UnknownScale(f'no matches for kind "{owner.kind}" in version "{owner.api_version}"')

@@ -1,0 +1,119 @@
+"""What the status of a budget should say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from fairlead import clock
+from fairlead.controllers.disruption.scales import BudgetPod
+from fairlead.kinds.apps.shared import amount
+from fairlead.operations.api import Object
+from fairlead.schema.times import now, parse_time
+
+DELETION_SECONDS = 120.0  # until an evicted pod that is still there counts again
+ALLOWED = "DisruptionAllowed"
+SUFFICIENT, INSUFFICIENT, FAILED = "SufficientPods", "InsufficientPods", "SyncFailed"
+
+
+class Counts(NamedTuple):
+    """How many pods there should be, and how many of them at least."""
+
+    expected: int
+    desired: int
+
+
+def scales(spec: Object) -> bool:
+    """Whether a budget is measured by what its pods' controllers want."""
+    return spec.get("maxUnavailable") is not None or isinstance(spec.get("minAvailable"), str)
+
+
+def counts_of(spec: Object, number: int, expected: Callable[[], int]) -> Counts:
+    """`number` of pods are there; `expected` tells how many there should be."""
+    unavailable, available = spec.get("maxUnavailable"), spec.get("minAvailable")
+    if unavailable is not None:
+        total = expected()
+        return Counts(total, max(0, total - _part(unavailable, total)))
+    if isinstance(available, str):
+        total = expected()
+        return Counts(total, _part(available, total))
+    return Counts(number, available) if available is not None else Counts(0, 0)
+
+
+def _part(value: int | str, total: int) -> int:
+    """A number, or a percentage of all, rounded up."""
+    return value if isinstance(value, int) else -(-amount(value) * total // 100)
+
+
+class Disrupted(NamedTuple):
+    """The pods that were evicted and are about to go, when to look at them again, and those that
+    should have gone."""
+
+    going: dict[str, str]
+    look_again: float | None
+    overdue: list[str]
+
+
+def disrupted(status: Object, pods: Iterable[BudgetPod]) -> Disrupted:
+    known: dict[str, str] = status.get("disruptedPods") or {}
+    moment = clock.time()
+    going: dict[str, str] = {}
+    overdue: list[str] = []
+    waits: list[float] = []
+    for pod in pods if known else ():
+        if pod.name not in known or pod.terminating:
+            continue
+        left = parse_time(known[pod.name]).timestamp() + DELETION_SECONDS - moment
+        if left < 0:
+            overdue.append(pod.name)
+        else:
+            going[pod.name] = known[pod.name]
+            waits.append(left)
+    return Disrupted(going, min(waits, default=None), overdue)
+
+
+def described(
+    budget: Object, pods: Iterable[BudgetPod], counts: Counts, going: dict[str, str]
+) -> Object:
+    """The status of a budget."""
+    generation = budget["metadata"].get("generation", 0)
+    healthy = sum(pod.ready and not pod.terminating and pod.name not in going for pod in pods)
+    allowed = max(0, healthy - counts.desired) if counts.expected > 0 else 0
+    status = {
+        **budget["status"],
+        "observedGeneration": generation,
+        "currentHealthy": healthy,
+        "desiredHealthy": counts.desired,
+        "expectedPods": counts.expected,
+        "disruptionsAllowed": allowed,
+        "disruptedPods": going,
+    }
+    if not going:
+        del status["disruptedPods"]
+    return _with_condition(status, SUFFICIENT if allowed else INSUFFICIENT)
+
+
+def failed(budget: Object, why: str) -> Object:
+    """The status of a budget that cannot be worked out: nothing may be disrupted."""
+    status = {**budget["status"], "disruptionsAllowed": 0}
+    return _with_condition(status, FAILED, why)
+
+
+def _with_condition(status: Object, reason: str, message: str = "") -> Object:
+    conditions = status.get("conditions") or []
+    old = next((one for one in conditions if one["type"] == ALLOWED), None)
+    state = "True" if reason == SUFFICIENT else "False"
+    since = old["lastTransitionTime"] if old is not None and old["status"] == state else now()
+    new = {
+        "type": ALLOWED,
+        "status": state,
+        "observedGeneration": status.get("observedGeneration", 0),
+        "lastTransitionTime": since,
+        "reason": reason,
+        "message": message,
+    }
+    if not new["observedGeneration"]:
+        del new["observedGeneration"]
+    if old is None:
+        return {**status, "conditions": [*conditions, new]}
+    return {**status, "conditions": [new if one is old else one for one in conditions]}

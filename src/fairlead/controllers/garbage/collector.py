@@ -1,0 +1,270 @@
+"""The controller that deletes what lost its owners, and takes owners through their last steps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from fairlead.controllers.changing import with_fewer
+from fairlead.controllers.definitions import DEFINITIONS
+from fairlead.controllers.events import WARNING, Recorder
+from fairlead.controllers.framework import Follow, Keys, Unfollow
+from fairlead.controllers.garbage.graph import Graph
+from fairlead.controllers.garbage.owners import Owners, State, is_collected
+from fairlead.controllers.garbage.references import (
+    Reference,
+    blocks,
+    owners_of,
+    owners_part,
+    references_of,
+    steps_of,
+)
+from fairlead.controllers.versions import may_be_going, uid_of
+from fairlead.errors import StatusError
+from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.operations.delete import FOREGROUND, ORPHAN
+from fairlead.operations.options import DeleteOptions
+from fairlead.storage.change import Change
+from fairlead.storage.version import Version
+
+_AT_ONCE = 250  # dependents that are set free in the same commits
+_MOST_REPORTED = 25  # wrong owners of one object that are looked for in other namespaces
+_NOWHERE = (State.DANGLING, State.MISPLACED)
+
+
+class GarbageCollector:
+    """Keys are the stored name of a resource and the place of an object, with a space between.
+    What needs no look gets none: the owners of what is written are looked up at once."""
+
+    name = "garbage-collector-controller"
+    workers = 50  # deletes that share their commits
+
+    def __init__(self, api: Api, client: Client, recorder: Recorder) -> None:
+        self._api = api
+        self._client = client
+        self._recorder = recorder
+        self.graph = Graph()
+        self._owners = Owners(api, self.graph)
+        self._followed: dict[str, tuple[Resource, Unfollow]] = {}
+        self._follow: Follow
+
+    def grow_by(self, follow: Follow) -> None:
+        self._follow = follow
+        resources = self._api.resources
+        for resource in filter(is_collected, resources.stored()):
+            self._follow_only(resources.stored_as(resource), resource)
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {DEFINITIONS: self._definition_changed}
+
+    def _follow_only(self, name: str, resource: Resource | None) -> None:
+        """Follow what is served under a stored name, and nothing that was before. A definition
+        that was withdrawn and served again in the meantime has another resource."""
+        known, unfollow = self._followed.get(name, (None, None))
+        if known is resource:
+            return
+        if unfollow is not None:
+            unfollow()
+            del self._followed[name]
+        if resource is not None:
+            self._followed[name] = resource, self._follow(resource.key, self._changed)
+
+    def _definition_changed(self, change: Change) -> Iterator[str]:
+        """Dependents of owners whose kind is served at last."""
+        plural, _, group = change.name.partition(".")
+        served = (one.resources.get(plural) for one in self._api.resources.of_group(group))
+        found = [one for one in served if one is not None and not one.is_repeated]
+        if all(one.custom is not None for one in found):
+            self._follow_only(f"{group}/{plural}", next(filter(is_collected, found), None))
+        for kind in self.graph.unresolved_kinds(group):
+            if self._owners.resource(*kind) is not None:
+                yield from self.graph.resolved(kind)
+
+    def _changed(self, change: Change) -> Iterable[str]:
+        """Called on every commit: most say nothing of owners and nothing is being deleted."""
+        before, after = change.before, change.after
+        same_owners = owners_part(before) == owners_part(after)
+        if same_owners and after is not None and not may_be_going(after):
+            return ()
+        key = f"{change.resource} {change.key}"
+        found: set[str] = set()
+        if not same_owners:
+            found.update(self._owners_changed(key, change))
+        if after is not None:
+            found.update(self._going(key, after))
+        elif before is not None:
+            found.update(self.graph.gone(uid_of(before)))
+        return found
+
+    def _owners_changed(self, key: str, change: Change) -> Iterator[str]:
+        """Keep the edges, and give what has to be looked at: owners that may have waited for this
+        dependent, and the dependent itself if there is anything about its new owners."""
+        before, after = set(owners_of(change.before)), set(owners_of(change.after))
+        uids, kinds = {one.uid for one in after}, {one.owner_kind for one in after}
+        for one in before - after:
+            if one.owner_kind not in kinds:
+                self.graph.forget_unresolved(one.owner_kind, key)
+            if one.uid not in uids:
+                self.graph.remove(one.uid, key)
+            owner = self.graph.waiting(one.uid)
+            if owner is not None:
+                yield owner
+        for one in after - before:
+            self.graph.add(one.uid, key)
+            if self._owners.state(one, change.namespace) is not State.SOLID:
+                yield key
+
+    def _going(self, key: str, version: Version) -> Iterator[str]:
+        """An owner that has steps to take, and its dependents if those go first."""
+        steps = steps_of(version)
+        if steps:
+            yield key
+        uid = uid_of(version)
+        if FOREGROUND not in steps:
+            self.graph.end_waiting(uid)
+        elif self.graph.begin_waiting(uid, key):
+            yield from self.graph.dependents(uid)
+
+    async def sync(self, key: str) -> float | None:
+        found = self._find(key)
+        if found is None:
+            return None
+        resource, version = found
+        metadata = version.object()["metadata"]
+        if metadata.get("deletionTimestamp") is None:
+            await self._judge(key, resource, metadata)
+            return None
+        steps = steps_of(version)
+        if ORPHAN in steps:
+            await self._set_free(metadata["uid"])
+            await self._change(resource, metadata, _without_finalizer(ORPHAN))
+        elif FOREGROUND in steps and not self._is_blocked(metadata["uid"]):
+            await self._change(resource, metadata, _without_finalizer(FOREGROUND))
+        return None
+
+    def _find(self, key: str) -> tuple[Resource, Version] | None:
+        name, _, place = key.partition(" ")
+        resource, _ = self._followed.get(name, (None, None))
+        if resource is None:
+            return None
+        version = self._api.store.latest(self._api.collection(resource), place)
+        return (resource, version) if version is not None else None
+
+    async def _judge(self, key: str, resource: Resource, metadata: Object) -> None:
+        """Delete what has no owner any more; let go of owners that will not come back."""
+        namespace = metadata.get("namespace", "")
+        references = references_of(metadata)
+        states = {one: self._owners.state(one, namespace) for one in references}
+        self._report(resource, metadata, states)
+        found = set(states.values())
+        for one, state in states.items():
+            if state is State.UNKNOWN:
+                self.graph.unresolved(one.owner_kind, key)
+        if not found or found & {State.UNKNOWN, State.MISPLACED}:
+            return
+        if State.SOLID in found:
+            lost = {one.uid for one, state in states.items() if state is not State.SOLID}
+            if lost:
+                await self._change(resource, metadata, _without_owners(lost))
+            return
+        await self._delete(resource, metadata, waited_for=State.WAITING in found)
+
+    async def _delete(self, resource: Resource, metadata: Object, *, waited_for: bool) -> None:
+        """Delete a dependent. One that an owner waits for and that has dependents of its own lets
+        those go first as well; in a circle somebody has to stop waiting."""
+        uid = metadata["uid"]
+        held = metadata.get("finalizers") or ()
+        propagation = "Background"
+        if waited_for and self.graph.dependents(uid):
+            if self.graph.has_waiting_dependent(uid):
+                metadata = await self._change(resource, metadata, _without_blocking) or metadata
+            propagation = "Foreground"
+        elif ORPHAN in held:
+            propagation = "Orphan"
+        elif FOREGROUND in held:
+            propagation = "Foreground"
+        options = DeleteOptions(
+            propagation=propagation, uid=uid, revision=metadata["resourceVersion"]
+        )
+        place = metadata.get("namespace", ""), metadata["name"]
+        await self._client.delete(resource.key, *place, options)
+
+    def _report(
+        self, resource: Resource, metadata: Object, states: Mapping[Reference, State]
+    ) -> None:
+        """Tell of owners that are named across namespaces."""
+        namespace = metadata.get("namespace", "")
+        about = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
+        nowhere = [one for one, state in states.items() if state in _NOWHERE]
+        for one in nowhere[:_MOST_REPORTED]:
+            if self._owners.is_elsewhere(one, namespace):
+                owner = (
+                    f"[{one.api_version}/{one.kind}, namespace: {namespace}, name: {one.name},"
+                    f" uid: {one.uid}]"
+                )
+                text = f'ownerRef {owner} does not exist in namespace "{namespace}"'
+                self._recorder.record(
+                    resource, {"metadata": about}, WARNING, "OwnerRefInvalidNamespace", text
+                )
+
+    def _is_blocked(self, uid: str) -> bool:
+        found = map(self._find, self.graph.dependents(uid))
+        return any(one is not None and blocks(one[1], uid) for one in found)
+
+    async def _set_free(self, uid: str) -> None:
+        """Take an owner out of all of its dependents."""
+        dependents = list(self.graph.dependents(uid))
+        for start in range(0, len(dependents), _AT_ONCE):
+            batch = dependents[start : start + _AT_ONCE]
+            done = await asyncio.gather(
+                *(self._disown(key, uid) for key in batch), return_exceptions=True
+            )
+            for outcome in done:
+                if isinstance(outcome, BaseException):
+                    raise outcome
+
+    async def _disown(self, key: str, uid: str) -> None:
+        found = self._find(key)
+        if found is not None and any(one.uid == uid for one in owners_of(found[1])):
+            resource, version = found
+            await self._change(resource, version.object()["metadata"], _without_owners({uid}))
+
+    async def _change(
+        self, resource: Resource, metadata: Object, change: Callable[[Object], Object]
+    ) -> Object | None:
+        """Change the metadata of an object, if it still is that one; gives what they are then."""
+
+        def changed(old: Object) -> Object:
+            if old["metadata"]["uid"] != metadata["uid"]:
+                return old
+            return {**old, "metadata": change(old["metadata"])}
+
+        place = metadata.get("namespace", ""), metadata["name"]
+        try:
+            written = await self._client.change(resource.key, *place, changed)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            return None
+        made: Object = written["metadata"]
+        return made
+
+
+def _without_finalizer(name: str) -> Callable[[Object], Object]:
+    return lambda metadata: with_fewer(metadata, "finalizers", lambda one: one != name)
+
+
+def _without_owners(uids: Collection[str]) -> Callable[[Object], Object]:
+    return lambda metadata: with_fewer(
+        metadata, "ownerReferences", lambda one: one["uid"] not in uids
+    )
+
+
+def _without_blocking(metadata: Object) -> Object:
+    owners = [
+        {**one, "blockOwnerDeletion": False} if one.get("blockOwnerDeletion") else one
+        for one in metadata["ownerReferences"]
+    ]
+    return {**metadata, "ownerReferences": owners}

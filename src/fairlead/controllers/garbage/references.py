@@ -1,0 +1,78 @@
+"""What the collector reads of objects, from their bytes where those tell enough."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fairlead.controllers.versions import may_be_going
+from fairlead.operations.delete import FOREGROUND, ORPHAN
+from fairlead.schema.model import Object
+from fairlead.storage.version import Version
+
+_OWNERS, _MANAGERS = b'"ownerReferences":[', b'"managedFields":['
+_BLOCKS = b'"blockOwnerDeletion":true'
+_OURS = tuple(f'"{name}"'.encode() for name in (FOREGROUND, ORPHAN))
+
+
+class Reference(NamedTuple):
+    """What an object says of an owner; `blocks` is whether the owner's end waits for it."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    blocks: bool
+
+    @property
+    def owner_kind(self) -> tuple[str, str]:
+        return self.api_version, self.kind
+
+
+def references_of(metadata: Object) -> tuple[Reference, ...]:
+    return tuple(
+        Reference(
+            one.get("apiVersion", ""),
+            one.get("kind", ""),
+            one.get("name", ""),
+            one.get("uid", ""),
+            one.get("blockOwnerDeletion") is True,
+        )
+        for one in metadata.get("ownerReferences") or ()
+    )
+
+
+def owners_part(version: Version | None) -> bytes:
+    """The bytes from an object's owners to its managers: while they stay the same, so do the
+    owners. Empty if it has none; its spec may hold a template that has some."""
+    if version is None or version.body is None:
+        return b""
+    start = version.body.find(_OWNERS)
+    if start < 0:
+        return b""
+    end = version.body.find(_MANAGERS, start)
+    return version.body[start:end] if end >= 0 else version.body[start:]
+
+
+def owners_of(version: Version | None) -> tuple[Reference, ...]:
+    if version is None or version.body is None or _OWNERS not in version.body:
+        return ()
+    return references_of(version.object()["metadata"])
+
+
+def steps_of(version: Version) -> tuple[str, ...]:
+    """The finalizers that are the collector's to remove, if the object is being deleted."""
+    body = version.body
+    if body is None or not may_be_going(version) or not any(name in body for name in _OURS):
+        return ()
+    metadata = version.object()["metadata"]
+    if metadata.get("deletionTimestamp") is None:
+        return ()
+    held = metadata.get("finalizers") or ()
+    return tuple(name for name in (ORPHAN, FOREGROUND) if name in held)
+
+
+def blocks(version: Version, uid: str) -> bool:
+    """Whether an object keeps the owner with this uid waiting."""
+    if version.body is None or _BLOCKS not in version.body:
+        return False
+    return any(one.uid == uid and one.blocks for one in owners_of(version))

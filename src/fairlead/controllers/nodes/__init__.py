@@ -1,0 +1,1 @@
+"""Controllers of nodes and of the pods on them."""

@@ -1,0 +1,1 @@
+"""Whether nodes are alive, and what follows for them and their pods."""

@@ -1,0 +1,63 @@
+"""The conditions of a node: what they say, and what becomes of them when its agent is silent."""
+
+from __future__ import annotations
+
+from fairlead.operations.api import Object
+from fairlead.schema.times import now
+
+READY = "Ready"
+# What the agent of a node reports; that the network is there is reported by others.
+_OF_THE_AGENT = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
+
+
+def conditions_of(node: Object) -> list[Object]:
+    found: list[Object] = (node.get("status") or {}).get("conditions") or []
+    return found
+
+
+def ready_condition(node: Object) -> Object | None:
+    return next((found for found in conditions_of(node) if found["type"] == READY), None)
+
+
+def with_unknown_conditions(node: Object) -> Object:
+    """The node with nothing known of what its agent should report; the same one if that is said
+    already."""
+    conditions = list(conditions_of(node))
+    places: dict[str, int] = {}
+    for place, condition in enumerate(conditions):
+        places.setdefault(condition["type"], place)
+    moment = now()
+    changed = False
+    for kind in _OF_THE_AGENT:
+        index = places.get(kind)
+        if index is None:
+            conditions.append(_never_reported(kind, node["metadata"]["creationTimestamp"], moment))
+        elif conditions[index]["status"] != "Unknown":
+            conditions[index] = _no_longer_reported(conditions[index], moment)
+        else:
+            continue
+        changed = True
+    if not changed:
+        return node
+    return {**node, "status": {**(node.get("status") or {}), "conditions": conditions}}
+
+
+def _never_reported(kind: str, created: str, moment: str) -> Object:
+    return {
+        "type": kind,
+        "status": "Unknown",
+        "lastHeartbeatTime": created,
+        "lastTransitionTime": moment,
+        "reason": "NodeStatusNeverUpdated",
+        "message": "Kubelet never posted node status.",
+    }
+
+
+def _no_longer_reported(condition: Object, moment: str) -> Object:
+    return {
+        **condition,
+        "status": "Unknown",
+        "reason": "NodeStatusUnknown",
+        "message": "Kubelet stopped posting node status.",
+        "lastTransitionTime": moment,
+    }

@@ -1,0 +1,226 @@
+"""The node lifecycle controller: nodes that fall silent are marked, tainted and given up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from fairlead import clock
+from fairlead.controllers.events import NORMAL, WARNING, Recorder
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.nodes.lifecycle.conditions import (
+    ready_condition,
+    with_unknown_conditions,
+)
+from fairlead.controllers.nodes.lifecycle.heartbeats import Heartbeats
+from fairlead.controllers.nodes.lifecycle.taints import NodeMarks
+from fairlead.controllers.nodes.lifecycle.zones import Rates, Zones
+from fairlead.controllers.nodes.pods_by_node import NODES, PODS, PodsByNode, node_of
+from fairlead.controllers.pod_status import copied_over, not_ready, write_status
+from fairlead.dialect import Dialect
+from fairlead.errors import StatusError
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+
+LEASES = "coordination/v1/leases"
+_POD = "/"  # keys of pods have it, names of nodes do not
+_PODS_AT_ONCE = 100
+_GONE = 404
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """In seconds. `silence` is how long a node may say nothing, `startup` how long one that has
+    never said anything, `settling` how long one is watched before pods leave it."""
+
+    silence: float
+    startup: float
+    settling: float
+
+
+class NodeLifecycle:
+    """Keys are names of nodes, and `namespace/name` of pods that came to a node that is not
+    ready."""
+
+    name = "node-lifecycle-controller"
+    workers = 4
+
+    def __init__(
+        self,
+        objects: Client,
+        recorder: Recorder,
+        dialect: Dialect,
+        pods: PodsByNode,
+        patience: Patience,
+        rates: Rates,
+    ) -> None:
+        self._objects = objects
+        self._recorder = recorder
+        self._pods = pods
+        self._patience = patience
+        self._lease_namespace = dialect.node_lease_namespace
+        self._marks = NodeMarks(dialect)
+        self._zones = Zones(dialect, rates)
+        self._heartbeats = Heartbeats()
+        self._lost_since: dict[str, float] = {}
+        self._known: dict[str, str] = {}  # uids
+        self._unplaced: set[str] = set()
+        self._add: Callable[[str], None] = lambda _: None
+
+    def add_by(self, add: Callable[[str], None]) -> None:
+        self._add = add
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {LEASES: self._lease, NODES: self._node, PODS: self._pod}
+
+    def _node(self, change: Change) -> Iterable[str]:
+        if change.name not in self._known:
+            self._unplaced.add(change.name)
+        return (change.name,)
+
+    def _lease(self, change: Change) -> Iterable[str]:
+        if change.namespace == self._lease_namespace:
+            self._heartbeats.lease(change.name, change.after)
+        return ()
+
+    def _pod(self, change: Change) -> Iterable[str]:
+        """A pod that was bound just now to a node that is lost already."""
+        node = node_of(change.after)
+        if node in self._lost_since and node != node_of(change.before):
+            return (change.key,)
+        return ()
+
+    async def sync(self, key: str) -> float | None:
+        if _POD in key:
+            await self._mark_pod(key)
+            return None
+        node = self._objects.find(NODES, "", key)
+        if node is None:
+            self._forget(key)
+            return None
+        try:
+            return await self._look_after(key, node)
+        except StatusError as error:
+            if error.code != _GONE:
+                raise
+            return None
+
+    def _forget(self, name: str) -> None:
+        uid = self._known.pop(name, None)
+        if uid is not None:
+            gone = {"metadata": {"name": name, "uid": uid}}
+            self._say(gone, "RemovingNode", f"Removing Node {name} from Controller")
+        self._heartbeats.forget(name)
+        self._lost_since.pop(name, None)
+        self._zones.remove(name)
+        self._judge(name)
+
+    async def _look_after(self, name: str, node: Object) -> float | None:
+        silent_in = self._heartbeats.last(node) + self._grace(node) - clock.time()
+        known = self._known.get(name) == node["metadata"]["uid"]
+        if not known:
+            self._say(node, "RegisteredNode", f"Registered Node {name} in Controller")
+        self._zones.place(node, ready=silent_in > 0 and _readiness(node) == "True")
+        self._judge(name)
+        if silent_in <= 0:
+            node = await self._mark_silent(name, node)
+        status = _readiness(node)
+        if status == "True":
+            self._lost_since.pop(name, None)
+        else:
+            self._lost_since.setdefault(name, clock.time())
+        given_up_in = await self._mark_node(name, node, status)
+        if status == "Unknown" or (status == "False" and not known):
+            await self._mark_pods(name)
+        self._known[name] = node["metadata"]["uid"]
+        return min((wait for wait in (silent_in, given_up_in) if wait > 0), default=None)
+
+    def _grace(self, node: Object) -> float:
+        return self._patience.silence if _readiness(node) else self._patience.startup
+
+    def _judge(self, placed: str) -> None:
+        """Nodes that are lost need another look when their zone fares otherwise than before.
+        Nothing is concluded from the first nodes of many that were found at a start."""
+        self._unplaced.discard(placed)
+        if self._unplaced:
+            return
+        before = self._zones.all_disrupted
+        if self._zones.judge():
+            if before and not self._zones.all_disrupted:
+                self._heartbeats.hear_all()
+            for name in self._zones.lost():
+                self._add(name)
+
+    async def _mark_silent(self, name: str, node: Object) -> Object:
+        wanted = with_unknown_conditions(node)
+        if wanted is node:
+            return node
+        # Over no other version: a node that reports meanwhile is not silent.
+        change = partial(copied_over, wanted)
+        written = await self._objects.change(NODES, "", name, change, "status")
+        if _readiness(node) == "True":
+            self._say(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
+        return written
+
+    async def _mark_node(self, name: str, node: Object, status: str) -> float:
+        """Write the labels and taints that follow from what is known; gives the seconds after
+        which pods are to leave the node, 0 if that needs no other look."""
+        decided, wait = self._fate(name, node, status)
+
+        def marked(old: Object) -> Object:
+            new = self._marks.labelled(self._marks.keeping_pods_away(old))
+            if decided is None or _readiness(old) != status:
+                return new
+            return self._marks.sending_pods_away(new, decided)
+
+        if marked(node) is not node:
+            await self._objects.change(NODES, "", name, marked)
+        return wait
+
+    def _fate(self, name: str, node: Object, status: str) -> tuple[str | None, float]:
+        """Whether pods are to leave a node, as the readiness by which they do (empty: they are
+        not), or None and the seconds after which that is to be decided."""
+        if not status:
+            return None, 0.0
+        if status == "True" or self._zones.all_disrupted:
+            return "", 0.0
+        if self._marks.evicting(node) is not None:
+            return status, 0.0
+        now = clock.time()
+        settled = self._lost_since[name] + self._patience.settling
+        if settled > now:
+            return None, settled - now
+        turn = self._zones.turn(name, now)
+        if turn is None:
+            return None, 0.0
+        return (None, turn - now) if turn > now else (status, 0.0)
+
+    async def _mark_pods(self, node: str) -> None:
+        keys = list(self._pods.of(node))
+        for start in range(0, len(keys), _PODS_AT_ONCE):
+            batch = keys[start : start + _PODS_AT_ONCE]
+            await asyncio.gather(*map(self._mark_pod, batch))
+
+    async def _mark_pod(self, key: str) -> None:
+        """A pod on a node that is not ready is not ready either."""
+        namespace, _, name = key.partition(_POD)
+        pod = self._objects.find(PODS, namespace, name)
+        node = self._objects.find(NODES, "", pod["spec"].get("nodeName", "")) if pod else None
+        if pod is None or node is None or _readiness(node) in ("", "True"):
+            return
+        wanted = not_ready(pod)
+        if wanted is not pod and await write_status(self._objects, wanted):
+            resource, said = self._objects.resource(PODS), "Node is not ready"
+            self._recorder.record(resource, pod, WARNING, "NodeNotReady", said)
+
+    def _say(self, node: Object, reason: str, text: str) -> None:
+        self._recorder.record(self._objects.resource(NODES), node, NORMAL, reason, text)
+
+
+def _readiness(node: Object) -> str:
+    """The status of the Ready condition; empty while there is none."""
+    ready = ready_condition(node)
+    return "" if ready is None else str(ready["status"])

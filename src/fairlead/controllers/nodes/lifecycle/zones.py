@@ -1,0 +1,158 @@
+"""The zones of a cluster: the more of a zone is lost, the slower its nodes are given up.
+
+One lost node is a broken node; a lost zone may be a broken network, and whoever moved all pods
+away from it would make things worse. When no node anywhere answers, the fault is more likely on
+our side, and nothing is moved at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from fairlead.dialect import Dialect
+from fairlead.operations.api import Object
+
+_FEWEST_LOST = 2  # so many lost nodes are no disruption of a zone that has others
+
+
+class State(Enum):
+    NEW = "new"
+    NORMAL = "normal"
+    PARTIAL = "partially disrupted"
+    FULL = "fully disrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Nodes a second that may be given up in a zone: `slow` in a partially disrupted one of more
+    than `large` nodes, none in a smaller one. A zone is partially disrupted when so large a part
+    of its nodes is lost."""
+
+    normal: float
+    slow: float
+    disrupted_part: float
+    large: int
+
+
+@dataclass(slots=True)
+class _Zone:
+    rate: float
+    state: State = State.NEW
+    ready: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
+    exempt: dict[str, bool] = field(default_factory=dict)  # whether they are ready
+    turns: dict[str, float] = field(default_factory=dict)  # when nodes are to be given up
+    last_turn: float | None = None  # of those that were given out
+    last_taken: float | None = None
+
+    @property
+    def size(self) -> int:
+        """What counts when the zone is judged."""
+        return len(self.ready) + len(self.lost)
+
+    def forget(self, name: str) -> None:
+        self.ready.discard(name)
+        self.lost.discard(name)
+        self.exempt.pop(name, None)
+
+    def set_rate(self, rate: float) -> bool:
+        """Tells whether it was another one; then turns are given out anew."""
+        if rate == self.rate:
+            return False
+        self.rate = rate
+        self.turns.clear()
+        self.last_turn = self.last_taken
+        return True
+
+
+class Zones:
+    """Who is ready in which zone. After `place` and `remove`, `judge` draws the consequences."""
+
+    def __init__(self, dialect: Dialect, rates: Rates) -> None:
+        self._rates = rates
+        self._zones: dict[str, _Zone] = {}
+        self._zone_of: dict[str, str] = {}
+        label = dialect.label
+        self._labels = [
+            (label(f"topology.@/{name}"), label(f"failure-domain.beta.@/{name}"))
+            for name in ("region", "zone")
+        ]
+        self._exempt = label("node.@/exclude-disruption")
+        self.all_disrupted = False
+
+    def place(self, node: Object, *, ready: bool) -> None:
+        """Take in how a node is."""
+        name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
+        key = "\0".join(labels.get(new) or labels.get(old) or "" for new, old in self._labels)
+        if self._zone_of.get(name) != key:
+            self.remove(name)
+            self._zone_of[name] = key
+        zone = self._zones.get(key)
+        if zone is None:
+            zone = self._zones[key] = _Zone(self._rates.normal)
+        zone.forget(name)
+        if self._exempt in labels:
+            zone.exempt[name] = ready
+        else:
+            (zone.ready if ready else zone.lost).add(name)
+        if ready:
+            zone.turns.pop(name, None)
+
+    def remove(self, name: str) -> None:
+        key = self._zone_of.pop(name, None)
+        if key is not None:
+            zone = self._zones[key]
+            zone.forget(name)
+            zone.turns.pop(name, None)
+            if not zone.size and not zone.exempt:
+                del self._zones[key]
+
+    def judge(self) -> bool:
+        """Tells whether the rate of a zone has changed, so that lost nodes need another look."""
+        states = [(zone, self._state(zone)) for zone in self._zones.values() if zone.size]
+        were_all_disrupted = all(zone.state is State.FULL for zone, _ in states)
+        self.all_disrupted = bool(states) and all(state is State.FULL for _, state in states)
+        if self.all_disrupted and were_all_disrupted:
+            return False
+        changed = False
+        for zone, state in states:
+            zone.state = state
+            rate = 0.0 if self.all_disrupted else self._rate(zone)
+            changed = zone.set_rate(rate) or changed
+        return changed
+
+    def _state(self, zone: _Zone) -> State:
+        lost = len(zone.lost)
+        if not zone.ready:
+            return State.FULL
+        if lost > _FEWEST_LOST and lost / zone.size >= self._rates.disrupted_part:
+            return State.PARTIAL
+        return State.NORMAL
+
+    def _rate(self, zone: _Zone) -> float:
+        if zone.state is not State.PARTIAL:
+            return self._rates.normal
+        return self._rates.slow if zone.size > self._rates.large else 0.0
+
+    def turn(self, name: str, now: float) -> float | None:
+        """The moment at which a lost node may be given up, which is taken if it has come; None if
+        that cannot be said yet."""
+        zone = self._zones[self._zone_of[name]]
+        if not zone.rate:
+            return None
+        turn = zone.turns.get(name)
+        if turn is None:
+            free = now if zone.last_turn is None else zone.last_turn + 1 / zone.rate
+            turn = zone.turns[name] = zone.last_turn = max(now, free)
+        if turn <= now:
+            zone.last_taken = max(turn, zone.last_taken or 0.0)
+        return turn
+
+    def lost(self) -> list[str]:
+        """All nodes that are not ready."""
+        found: list[str] = []
+        for zone in self._zones.values():
+            found += zone.lost
+            found += (name for name, ready in zone.exempt.items() if not ready)
+        return found

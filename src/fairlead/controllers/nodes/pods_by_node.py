@@ -1,0 +1,45 @@
+"""Which pods are on which node."""
+
+from __future__ import annotations
+
+from fairlead.operations.api import Api
+from fairlead.storage.change import Change
+from fairlead.storage.version import Version
+
+PODS, NODES = "core/v1/pods", "core/v1/nodes"
+_NONE: frozenset[str] = frozenset()
+
+
+def node_of(pod: Version | None) -> str:
+    """The name of the node that a pod is bound to, if there is one."""
+    return pod.fields.get("spec.nodeName", "") if pod is not None else ""
+
+
+class PodsByNode:
+    """The keys of the pods of each node. It knows of a change before any controller does."""
+
+    def __init__(self, api: Api) -> None:
+        self._keys: dict[str, set[str]] = {}
+        if api.resources.serves(PODS):
+            collection = api.collection(api.resources.named(PODS))
+            api.store.follow(collection, self._changed, essential=True)
+
+    def _changed(self, change: Change) -> None:
+        before, after = node_of(change.before), node_of(change.after)
+        if before == after:
+            return
+        if before:
+            left = self._keys[before]
+            left.discard(change.key)
+            if not left:
+                del self._keys[before]
+        if after:
+            self._keys.setdefault(after, set()).add(change.key)
+
+    def of(self, node: str) -> frozenset[str] | set[str]:
+        """Not to be kept: it changes."""
+        return self._keys.get(node, _NONE)
+
+    def nodes(self) -> list[str]:
+        """The names of all nodes that pods are bound to, whether they exist or not."""
+        return list(self._keys)

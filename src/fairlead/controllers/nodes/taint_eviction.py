@@ -1,0 +1,162 @@
+"""Pods leave nodes whose NoExecute taints they do not tolerate, or not for longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import inf
+from typing import NamedTuple
+
+from fairlead import clock
+from fairlead.controllers.events import NORMAL, Recorder
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.nodes.pods_by_node import NODES, PODS, PodsByNode, node_of
+from fairlead.controllers.pod_status import disrupted, write_status
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.operations.options import DeleteOptions
+from fairlead.schema.times import parse_time
+from fairlead.storage.change import Change
+from fairlead.storage.version import Version
+
+_EFFECT = "NoExecute"
+
+
+class Taint(NamedTuple):
+    key: str
+    value: str
+    since: float
+
+
+class Tolerations:
+    """What a pod says about NoExecute taints. Neither list is short in the hands of an enemy, so
+    that not every taint is held against every toleration."""
+
+    def __init__(self, tolerations: Iterable[Object]) -> None:
+        self._first: dict[tuple[str, str | None], tuple[int, float]] = {}
+        for place, toleration in enumerate(tolerations):
+            if toleration.get("effect", "") in ("", _EFFECT):
+                operator = toleration.get("operator") or "Equal"
+                value = toleration.get("value", "") if operator == "Equal" else None
+                seconds = toleration.get("tolerationSeconds")
+                said = place, inf if seconds is None else seconds
+                self._first.setdefault((toleration.get("key", ""), value), said)
+
+    def seconds(self, taint: Taint) -> float | None:
+        """How long a taint is tolerated, as the first toleration says that speaks of it; None if
+        none does."""
+        first, key, value = self._first, taint.key, taint.value
+        spoken = ((key, value), (key, None), ("", value), ("", None))
+        found = [first[about] for about in spoken if about in first]
+        return min(found)[1] if found else None
+
+
+def leaves_at(pod: Object, taints: Iterable[Taint]) -> float:
+    """The moment at which a pod has to go: past if it tolerates not all of the taints, never if
+    it tolerates them for ever. Its time runs from when both were on the node."""
+    tolerations = Tolerations(pod["spec"].get("tolerations") or ())
+    arrived, moment = _arrival(pod), inf
+    for taint in taints:
+        seconds = tolerations.seconds(taint)
+        if seconds is None or seconds <= 0:
+            return -inf
+        moment = min(moment, max(taint.since, arrived) + seconds)
+    return moment
+
+
+def _arrival(pod: Object) -> float:
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "True":
+            moment = condition.get("lastTransitionTime")
+            if moment:
+                return parse_time(moment).timestamp()
+    return parse_time(pod["metadata"]["creationTimestamp"]).timestamp()
+
+
+class TaintEviction:
+    """Keys are `namespace/name` of pods. `conditions` says whether pods are told why they go."""
+
+    name = "taint-eviction-controller"
+    workers = 8
+
+    def __init__(
+        self, objects: Client, recorder: Recorder, pods: PodsByNode, *, conditions: bool
+    ) -> None:
+        self._objects = objects
+        self._recorder = recorder
+        self._pods = pods
+        self._conditions = conditions
+        self._taints: dict[str, list[Taint]] = {}
+        self._due: dict[str, float] = {}  # of the pods that have to go
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {NODES: self._node, PODS: self._pod}
+
+    def _node(self, change: Change) -> Iterable[str]:
+        before = self._taints.get(change.name, [])
+        after = self._read(change.after, before)
+        if after == before:
+            return ()
+        if after:
+            self._taints[change.name] = after
+        else:
+            del self._taints[change.name]
+        return list(self._pods.of(change.name))
+
+    def _read(self, node: Version | None, before: list[Taint]) -> list[Taint]:
+        """A taint that does not say when it was added counts from when it was seen."""
+        if node is None or node.body is None or b'"effect":"NoExecute"' not in node.body:
+            return []
+        seen = {(taint.key, taint.value): taint.since for taint in before}
+        found = []
+        for taint in node.object()["spec"].get("taints") or ():
+            if taint["effect"] == _EFFECT:
+                key, value, now = taint["key"], taint.get("value", ""), clock.time()
+                added = taint.get("timeAdded")
+                if added:
+                    since = min(parse_time(added).timestamp(), now)
+                else:
+                    since = seen.get((key, value), now)
+                found.append(Taint(key, value, since))
+        return found
+
+    def _pod(self, change: Change) -> Iterable[str]:
+        if change.key in self._due or node_of(change.after) in self._taints:
+            return (change.key,)
+        return ()
+
+    async def sync(self, key: str) -> float | None:
+        namespace, _, name = key.partition("/")
+        pod = self._objects.find(PODS, namespace, name)
+        if pod is None or pod["metadata"].get("deletionTimestamp") is not None:
+            self._due.pop(key, None)
+            return None
+        taints = self._taints.get(pod["spec"].get("nodeName", ""))
+        moment = leaves_at(pod, taints) if taints else inf
+        before = self._due.pop(key, None)
+        if moment == inf:
+            if before is not None:
+                self._say(pod, f"Cancelling deletion of Pod {key}")
+            return None
+        if before is not None:
+            moment = min(moment, before)  # another taint in the place of one gives no more time
+        left = moment - clock.time()
+        if left > 0:
+            self._due[key] = moment
+            return left
+        self._say(pod, f"Marking for deletion Pod {key}")
+        await self._evict(pod)
+        return None
+
+    async def _evict(self, pod: Object) -> None:
+        metadata = pod["metadata"]
+        if self._conditions:
+            reason = "DeletionByTaintManager"
+            told = disrupted(pod, reason, "Taint manager: deleting due to NoExecute taint")
+            if not await write_status(self._objects, told, "patch"):
+                return
+        options = DeleteOptions(uid=metadata["uid"])
+        await self._objects.delete(PODS, metadata["namespace"], metadata["name"], options)
+
+    def _say(self, pod: Object, text: str) -> None:
+        resource = self._objects.resource(PODS)
+        self._recorder.record(resource, pod, NORMAL, "TaintManagerEviction", text)

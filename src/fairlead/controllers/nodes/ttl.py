@@ -1,0 +1,81 @@
+"""How long node agents may keep what they read: longer, the more nodes there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.nodes.pods_by_node import NODES
+from fairlead.dialect import Dialect
+from fairlead.errors import StatusError
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Seconds to keep things between so many nodes. Steps overlap, so that a cluster at the edge
+    of one is not written to for every node that comes or goes."""
+
+    least: float
+    most: float
+    seconds: int
+
+
+_STEPS = (
+    _Step(0, 100, 0),
+    _Step(90, 500, 15),
+    _Step(450, 1000, 30),
+    _Step(900, 2000, 60),
+    _Step(1800, inf, 300),
+)
+
+
+class NodeTtl:
+    """Keys are names of nodes."""
+
+    name = "ttl-controller"
+    workers = 1
+
+    def __init__(self, objects: Client, dialect: Dialect) -> None:
+        self._objects = objects
+        self._annotation = dialect.label("node.alpha.@/ttl")
+        self._names: set[str] = set()
+        self._step = 0
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {NODES: self._node}
+
+    def _node(self, change: Change) -> Iterable[str]:
+        (self._names.discard if change.deleted else self._names.add)(change.name)
+        count, before = len(self._names), self._step
+        while count > _STEPS[self._step].most:
+            self._step += 1
+        while count < _STEPS[self._step].least:
+            self._step -= 1
+        if self._step != before:
+            return list(self._names)
+        return () if change.deleted else (change.name,)
+
+    async def sync(self, key: str) -> float | None:
+        node = self._objects.find(NODES, "", key)
+        if node is None or self._marked(node) is node:
+            return None
+        try:
+            await self._objects.change(NODES, "", key, self._marked)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+        return None
+
+    def _marked(self, node: Object) -> Object:
+        metadata = node["metadata"]
+        annotations = metadata.get("annotations") or {}
+        wanted = str(_STEPS[self._step].seconds)
+        if annotations.get(self._annotation) == wanted:
+            return node
+        annotations = {**annotations, self._annotation: wanted}
+        return {**node, "metadata": {**metadata, "annotations": annotations}}

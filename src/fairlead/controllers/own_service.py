@@ -1,0 +1,139 @@
+"""The server's own service leads to it: whatever is deleted or edited of it is put back.
+
+Several servers will share the Endpoints; then the addresses come from their leases. So far there is
+one, and its address is all there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterable, Mapping
+
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.service_endpoints.endpoints import ENDPOINTS
+from fairlead.controllers.service_endpoints.mirroring import SKIP
+from fairlead.controllers.service_endpoints.pods import SERVICES
+from fairlead.controllers.service_endpoints.slice_index import SLICES
+from fairlead.dialect import Dialect
+from fairlead.kinds.core.addresses import family_of, special_uses
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+
+# Addresses that nobody has: who asks for the way there learns which of ours is used for it.
+_FAR_AWAY = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+Mend = Callable[[Object], Object]
+_OF_PORT = ("name", "port", "protocol", "targetPort")
+
+
+def advertised_address(*configured: str) -> str:
+    """The first configured address that others can use, or that of this machine; empty if it has
+    none."""
+    return next((one for one in configured if not special_uses(one)), "") or _machine_address()
+
+
+def _machine_address() -> str:
+    for family, far in _FAR_AWAY:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.connect((far, 9))  # sends nothing
+            except OSError:
+                continue
+            found = str(probe.getsockname()[0])
+            if not special_uses(found):
+                return found
+    return ""
+
+
+class OwnService:
+    """There is one key. `service` is what the service should be like; without an address it has
+    no Endpoints."""
+
+    name = "own-service"
+    workers = 1
+
+    def __init__(self, objects: Client, dialect: Dialect, service: Object, address: str) -> None:
+        self._objects = objects
+        self._service = service
+        self._address = address
+        self._name: str = service["metadata"]["name"]
+        self._namespace: str = service["metadata"]["namespace"]
+        self._key = f"{self._namespace}/{self._name}"
+        self._skip_label = dialect.label(SKIP)
+        self._service_label = dialect.label("@/service-name")
+
+    def follows(self) -> Mapping[str, Keys]:
+        return dict.fromkeys((SERVICES, ENDPOINTS, SLICES), self._own)
+
+    def _own(self, change: Change) -> Iterable[str]:
+        return (self._key,) if change.key == self._key else ()
+
+    async def sync(self, key: str = "") -> float | None:
+        await self._put(SERVICES, self._service, self._with_ports)
+        if not self._address:
+            return None
+        endpoints, found = self._wanted_endpoints(), self._wanted_slice()
+        await asyncio.gather(
+            self._put(ENDPOINTS, endpoints, lambda old: _over(old, endpoints)),
+            self._put_slice(found),
+        )
+        return None
+
+    def _with_ports(self, old: Object) -> Object:
+        """What others decided about the service stays: its addresses, for one."""
+        ports = self._service["spec"]["ports"]
+        spec = {**old["spec"], "type": "ClusterIP"}
+        if [{name: one.get(name) for name in _OF_PORT} for one in spec.get("ports") or ()] != ports:
+            spec["ports"] = ports
+        return {**old, "spec": spec}
+
+    def _wanted_endpoints(self) -> Object:
+        port = self._service["spec"]["ports"][0]
+        offered = {"name": port["name"], "port": port["targetPort"], "protocol": port["protocol"]}
+        return {
+            "metadata": {
+                "name": self._name,
+                "namespace": self._namespace,
+                "labels": {self._skip_label: "true"},
+            },
+            "subsets": [{"addresses": [{"ip": self._address}], "ports": [offered]}],
+        }
+
+    def _wanted_slice(self) -> Object:
+        subset = self._wanted_endpoints()["subsets"][0]
+        return {
+            "metadata": {
+                "name": self._name,
+                "namespace": self._namespace,
+                "labels": {self._service_label: self._name},
+            },
+            "addressType": family_of(self._address),
+            "endpoints": [{"addresses": [self._address], "conditions": {"ready": True}}],
+            "ports": subset["ports"],
+        }
+
+    async def _put_slice(self, wanted: Object) -> None:
+        old = self._find(SLICES)
+        if old is not None and old["addressType"] != wanted["addressType"]:
+            await self._objects.delete(SLICES, self._namespace, self._name)
+        await self._put(SLICES, wanted, lambda old: _over(old, wanted))
+
+    def _find(self, key: str) -> Object | None:
+        return self._objects.find(key, self._namespace, self._name)
+
+    async def _put(self, key: str, new: Object, change: Mend) -> None:
+        """Create what is missing, mend what is not as it should be."""
+        if not self._objects.serves(key):
+            return
+        old = self._find(key)
+        if old is None:
+            await self._objects.create(key, new)
+        elif change(old) != old:
+            await self._objects.change(key, self._namespace, self._name, change)
+
+
+def _over(old: Object, wanted: Object) -> Object:
+    """What was wanted, in the place of what is there."""
+    metadata = {**old["metadata"], "labels": wanted["metadata"]["labels"]}
+    return {**old, **wanted, "metadata": metadata}

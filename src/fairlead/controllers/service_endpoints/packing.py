@@ -1,0 +1,97 @@
+"""Packing endpoints into slices so that a change touches few of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from fairlead.controllers.service_endpoints.slice_index import Plan
+from fairlead.operations.api import Object
+
+MOST_IN_A_SLICE = 100
+
+# What makes two endpoints the same one, whatever is said of it.
+Identity = tuple[tuple[str, ...], str, str, str]
+
+
+def identity(endpoint: Object) -> Identity:
+    target = endpoint.get("targetRef") or {}
+    return (
+        tuple(sorted(endpoint["addresses"])),
+        endpoint.get("hostname") or "",
+        target.get("namespace") or "",
+        target.get("name") or "",
+    )
+
+
+def is_same(stored: Object, wanted: Object) -> bool:
+    """Hints are somebody else's: they stay as long as nothing else changes."""
+    if "hints" in stored:
+        stored = {name: value for name, value in stored.items() if name != "hints"}
+    return stored == wanted
+
+
+def pack(
+    existing: list[Object],
+    wanted: dict[Identity, Object],
+    labels: Mapping[str, str],
+    new: Callable[[], Object],
+    most: int = MOST_IN_A_SLICE,
+) -> Plan:
+    """Make slices (all with the same ports) hold the wanted endpoints. What is new goes into
+    slices that change anyway, the fullest first; then, if one has room for all of it, into the
+    fullest such; else into new ones."""
+    left = dict(wanted)
+    unchanged: list[Object] = []
+    plan = Plan()
+    for found in existing:
+        stored = found["endpoints"] or []
+        kept, is_changed = _kept(stored, left)
+        if is_changed and not kept:
+            plan.delete.append(found)
+        elif is_changed or (found["metadata"].get("labels") or {}) != labels:
+            metadata = {**found["metadata"], "labels": labels}
+            plan.update.append({**found, "metadata": metadata, "endpoints": kept})
+        else:
+            unchanged.append(found)
+    rest = list(left.values())
+    for changing in sorted(plan.update, key=_size, reverse=True):
+        rest = _fill(changing, rest, most)
+    if rest and len(rest) < most:
+        fitting = [one for one in unchanged if _size(one) + len(rest) <= most]
+        if fitting:
+            fullest = max(fitting, key=_size)
+            plan.update.append({**fullest})
+            rest = _fill(plan.update[-1], rest, most)
+    while rest:
+        plan.create.append(new())
+        rest = _fill(plan.create[-1], rest, most)
+    return plan
+
+
+def _kept(stored: list[Object], left: dict[Identity, Object]) -> tuple[list[Object], bool]:
+    """What stays in a slice, as it should be now, and whether that is something else."""
+    kept = []
+    is_changed = False
+    for endpoint in stored:
+        found = left.pop(identity(endpoint), None)
+        if found is None:
+            is_changed = True
+        elif is_same(endpoint, found):
+            kept.append(endpoint)
+        else:
+            kept.append(found)
+            is_changed = True
+    return kept, is_changed
+
+
+def _size(value: Object) -> int:
+    return len(value["endpoints"] or ())
+
+
+def _fill(value: Object, rest: list[Object], most: int) -> list[Object]:
+    """Put into a slice what fits; gives what does not."""
+    room = most - _size(value)
+    if room > 0:
+        value["endpoints"] = [*(value["endpoints"] or ()), *rest[:room]]
+        rest = rest[room:]
+    return rest

@@ -1,0 +1,71 @@
+"""The ports of endpoints, and the order in which the reference writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import md5
+from typing import NamedTuple
+
+from fairlead.operations.api import Object
+
+
+class Port(NamedTuple):
+    """A port where something is offered. Without a number any port is meant."""
+
+    name: str
+    number: int | None
+    protocol: str
+    application: str | None
+
+    def in_endpoints(self) -> Object:
+        value: Object = {"port": self.number, "protocol": self.protocol}
+        if self.name:
+            value["name"] = self.name
+        return self._with_application(value)
+
+    def in_slice(self) -> Object:
+        value: Object = {"name": self.name, "protocol": self.protocol}
+        if self.number is not None:
+            value["port"] = self.number
+        return self._with_application(value)
+
+    def _with_application(self, value: Object) -> Object:
+        return value if self.application is None else {**value, "appProtocol": self.application}
+
+
+def read_port(value: Object) -> Port:
+    """A port of Endpoints or of a slice."""
+    protocol = value.get("protocol") or "TCP"
+    return Port(value.get("name") or "", value.get("port"), protocol, value.get("appProtocol"))
+
+
+def _shown(value: str | int | None) -> str:
+    return "<nil>" if value is None else str(value)
+
+
+def _endpoints_order(port: Port) -> str:
+    text = (
+        f"(v1.EndpointPort){{Name:(string){port.name} Port:(int32){port.number}"
+        f" Protocol:(v1.Protocol){port.protocol} AppProtocol:(*string){_shown(port.application)}}}"
+    )
+    return md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _slice_order(port: Port) -> str:
+    text = (
+        f"(v1.EndpointPort){{Name:(*string){port.name} Protocol:(*v1.Protocol){port.protocol}"
+        f" Port:(*int32){_shown(port.number)} AppProtocol:(*string){_shown(port.application)}}}"
+    )
+    return md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def endpoints_ports(ports: Iterable[Port]) -> list[Port]:
+    """Ports in the order of Endpoints: by the hash of what they are, as clients have seen it."""
+    found = list(ports)
+    return sorted(found, key=_endpoints_order) if len(found) > 1 else found
+
+
+def slice_ports(ports: Iterable[Port]) -> tuple[Port, ...]:
+    """The same for slices."""
+    found = tuple(ports)
+    return tuple(sorted(found, key=_slice_order)) if len(found) > 1 else found

@@ -1,0 +1,146 @@
+"""The EndpointSlices of services that one controller manages, and writing them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fairlead.dialect import Dialect
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+from fairlead.storage.version import Version
+
+SLICES = "discovery/v1/endpointslices"
+_LONGEST_PREFIX = 252  # of a generated name, with the dash that follows it
+
+
+@dataclass(slots=True)
+class Plan:
+    """What has to be written; new slices have no name yet."""
+
+    create: list[Object] = field(default_factory=list)
+    update: list[Object] = field(default_factory=list)
+    delete: list[Object] = field(default_factory=list)
+
+    def add(self, other: Plan) -> None:
+        self.create += other.create
+        self.update += other.update
+        self.delete += other.delete
+
+    def reuse(self, owner: str) -> None:
+        """Write new slices over those of the same owner that would go."""
+        for old in list(self.delete):
+            if not self.create:
+                return
+            new = self.create[-1]
+            if old["addressType"] == new["addressType"] and is_owned(old, owner):
+                self.create.pop()
+                self.delete.remove(old)
+                self.update.append(put_over(old, new))
+
+
+def put_over(old: Object, new: Object) -> Object:
+    """A new slice in the place of an old one."""
+    return {**new, "metadata": {**old["metadata"], **new["metadata"]}}
+
+
+def is_owned(value: Object, owner: str) -> bool:
+    """Whether the object with this uid controls a slice."""
+    owners = value["metadata"].get("ownerReferences") or ()
+    return any(one["uid"] == owner and one.get("controller") for one in owners)
+
+
+def new_metadata(kind: str, owner: Object, labels: Mapping[str, str]) -> Object:
+    """The metadata of a slice that belongs to a Service or to Endpoints."""
+    metadata = owner["metadata"]
+    name = metadata["name"]
+    reference = {
+        "apiVersion": "v1",
+        "kind": kind,
+        "name": name,
+        "uid": metadata["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "generateName": f"{name}-" if len(name) <= _LONGEST_PREFIX else name,
+        "namespace": metadata["namespace"],
+        "labels": labels,
+        "ownerReferences": [reference],
+    }
+
+
+class ServiceSlices:
+    """Slices by the service that they name. What this controller wrote itself is no news to it."""
+
+    def __init__(self, objects: Client, dialect: Dialect, manager: str) -> None:
+        self._objects = objects
+        self._slices = objects.collection(SLICES)
+        self.service_label = dialect.label("@/service-name")
+        self.manager_label = dialect.label("endpointslice.@/managed-by")
+        self.manager = dialect.group_name(manager)
+        self._by_service: dict[str, dict[str, None]] = {}
+        self._written: dict[str, int] = {}  # revisions of our own by key
+
+    def changed(self, change: Change) -> Iterable[str]:
+        """The keys of the services whose slices somebody else changed."""
+        keys = {self._service(version) for version in (change.before, change.after)} - {""}
+        if change.after is not None and (service := self._service(change.after)):
+            self._by_service.setdefault(service, {})[change.key] = None
+        own = self._written.get(change.key)
+        if own is not None and change.revision >= own:
+            del self._written[change.key]
+        return () if own == change.revision else keys
+
+    def _service(self, version: Version | None) -> str:
+        """The service of a slice that is managed by this controller."""
+        if version is None or version.labels.get(self.manager_label) != self.manager:
+            return ""
+        name = version.labels.get(self.service_label)
+        return f"{version.namespace}/{name}" if name else ""
+
+    def of(self, service: str) -> list[Object]:
+        """The slices of a service that are there to stay."""
+        keys = self._by_service.get(service, {})
+        found = []
+        for key in sorted(keys):
+            version = self._slices.get(key)
+            if version is None or self._service(version) != service:
+                del keys[key]
+                continue
+            value = version.object()
+            if value["metadata"].get("deletionTimestamp") is None:
+                found.append(value)
+        if not keys:
+            self._by_service.pop(service, None)
+        return found
+
+    async def carry_out(self, plan: Plan) -> None:
+        """Write a plan: first what is to be there, then what is not."""
+        for batch in (
+            [*map(self._create, plan.create), *map(self._update, plan.update)],
+            [*map(self._delete, plan.delete)],
+        ):
+            results = await asyncio.gather(*batch, return_exceptions=True)
+            for result in results:
+                if isinstance(result, BaseException):
+                    raise result
+
+    async def _create(self, value: Object) -> None:
+        self._note(await self._objects.create(SLICES, value))
+
+    async def _update(self, value: Object) -> None:
+        self._note(await self._objects.replace(SLICES, value))
+
+    def _note(self, value: Object) -> None:
+        metadata = value["metadata"]
+        key = f"{metadata['namespace']}/{metadata['name']}"
+        service = f"{metadata['namespace']}/{metadata['labels'][self.service_label]}"
+        self._by_service.setdefault(service, {})[key] = None
+        self._written[key] = int(metadata["resourceVersion"])
+
+    async def _delete(self, value: Object) -> None:
+        metadata = value["metadata"]
+        await self._objects.delete(SLICES, metadata["namespace"], metadata["name"])

@@ -1,0 +1,252 @@
+"""Every service with a selector has EndpointSlices with the addresses of its pods, for each family
+of addresses and each set of ports that its pods offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from fairlead.controllers.events import WARNING, Recorder
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.namespaces import is_refused_by_ending
+from fairlead.controllers.pod_members import PODS
+from fairlead.controllers.service_endpoints.packing import Identity, identity, pack
+from fairlead.controllers.service_endpoints.pods import (
+    SERVICES,
+    PodFacts,
+    ServicePods,
+    selector_of,
+)
+from fairlead.controllers.service_endpoints.ports import Port, read_port, slice_ports
+from fairlead.controllers.service_endpoints.slice_index import (
+    SLICES,
+    Plan,
+    ServiceSlices,
+    is_owned,
+    new_metadata,
+)
+from fairlead.controllers.service_endpoints.subsets import has_no_ports, is_headless
+from fairlead.controllers.service_endpoints.triggers import TriggerTimes
+from fairlead.errors import StatusError
+from fairlead.kinds.core.addresses import V4, V6
+from fairlead.kinds.core.endpoints import LAST_CHANGE
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+
+NODES = "core/v1/nodes"
+MANAGER = "endpointslice-controller.@"
+
+Ports = tuple[Port, ...]
+
+
+class SlicesController:
+    """Keys are `namespace/name` of services. The slices of a service that is gone are left to
+    garbage collection."""
+
+    name = "endpointslice-controller"
+    workers = 5
+
+    def __init__(self, api: Api, objects: Client, members: ServicePods, recorder: Recorder) -> None:
+        self._objects = objects
+        self._members = members
+        self._recorder = recorder
+        self._services = api.resources.named(SERVICES)
+        self._slices = ServiceSlices(objects, api.dialect, MANAGER)
+        self._nodes = objects.collection(NODES)
+        self._triggers = TriggerTimes()
+        self._nodes_of: dict[str, frozenset[str]] = {}  # names of nodes by key of the service
+        self._zone_label = api.dialect.label("topology.@/zone")
+        self._headless_label = api.dialect.label("service.@/headless")
+        self._last_change = api.dialect.label(LAST_CHANGE)
+
+    def follows(self) -> Mapping[str, Keys]:
+        if not self._objects.serves(SLICES):
+            return {}
+        return {
+            SLICES: self._slices.changed,
+            SERVICES: self._members.owner_changed,
+            PODS: self._members.pod_changed,
+            NODES: self._services_on_node,
+        }
+
+    def _services_on_node(self, change: Change) -> Iterable[str]:
+        """A node that comes, goes or is in another zone now."""
+        if change.before is not None and change.after is not None:
+            zones = (one.labels.get(self._zone_label) for one in (change.before, change.after))
+            if len({*zones}) == 1:
+                return ()
+        return [key for key, nodes in self._nodes_of.items() if change.name in nodes]
+
+    async def sync(self, key: str) -> float | None:
+        namespace, _, name = key.partition("/")
+        service = self._objects.find(SERVICES, namespace, name)
+        if service is None or selector_of(service) is None:
+            self._nodes_of.pop(key, None)
+            if service is None:
+                self._triggers.forget(key)
+            return None
+        pods = self._members.of(key)
+        self._nodes_of[key] = frozenset(pod.node for pod in pods)
+        moment = self._triggers.look(key, service, pods)
+        try:
+            await self._reconcile(key, service, pods, moment)
+        except StatusError as error:
+            if is_refused_by_ending(error):
+                return None
+            self._report(service, str(error))
+            raise
+        return None
+
+    async def _reconcile(
+        self, key: str, service: Object, pods: list[PodFacts], moment: str
+    ) -> None:
+        families = service["spec"].get("ipFamilies") or (V4,)
+        existing = self._slices.of(key)
+        plan = Plan(delete=[one for one in existing if one["addressType"] not in families])
+        on_nodes, missing = self._on_nodes(service, pods)
+        for family in families:
+            of_family = [one for one in existing if one["addressType"] == family]
+            plan.add(self._planned(service, on_nodes, of_family, family))
+        if service["metadata"].get("deletionTimestamp") is not None:
+            plan.create.clear()
+        for value in (*plan.create, *plan.update):
+            self._date(value["metadata"], moment)
+        await self._slices.carry_out(plan)
+        if missing:  # they come with their nodes
+            self._report(service, missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]")
+
+    def _date(self, metadata: Object, moment: str) -> None:
+        annotations = {**(metadata.get("annotations") or {})}
+        annotations.pop(self._last_change, None)
+        if moment:
+            annotations[self._last_change] = moment
+        metadata["annotations"] = annotations
+
+    def _on_nodes(
+        self, service: Object, pods: Iterable[PodFacts]
+    ) -> tuple[list[tuple[PodFacts, str]], list[str]]:
+        """The pods that can be published with their zones, and what is to say about the rest."""
+        everybody = service["spec"].get("publishNotReadyAddresses")
+        zones: dict[str, str | None] = {}
+        found, missing = [], []
+        for pod in pods:
+            if not pod.is_published(terminating=True):
+                continue
+            if pod.node not in zones:
+                node = self._nodes.get(pod.node)
+                zones[pod.node] = node.labels.get(self._zone_label, "") if node else None
+            zone = zones[pod.node]
+            if zone is None and not everybody:
+                name = f"{service['metadata']['namespace']}/{service['metadata']['name']}"
+                missing.append(
+                    f"skipping Pod {pod.name} for Service {name}: Node {pod.node} Not Found"
+                )
+            else:
+                found.append((pod, zone or ""))
+        return found, missing
+
+    def _planned(
+        self,
+        service: Object,
+        pods: Iterable[tuple[PodFacts, str]],
+        existing: list[Object],
+        family: str,
+    ) -> Plan:
+        """What is to do for the addresses of one family."""
+        owner, labels = service["metadata"]["uid"], self._labels(service)
+        by_ports: dict[Ports, list[Object]] = {}
+        plan = Plan()
+        for found in existing:
+            if is_owned(found, owner):
+                by_ports.setdefault(_ports_of(found), []).append(found)
+            else:
+                plan.delete.append(found)
+        wanted = _wanted(service, pods, family)
+        for ports, endpoints in wanted.items():
+            new = partial(_new, service, labels, family, ports)
+            plan.add(pack(by_ports.pop(ports, []), endpoints, labels, new))
+        for unwanted in by_ports.values():
+            plan.delete += unwanted
+        if len(plan.delete) == len(existing) and not plan.create:
+            self._keep_placeholder(plan, _new(service, labels, family, ()))
+        plan.reuse(owner)
+        return plan
+
+    def _keep_placeholder(self, plan: Plan, empty: Object) -> None:
+        """A service whose pods offer nothing still has a slice, which says so."""
+        if len(plan.delete) == 1 and _is_placeholder(plan.delete[0], empty):
+            plan.delete.clear()
+        else:
+            plan.create.append(empty)
+
+    def _labels(self, service: Object) -> Mapping[str, str]:
+        metadata = service["metadata"]
+        labels = {**(metadata.get("labels") or {})}
+        labels.pop(self._headless_label, None)
+        if is_headless(service):
+            labels[self._headless_label] = ""
+        labels[self._slices.service_label] = metadata["name"]
+        labels[self._slices.manager_label] = self._slices.manager
+        return labels
+
+    def _report(self, service: Object, why: str) -> None:
+        name = f"{service['metadata']['namespace']}/{service['metadata']['name']}"
+        text = f"Error updating Endpoint Slices for Service {name}: {why}"
+        self._recorder.record(
+            self._services, service, WARNING, "FailedToUpdateEndpointSlices", text
+        )
+
+
+def _ports_of(value: Object) -> Ports:
+    return slice_ports(read_port(port) for port in value["ports"] or ())
+
+
+def _is_placeholder(value: Object, empty: Object) -> bool:
+    metadata, wanted = value["metadata"], empty["metadata"]
+    return (
+        not value["endpoints"]
+        and not value["ports"]
+        and all(metadata.get(name) == wanted[name] for name in ("labels", "ownerReferences"))
+    )
+
+
+def _new(service: Object, labels: Mapping[str, str], family: str, ports: Ports) -> Object:
+    return {
+        "metadata": new_metadata("Service", service, labels),
+        "addressType": family,
+        "endpoints": None,
+        "ports": [port.in_slice() for port in ports] or None,
+    }
+
+
+def _wanted(
+    service: Object, pods: Iterable[tuple[PodFacts, str]], family: str
+) -> dict[Ports, dict[Identity, Object]]:
+    """The endpoints of a family by the ports that are offered there."""
+    everybody = bool(service["spec"].get("publishNotReadyAddresses"))
+    without_ports = has_no_ports(service)
+    found: dict[Ports, dict[Identity, Object]] = {}
+    for pod, zone in pods:
+        ports = () if without_ports else slice_ports(pod.offers(service))
+        endpoints = found.setdefault(ports, {})
+        addresses = [one for one in pod.addresses if (":" in one) == (family == V6)]
+        if not addresses:
+            continue
+        endpoint: Object = {
+            "addresses": addresses,
+            "conditions": {
+                "ready": everybody or (pod.ready and not pod.terminating),
+                "serving": pod.ready,
+                "terminating": pod.terminating,
+            },
+        }
+        if hostname := pod.hostname_for(service):
+            endpoint["hostname"] = hostname
+        endpoint["targetRef"] = pod.reference
+        if pod.node:
+            endpoint["nodeName"] = pod.node
+        if zone:
+            endpoint["zone"] = zone
+        endpoints[identity(endpoint)] = endpoint
+    return found

@@ -1,0 +1,122 @@
+"""The subsets of Endpoints: addresses that offer the same ports stand together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import ceil
+
+from fairlead.controllers.service_endpoints.pods import PodFacts
+from fairlead.controllers.service_endpoints.ports import Port, endpoints_ports, read_port
+from fairlead.kinds.core.addresses import V4, V6
+from fairlead.operations.api import Object
+
+MOST_ADDRESSES = 1000
+READY, NOT_READY = "addresses", "notReadyAddresses"
+
+# An address and whether it is ready, at a port; None where nothing is said of ports.
+Offer = tuple[Port | None, Object, bool]
+_Key = tuple[str, str]  # address and uid
+
+
+def is_headless(service: Object) -> bool:
+    return service["spec"].get("clusterIP") in (None, "", "None")
+
+
+def has_no_ports(service: Object) -> bool:
+    """A headless service may be without ports; then its pods are published without them."""
+    return not service["spec"].get("ports") and service["spec"].get("clusterIP") == "None"
+
+
+def offers_of(service: Object, pods: Iterable[PodFacts]) -> Iterator[Offer]:
+    """What the pods of a service offer, in the first family of its addresses."""
+    everybody = bool(service["spec"].get("publishNotReadyAddresses"))
+    family = (service["spec"].get("ipFamilies") or (V4,))[0]
+    without_ports = has_no_ports(service)
+    for pod in pods:
+        if not pod.is_published(terminating=everybody):
+            continue
+        ip = next((one for one in pod.addresses if (":" in one) == (family == V6)), "")
+        if not ip:
+            continue
+        address: Object = {"ip": ip, "nodeName": pod.node, "targetRef": pod.reference}
+        if hostname := pod.hostname_for(service):
+            address["hostname"] = hostname
+        ports: list[Port | None] = [None] if without_ports else [*pod.offers(service)]
+        for port in ports:
+            yield port, address, everybody or pod.ready
+
+
+def offers_in(subsets: Iterable[Object]) -> Iterator[Offer]:
+    """What subsets that somebody wrote offer."""
+    for subset in subsets:
+        ports: list[Port | None] = [read_port(port) for port in subset.get("ports") or ()]
+        for port in ports or [None]:
+            for name, ready in ((READY, True), (NOT_READY, False)):
+                for address in subset.get(name) or ():
+                    yield port, address, ready
+
+
+def packed(offers: Iterable[Offer]) -> list[Object]:
+    """The fewest subsets that say it, always in the same order. An address that is called ready
+    and not ready at a port is not."""
+    addresses: dict[_Key, Object] = {}
+    by_port: dict[Port | None, dict[_Key, bool]] = {}
+    for port, address, ready in offers:
+        key = (address["ip"], (address.get("targetRef") or {}).get("uid") or "")
+        addresses.setdefault(key, address)
+        states = by_port.setdefault(port, {})
+        states[key] = ready and states.get(key, True)
+    by_states: dict[frozenset[tuple[_Key, bool]], list[Port]] = {}
+    for port, states in by_port.items():
+        same = by_states.setdefault(frozenset(states.items()), [])
+        if port is not None:
+            same.append(port)
+    subsets = [_subset(addresses, group, ports) for group, ports in by_states.items()]
+    return sorted(subsets, key=_order)
+
+
+def _subset(
+    addresses: dict[_Key, Object], group: frozenset[tuple[_Key, bool]], ports: list[Port]
+) -> Object:
+    subset: Object = {}
+    for name, wanted in ((READY, True), (NOT_READY, False)):
+        if found := [addresses[key] for key, ready in sorted(group) if ready is wanted]:
+            subset[name] = found
+    if ports:
+        subset["ports"] = [port.in_endpoints() for port in endpoints_ports(ports)]
+    return subset
+
+
+def _order(subset: Object) -> list[tuple[str, int, str]]:
+    ports = subset.get("ports") or ()
+    return [(port.get("name", ""), port["port"], port["protocol"]) for port in ports]
+
+
+def truncated(subsets: list[Object]) -> list[Object] | None:
+    """As many addresses as Endpoints may have, from each subset its share, those that are not
+    ready last; None if they have no more than that."""
+    ready = sum(len(subset.get(READY) or ()) for subset in subsets)
+    waiting = sum(len(subset.get(NOT_READY) or ()) for subset in subsets)
+    if ready + waiting <= MOST_ADDRESSES:
+        return None
+    if ready > MOST_ADDRESSES:
+        cut = _cut(subsets, READY, ready, MOST_ADDRESSES)
+        kept = [_without(subset, NOT_READY) for subset in cut]
+    else:
+        kept = _cut(subsets, NOT_READY, waiting, MOST_ADDRESSES - ready)
+    return [subset for subset in kept if subset.get(READY) or subset.get(NOT_READY)]
+
+
+def _without(subset: Object, name: str) -> Object:
+    return {key: value for key, value in subset.items() if key != name}
+
+
+def _cut(subsets: list[Object], name: str, total: int, room: int) -> list[Object]:
+    left, result = room, []
+    for subset in subsets:
+        addresses = subset.get(name) or []
+        share = min(ceil(len(addresses) / total * room), left)
+        left -= min(share, len(addresses))
+        kept = _without(subset, name)
+        result.append({**kept, name: addresses[:share]} if addresses[:share] else kept)
+    return result

@@ -1,0 +1,37 @@
+"""What controllers read of stored versions, from the bytes where those tell enough."""
+
+from __future__ import annotations
+
+from fairlead.storage.version import Version
+
+_UID, _DELETED, _FINALIZERS = b'"uid":"', b'"deletionTimestamp":"', b'"finalizers":['
+
+
+def uid_of(version: Version) -> str:
+    """Before the uid stand only names."""
+    assert version.body is not None
+    start = version.body.index(_UID) + len(_UID)
+    return version.body[start : version.body.index(b'"', start)].decode()
+
+
+def may_be_going(version: Version) -> bool:
+    """False of all that is not being deleted, and of little else."""
+    return version.body is not None and _DELETED in version.body
+
+
+def is_going(version: Version) -> bool:
+    """Whether an object is being deleted."""
+    if not may_be_going(version):
+        return False
+    return version.object()["metadata"].get("deletionTimestamp") is not None
+
+
+def may_be_held(version: Version) -> bool:
+    """False of all that has no finalizers, and of little else."""
+    return version.body is not None and _FINALIZERS in version.body
+
+
+def finalizers_of(version: Version) -> list[str]:
+    if not may_be_held(version):
+        return []
+    return version.object()["metadata"].get("finalizers") or []

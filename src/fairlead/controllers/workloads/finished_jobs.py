@@ -1,0 +1,62 @@
+"""Jobs that have finished are deleted after the time that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fairlead.clock import time
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads.jobs.controller import JOBS
+from fairlead.controllers.workloads.jobs.standing import COMPLETE, FAILED
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.operations.options import DeleteOptions
+from fairlead.schema.times import parse_time
+from fairlead.storage.change import Change
+
+
+def finished_at(job: Object) -> float | None:
+    """The moment at which a job was through."""
+    for condition in (job.get("status") or {}).get("conditions") or ():
+        if condition["type"] in (COMPLETE, FAILED) and condition["status"] == "True":
+            moment = condition.get("lastTransitionTime")
+            return parse_time(moment).timestamp() if moment else None
+    return None
+
+
+class FinishedJobs:
+    """Keys are `namespace/name` of jobs. What a job owns goes before it does."""
+
+    name = "ttl-after-finished-controller"
+    workers = 5
+
+    def __init__(self, objects: Client) -> None:
+        self._objects = objects
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {JOBS: self._job}
+
+    def _job(self, change: Change) -> Iterable[str]:
+        body = change.after.body if change.after is not None else None
+        if (
+            body is None
+            or b'"ttlSecondsAfterFinished":' not in body
+            or b'"conditions":' not in body
+        ):
+            return ()
+        return (change.key,)
+
+    async def sync(self, key: str) -> float | None:
+        namespace, _, name = key.partition("/")
+        job = self._objects.find(JOBS, namespace, name)
+        if job is None or job["metadata"].get("deletionTimestamp") is not None:
+            return None
+        patience, finished = job["spec"].get("ttlSecondsAfterFinished"), finished_at(job)
+        if patience is None or finished is None:
+            return None
+        left: float = finished + patience - time()
+        if left > 0:
+            return left
+        options = DeleteOptions(propagation="Foreground", uid=job["metadata"]["uid"])
+        await self._objects.delete(JOBS, namespace, name, options)
+        return None

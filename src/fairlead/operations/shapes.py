@@ -1,0 +1,122 @@
+"""Objects of a write as webhooks see them, and back: see `admission.webhooks.shapes`."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from importlib.resources import files
+
+from fairlead.admission.chain import CONNECT, Attributes
+from fairlead.admission.webhooks.shapes import Patch, ShapeError
+from fairlead.kinds.conversion import from_stored, to_stored
+from fairlead.kinds.custom.kind import CustomKind
+from fairlead.kinds.resources import Resource
+from fairlead.operations import preparing
+from fairlead.operations.api import Api, Object
+from fairlead.operations.aside import aside
+from fairlead.operations.views import ScaleView, typed
+from fairlead.patching.values import copied
+from fairlead.schema.decode import decoder
+from fairlead.schema.defaults import fill_defaults
+from fairlead.schema.mismatch import DecodeError
+from fairlead.schema.model import Struct
+from fairlead.schema.notation import parse
+
+_TYPE = ("kind", "apiVersion")
+
+
+class ApiShapes:
+    """A write has the object itself, a view of it (its scale), or something of another kind that a
+    subresource takes, such as a Binding."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    @cached_property
+    def _options(self) -> dict[str, Struct]:
+        """The types of the options of connections."""
+        text = files(__package__).joinpath("connecting.types").read_text()
+        return parse("connecting", text, self._api.types.group_version)
+
+    async def shown(self, attributes: Attributes, value: Object, resource: Resource) -> Object:
+        if attributes.operation == CONNECT:
+            return value  # the options of a connection carry their kind
+        if resource.is_scale:
+            return ScaleView(self._api, attributes.resource).read(value)
+        if not _is_whole(resource):
+            api_version = self._api.resources.api_version_of(resource.body_version)
+            return {"kind": resource.kind, "apiVersion": api_version, **value}
+        kind, wanted = attributes.resource.main.custom, resource.main.custom
+        if kind is not None and wanted is not None:
+            return await _converted(kind, wanted, value)
+        main = resource.main
+        return typed(main, value if main.sends_stored_bytes else from_stored(main, copied(value)))
+
+    async def patch(
+        self, attributes: Attributes, patch: Patch, resource: Resource, size: int
+    ) -> None:
+        assert attributes.value is not None
+        shown = await self.shown(attributes, attributes.value, resource)
+        connects = attributes.operation == CONNECT
+        struct = self._options[resource.kind] if connects else resource.struct
+        decoded = await aside(size, _patched, patch, shown, struct)
+        made = await self._made(attributes, decoded, resource, size)
+        await aside(size, preparing.check_decoded, made)
+        attributes.value.clear()
+        attributes.value.update(made)
+
+    async def _made(
+        self, attributes: Attributes, value: Object, resource: Resource, size: int
+    ) -> Object:
+        """What was decoded in the version of a resource, as the write has it."""
+        api, context = self._api, attributes.context
+        assert attributes.value is not None
+        if attributes.operation == CONNECT:
+            return {name: attributes.value[name] for name in _TYPE} | value
+        if resource.is_scale:
+            return ScaleView(api, attributes.resource).write(attributes.value, value)
+        if not _is_whole(resource):
+            fill_defaults(resource.struct, value)
+            return value
+        own, given = attributes.resource.main, resource.main
+        if own.custom is None or given.custom is None:
+            value = to_stored(given, value)
+            await aside(size, preparing.default, api, own, value, context)
+            return value
+        await aside(size, preparing.default, api, given, value, context)
+        if own.custom is given.custom:
+            return value
+        return _decoded(own.struct, await _converted(given.custom, own.custom, value))
+
+
+def _is_whole(resource: Resource) -> bool:
+    """Whether what is sent to a resource is the object that is kept."""
+    return resource.kind == resource.main.kind
+
+
+def _patched(patch: Patch, shown: Object, struct: Struct) -> Object:
+    document = patch(shown)
+    if any(document.get(name) != shown[name] for name in _TYPE):
+        given = f"{document.get('apiVersion')}, Kind={document.get('kind')}"
+        raise ShapeError(f"the object became a {given}")
+    return _decoded(struct, document)
+
+
+def _decoded(struct: Struct, document: Object) -> Object:
+    bare = {name: item for name, item in document.items() if name not in _TYPE}
+    try:
+        made: Object = decoder(struct)(bare, [])
+    except DecodeError as error:
+        raise ShapeError(str(error)) from None
+    return made
+
+
+async def _converted(kind: CustomKind, wanted: CustomKind, value: Object) -> Object:
+    """An object of a custom kind in another of its versions."""
+    document = {"kind": kind.definition.kind, "apiVersion": kind.api_version, **value}
+    if kind is wanted or kind.api_version == wanted.api_version:
+        return document
+    converter = kind.definition.converter
+    if converter is not None:
+        [document] = await converter.convert([document], wanted.api_version)
+    head = {"kind": wanted.definition.kind, "apiVersion": wanted.api_version}
+    return {**head, **wanted.pruned(document)}

@@ -1,0 +1,124 @@
+"""One connection over which requests are sent and answers are read, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import cast
+
+import httptools
+
+from fairlead.outgoing.client import MOST_ANSWER_BYTES, CallError, Reply
+
+_MOST_HEADERS = 64 * 1024  # bytes of an answer's head
+
+
+class Lost(Exception):
+    """The connection ended before an answer began."""
+
+
+class Connection(asyncio.Protocol):
+    """`on_end` is told when it has ended. `idle_since` is for whoever keeps it."""
+
+    def __init__(self, on_end: Callable[[Connection], None]) -> None:
+        self._on_end = on_end
+        self._transport: asyncio.Transport | None = None
+        self._answer: asyncio.Future[Reply] | None = None
+        self.is_open = True
+        self.idle_since = 0.0
+        self._reset()
+
+    def _reset(self) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._head_size = 0
+        self._type = ""
+        self._has_begun = False
+        self._ends_with_connection = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    async def exchange(self, request: bytes) -> Reply:
+        """Raises CallError, or Lost if the other side has not begun to answer."""
+        assert self._transport is not None
+        self._answer = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        try:
+            return await self._answer
+        except asyncio.CancelledError:
+            self.close()  # an answer that is still to come is nobody's
+            raise
+        finally:
+            self._answer = None
+
+    def data_received(self, data: bytes) -> None:
+        if self._answer is None:
+            self.close()
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(CallError(f"malformed HTTP response: {error}"))
+            self.close()
+
+    def on_message_begin(self) -> None:
+        self._has_begun = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._head_size += len(name) + len(value)
+        if self._head_size > _MOST_HEADERS:
+            self._fail(CallError("the head of the answer is too long"))
+            self.close()
+        name = name.lower()
+        if name in (b"content-length", b"transfer-encoding"):
+            self._ends_with_connection = False
+        elif name == b"content-type":
+            self._type = value.decode("latin-1")
+
+    def on_body(self, body: bytes) -> None:
+        self._size += len(body)
+        if self._size > MOST_ANSWER_BYTES:
+            self._fail(CallError(f"the answer is longer than {MOST_ANSWER_BYTES} bytes"))
+            self.close()
+            return
+        self._parts.append(body)
+
+    def on_message_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if 100 <= status < 200:
+            return  # the answer itself comes behind it
+        reply = Reply(status, b"".join(self._parts), self._type)
+        if not self._parser.should_keep_alive():
+            self.close()
+        self._reset()
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(reply)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_open = False
+        if self._answer is not None and not self._answer.done():
+            if not self._has_begun:
+                self._fail(Lost(_why_lost(error)))
+            elif self._ends_with_connection and self._parser.get_status_code() >= 200:
+                self.on_message_complete()
+            else:
+                self._fail(CallError("unexpected EOF", retryable=True))
+        self._on_end(self)
+
+    def _fail(self, error: Exception) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)
+
+    def close(self) -> None:
+        self.is_open = False
+        if self._transport is not None:
+            self._transport.close()
+
+
+def _why_lost(error: Exception | None) -> str:
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno).lower()
+    return "EOF"

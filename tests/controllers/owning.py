@@ -1,0 +1,79 @@
+"""Owners and dependents for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.client import Object
+from support.things import Space, Things
+from support.waiting import eventually
+
+
+def reference(owner: Object, **more: Any) -> Object:
+    """What a dependent says of its owner."""
+    metadata = owner["metadata"]
+    found = {"apiVersion": owner["apiVersion"], "kind": owner["kind"]}
+    return {**found, "name": metadata["name"], "uid": metadata["uid"], **more}
+
+
+def blocking(owner: Object) -> Object:
+    return reference(owner, blockOwnerDeletion=True)
+
+
+def depend(things: Things, name: str, *references: Object, **metadata: Any) -> Object:
+    """Create an object that has owners."""
+    return things.create(name, metadata={"ownerReferences": list(references), **metadata})
+
+
+def owners(things: Things, name: str) -> list[str]:
+    """The names of an object's owners."""
+    listed = things.read(name)["metadata"].get("ownerReferences") or ()
+    return [one["name"] for one in listed]
+
+
+def goes(things: Things, *names: str) -> None:
+    for name in names:
+        eventually(lambda name=name: things.get(name).status == 404, f"{name} goes")
+
+
+def is_going(things: Things, name: str) -> bool:
+    return things.read(name)["metadata"].get("deletionTimestamp") is not None
+
+
+def release(things: Things, name: str) -> None:
+    """Take all finalizers away."""
+    assert things.patch(name, {"metadata": {"finalizers": None}}).status == 200
+
+
+class Widgets:
+    """A definition of the test's own, in a group that is named after its namespace."""
+
+    def __init__(self, space: Space, scope: str = "Namespaced") -> None:
+        self._space = space
+        self.group = f"{space.name}.example.com"
+        self.api_version = f"{self.group}/v1"
+        self.definitions = space.everywhere("customresourcedefinitions", "apiextensions.@")
+        self.name = f"widgets.{self.group}"
+        find = space.things if scope == "Namespaced" else space.everywhere
+        self.things = find("widgets", self.group)
+        self.scope = scope
+
+    def install(self) -> Widgets:
+        marker = f"x-{'kubernetes' if self._space.dialect.name == 'kubernetes' else 'cluster'}"
+        schema = {"type": "object", f"{marker}-preserve-unknown-fields": True}
+        version = {"name": "v1", "served": True, "storage": True}
+        self.definitions.create(
+            self.name,
+            spec={
+                "group": self.group,
+                "scope": self.scope,
+                "names": {"plural": "widgets", "kind": "Widget"},
+                "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
+            },
+        )
+        eventually(lambda: self.things.list().status == 200, "the definition is served")
+        return self
+
+    def create(self, name: str, **metadata: Any) -> Object:
+        typed = {"apiVersion": self.api_version, "kind": "Widget"}
+        return self.things.create(name, metadata=metadata, **typed)

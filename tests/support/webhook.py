@@ -1,0 +1,214 @@
+"""A real admission webhook: HTTPS, with a certificate authority of its own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from fairlead.server.certificates import ensure_pki
+from support.client import Object
+from support.things import Space
+
+# Takes the request of a review and gives the response, or raw bytes with an HTTP code.
+Respond = Callable[[Object], Any]
+
+
+def allow(request: Object) -> Object:
+    return {"allowed": True}
+
+
+def deny(message: str = "no", **status: Any) -> Respond:
+    return lambda request: {"allowed": False, "status": {"message": message, **status}}
+
+
+def patching(*operations: Object) -> Respond:
+    """Changes the object, whatever it is."""
+    return lambda request: {"allowed": True, "patchType": "JSONPatch", "patch": encoded(operations)}
+
+
+def encoded(value: Any) -> str:
+    return base64.b64encode(json.dumps(value).encode()).decode()
+
+
+class WebhookServer:
+    """Answers at each path as `serve` says; `reviews` are the reviews that came there, `headers`
+    the heads of their requests."""
+
+    def __init__(self, directory: Path, *hosts: str) -> None:
+        outer = self
+        self._responds: dict[str, Respond] = {}
+        self.reviews: dict[str, list[Object]] = {}
+        self.headers: dict[str, list[dict[str, str]]] = {}
+        self.connections = 0
+        self.closes = False  # each connection after its answer, without a word
+        self._open: set[Any] = set()
+        self._lock = threading.Lock()
+        pki = ensure_pki(directory, ["127.0.0.1", *hosts])
+        self.pem = pki.ca.certificate.read_bytes()
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = -1  # an answer goes out in one piece
+
+            def setup(self) -> None:
+                super().setup()
+                outer.connections += 1
+                outer._open.add(self.connection)
+
+            def finish(self) -> None:
+                outer._open.discard(self.connection)
+                super().finish()
+
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                body = self.rfile.read(length)
+                path = self.path.partition("?")[0]
+                head = {name.lower(): value for name, value in self.headers.items()}
+                code, content = outer.answer(path, {**head, ":path": self.path}, body)
+                self.send_response(code)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+                self.close_connection = outer.closes
+
+            def log_message(self, *arguments: Any) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *arguments: Any) -> None:
+                pass  # clients that do not like the certificate
+
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(pki.serving.certificate, pki.serving.key)
+        self._server = Server(("0.0.0.0", 0), Handler)
+        self._server.socket = self._context.wrap_socket(
+            self._server.socket, server_side=True, do_handshake_on_connect=False
+        )
+        self.port = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def renew(self, directory: Path) -> None:
+        """Show another certificate from now on, of another authority."""
+        pki = ensure_pki(directory, ["127.0.0.1"])
+        self._context.load_cert_chain(pki.serving.certificate, pki.serving.key)
+        self.pem = pki.ca.certificate.read_bytes()
+
+    @property
+    def bundle(self) -> str:
+        return self.bundle_of(self.pem)
+
+    @staticmethod
+    def bundle_of(pem: bytes) -> str:
+        return base64.b64encode(pem).decode()
+
+    def drop_connections(self) -> None:
+        for connection in list(self._open):
+            connection.shutdown(socket.SHUT_RDWR)
+
+    def serve(self, path: str, respond: Respond) -> None:
+        with self._lock:
+            self._responds[path] = respond
+            self.reviews[path], self.headers[path] = [], []
+
+    def answer(self, path: str, head: dict[str, str], body: bytes) -> tuple[int, bytes]:
+        review = json.loads(body)
+        with self._lock:
+            respond = self._responds.get(path)
+            if respond is None:
+                return 404, b"{}"
+            self.reviews[path].append(review)
+            self.headers[path].append(head)
+        made = respond(review["request"])
+        if isinstance(made, tuple):
+            return made
+        if "response" not in made:
+            response = {"uid": review["request"]["uid"], **made}
+            made = {"kind": review["kind"], "apiVersion": review["apiVersion"]}
+            made["response"] = response
+        return 200, json.dumps(made).encode()
+
+    def url(self, path: str) -> str:
+        return f"https://127.0.0.1:{self.port}{path}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class Hooked:
+    """Webhook configurations for the objects of one namespace; they end with the test."""
+
+    def __init__(self, space: Space, server: WebhookServer) -> None:
+        self.space = space
+        self.server = server
+        self._made: list[tuple[str, str]] = []
+        self._count = 0
+
+    def mutate(self, respond: Respond = allow, **webhook: Any) -> str:
+        """A mutating webhook that answers so; gives its path."""
+        return self._hook("mutating", respond, webhook)
+
+    def validate(self, respond: Respond = allow, **webhook: Any) -> str:
+        return self._hook("validating", respond, webhook)
+
+    def _hook(self, kind: str, respond: Respond, webhook: Object) -> str:
+        path = f"/{self.space.name}/{self._count}"
+        self.server.serve(path, respond)
+        self.install(kind, self.webhook(path, **webhook))
+        return path
+
+    def webhook(self, path: str, **fields: Any) -> Object:
+        """A webhook of a configuration, about the config maps of the namespace."""
+        label = self.space.dialect.label("@/metadata.name")
+        rule = {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["*"],
+            "resources": ["configmaps"],
+        }
+        made: Object = {
+            "name": f"{self.name_of(path)}.example.com",
+            "clientConfig": {"url": self.server.url(path), "caBundle": self.server.bundle},
+            "rules": [rule],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "namespaceSelector": {"matchLabels": {label: self.space.name}},
+        }
+        for name in ("operations", "apiGroups", "apiVersions", "resources", "scope"):
+            if name in fields:
+                rule[name] = fields.pop(name)
+        return {**made, **fields}
+
+    @staticmethod
+    def name_of(path: str) -> str:
+        return f"w{path.rpartition('/')[2]}.{path.split('/')[1]}"
+
+    def install(self, kind: str, *webhooks: Object, name: str = "") -> Object:
+        """A configuration, named in the order in which they are made."""
+        name = name or f"{self.space.name}-{self._count}"
+        self._count += 1
+        things = self.configurations(kind)
+        made: Object = things.create(name, webhooks=list(webhooks))
+        self._made.append((kind, name))
+        return made
+
+    def configurations(self, kind: str) -> Any:
+        return self.space.everywhere(f"{kind}webhookconfigurations", "admissionregistration.@")
+
+    def requests(self, path: str) -> list[Object]:
+        return [review["request"] for review in self.server.reviews[path]]
+
+    def remove(self) -> None:
+        for kind, name in self._made:
+            self.configurations(kind).delete(name)
+        self._made.clear()
