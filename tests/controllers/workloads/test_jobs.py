@@ -181,13 +181,18 @@ def test_a_job_that_never_was_suspended_says_nothing_of_it(work: Jobs) -> None:
     assert not work.condition(work.jobs, "j", "Suspended")
 
 
+MINE = {"mine": "1"}
+
+
+def create_selecting(work: Jobs) -> None:
+    """A Job that has not made the pods that it selects."""
+    template = {"metadata": {"labels": MINE}, "spec": job_spec()["template"]["spec"]}
+    work.create(manualSelector=True, selector={"matchLabels": MINE}, template=template)
+
+
 def test_a_job_adopts_pods_and_counts_them(work: Jobs) -> None:
-    labels = {"mine": "1"}
-    spec = job_spec()["template"]["spec"]
-    work.pods.create("stray", labels=labels, spec=spec)
-    template = {"metadata": {"labels": labels}, "spec": spec}
-    selector = {"matchLabels": labels}
-    work.create(manualSelector=True, selector=selector, template=template)
+    work.pods.create("stray", labels=MINE, spec=job_spec()["template"]["spec"])
+    create_selecting(work)
     eventually(lambda: work.tracked() == ["stray"], "the pod is taken")
     (reference,) = work.pods.read("stray")["metadata"]["ownerReferences"]
     assert (reference["kind"], reference["controller"]) == ("Job", True)
@@ -195,6 +200,17 @@ def test_a_job_adopts_pods_and_counts_them(work: Jobs) -> None:
     work.succeed(["stray"])
     assert work.await_end()["type"] == "Complete"
     assert work.pods.names() == ["stray"]
+
+
+def test_more_successes_than_wanted_are_told(work: Jobs) -> None:
+    for name in ("one", "two"):
+        work.pods.create(name, labels=MINE, spec=job_spec()["template"]["spec"])
+        work.succeed([name])
+    create_selecting(work)
+    assert work.await_end()["type"] == "Complete"
+    work.await_counts(0, 2, 0)
+    text = "Too many succeeded pods running after completion count reached"
+    assert work.await_event("TooManySucceededPods")["message"] == text
 
 
 def test_a_pod_that_is_no_longer_selected_is_let_go(work: Jobs) -> None:

@@ -78,9 +78,12 @@ class CronJobs:
         turn.look_at(jobs)
         try:
             await self._clean_up(turn, jobs)
-            return await self._run(turn)
-        finally:
+            later = await self._run(turn)
+        except StatusError:
             await self._tell(turn)
+            raise
+        await self._tell(turn)
+        return later
 
     async def _tell(self, turn: Turn) -> None:
         status = turn.told()

@@ -126,6 +126,7 @@ class Jobs:
     async def _tell(self, job: Object, standing: Standing, step: Step) -> None:
         """Count pods and write the status where it is not so already."""
         status = {**standing.status, "active": step.active}
+        status.pop("ready", None)
         if self._gates["JobReadyPods"]:
             status["ready"] = sum(pod.ready for pod in standing.active)
         if step.suspension is not None:
@@ -138,7 +139,7 @@ class Jobs:
             status |= {"succeeded": standing.succeeded, "failed": standing.failed}
             status |= {"completedIndexes": str(standing.completed)}
             status.pop(UNCOUNTED, None)
-            await self._write(job, self._ended(status, step), step)
+            await self._write(job, _ended(status, step, standing.completions), step)
             _, failures = await self._tracking.release_all(standing.pods)
             _raise_first(failures)
 
@@ -157,22 +158,9 @@ class Jobs:
         released, failures = await self._tracking.release_all(notes.pods)
         final = settled(notes.status, holding - released)
         if notes.whole and is_settled(final):
-            final = self._ended(final, step)
+            final = _ended(final, step, standing.completions)
         await self._write(written, final, step)
         _raise_first(failures)
-
-    def _ended(self, status: Object, step: Step) -> Object:
-        """The status of a Job that has come to its end, if it has."""
-        ending = step.ending
-        if ending is None:
-            return status
-        status = _saying(status, ending)
-        if ending["type"] == COMPLETE:
-            status["completionTime"] = ending["lastTransitionTime"]
-            step.events.append((NORMAL, "Completed", "Job completed"))
-        else:
-            step.events.append((WARNING, ending["reason"], ending["message"]))
-        return status
 
     async def _write(self, job: Object, status: Object, step: Step) -> Object | None:
         """Write a status unless it is there already, and say what it means; gives the Job as it is
@@ -186,6 +174,23 @@ class Jobs:
                 self._events.record(self._resource, written, kind, reason, text)
         step.events.clear()
         return written
+
+
+def _ended(status: Object, step: Step, completions: int | None) -> Object:
+    """The status of a Job that has come to its end, if it has."""
+    ending = step.ending
+    if ending is None:
+        return status
+    status = _saying(status, ending)
+    if ending["type"] != COMPLETE:
+        step.events.append((WARNING, ending["reason"], ending["message"]))
+        return status
+    status["completionTime"] = ending["lastTransitionTime"]
+    if completions is not None and (status.get("succeeded") or 0) > completions:
+        text = "Too many succeeded pods running after completion count reached"
+        step.events.append((WARNING, "TooManySucceededPods", text))
+    step.events.append((NORMAL, "Completed", "Job completed"))
+    return status
 
 
 def _saying(status: Object, new: Object) -> Object:
