@@ -78,12 +78,12 @@ class CronJobs:
         turn.look_at(jobs)
         try:
             await self._clean_up(turn, jobs)
-            later = await self._run(turn)
+            found = await self._run(turn)
         except StatusError:
             await self._tell(turn)
             raise
         await self._tell(turn)
-        return later
+        return found.wait() if found is not None else None
 
     async def _tell(self, turn: Turn) -> None:
         status = turn.told()
@@ -111,8 +111,8 @@ class CronJobs:
             raise
         turn.say(NORMAL, "SuccessfulDelete", f"Deleted job {name}")
 
-    async def _run(self, turn: Turn) -> float | None:
-        """Start a Job if one is due; gives the seconds until the next may be."""
+    async def _run(self, turn: Turn) -> Due | None:
+        """Start a Job if one is due; gives what was and will be, None if that is over."""
         spec = turn.cron["spec"]
         if turn.cron["metadata"].get("deletionTimestamp") is not None:
             return None
@@ -126,7 +126,7 @@ class CronJobs:
             return None
         if found.time is not None and _may_start(turn, found, found.time):
             await self._start(turn, found.time)
-        return found.wait
+        return found
 
     def _schedule(self, turn: Turn) -> Schedule | None:
         """The schedule; what is wrong with it is said."""

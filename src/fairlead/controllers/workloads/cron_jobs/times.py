@@ -29,12 +29,16 @@ def schedule_of(spec: Object, *, zones: bool) -> Schedule:
 @dataclass(frozen=True, slots=True)
 class Due:
     """The last time that came round since the last run, if one did, and how many did. `is_late` if
-    it is too long ago to start. `wait` is how many seconds there are until the next."""
+    it is too long ago to start. `next` is the time that comes then."""
 
     time: datetime | None
     count: int
     is_late: bool
-    wait: float
+    next: datetime
+
+    def wait(self) -> float:
+        """The seconds until the next time."""
+        return max(0.0, (self.next - clock.now()).total_seconds()) + _DELAY
 
 
 def due(schedule: Schedule, cron: Object) -> Due:
@@ -45,14 +49,13 @@ def due(schedule: Schedule, cron: Object) -> Due:
     following = next_time(schedule, found or min(since, now) if schedule.interval else now)
     if following is None:
         raise ScheduleError("time difference between two schedules less than 1 second")
-    wait = max(0.0, (following - now).total_seconds()) + _DELAY
     if found is None:
-        return Due(None, 0, is_late=False, wait=wait)
+        return Due(None, 0, is_late=False, next=following)
     late = deadline is not None and found.timestamp() + deadline < now.timestamp()
     start = since
     if deadline is not None and deadline < (now - since).total_seconds():
         start = now - timedelta(seconds=deadline)
-    return Due(found, _missed(schedule, start, now), late, wait)
+    return Due(found, _missed(schedule, start, now), late, following)
 
 
 def _last_run(cron: Object) -> datetime:

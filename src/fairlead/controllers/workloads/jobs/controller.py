@@ -100,7 +100,7 @@ class Jobs:
         await self._tell(job, standing, step)
         if step.failure is not None:
             raise step.failure
-        times = (step.pause, standing.time_left())
+        times = (step.pause(), standing.time_left())
         return min((left for left in times if left is not None), default=None)
 
     async def _let_go(self, key: str) -> None:

@@ -12,9 +12,10 @@ _FIRST, _LONGEST = 10.0, 360.0
 _MOST_DOUBLINGS = 6
 
 
-def pause_left(pods: Iterable[Pod]) -> float:
-    """The seconds that are left of the pause: ten after a failure, twice as many with every further
-    one until a pod succeeds. It is told from the pods alone, so that it outlives the server."""
+def end_of_pause(pods: Iterable[Pod]) -> float:
+    """When the pause is over, 0 if there is none: ten seconds after a failure, twice as many with
+    every further one until a pod succeeds. It is told from the pods alone, so that it outlives the
+    server."""
     now = clock.time()
     finished = [pod for pod in pods if not pod.deleting]
     success = _latest((pod for pod in finished if pod.phase == "Succeeded"), now)
@@ -26,7 +27,7 @@ def pause_left(pods: Iterable[Pod]) -> float:
     if not failures:
         return 0.0
     pause = min(_FIRST * float(1 << min(len(failures) - 1, _MOST_DOUBLINGS)), _LONGEST)
-    return max(0.0, max(failures) + pause - now)
+    return max(failures) + pause
 
 
 def _latest(pods: Iterable[Pod], now: float) -> float:

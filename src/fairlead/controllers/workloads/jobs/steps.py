@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
+from fairlead import clock
 from fairlead.controllers.events import NORMAL
 from fairlead.controllers.workloads import conditions
 from fairlead.controllers.workloads.batches import all_of, growing
 from fairlead.controllers.workloads.jobs.making import pods_to_make, superfluous
 from fairlead.controllers.workloads.jobs.names import JobNames
-from fairlead.controllers.workloads.jobs.pausing import pause_left
+from fairlead.controllers.workloads.jobs.pausing import end_of_pause
 from fairlead.controllers.workloads.jobs.standing import COMPLETE, SUSPENDED, Standing, condition
 from fairlead.controllers.workloads.jobs.tracking import Tracking
 from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_ending
@@ -25,15 +26,19 @@ _BURST = 500  # pods made or removed in one go
 @dataclass(slots=True)
 class Step:
     """What became of a Job: how many pods are active, the condition by which it ends, if it does,
-    the one that tells whether it is suspended, if that is news, and for how long no pods are made
-    because some have failed."""
+    the one that tells whether it is suspended, if that is news, and when pods are made again if
+    none are because some have failed."""
 
     active: int
     ending: Object | None = None
     suspension: Object | None = None
     failure: Exception | None = None
-    pause: float | None = None
+    resumes: float | None = None
     events: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def pause(self) -> float | None:
+        """The seconds until pods are made again."""
+        return None if self.resumes is None else max(0.0, self.resumes - clock.time())
 
 
 class Steps:
@@ -78,9 +83,9 @@ class Steps:
         pods = pods_to_make(standing, self._resource, self._names, _BURST)
         if not pods:
             return Step(active)
-        pause = pause_left(standing.pods)
-        if pause:
-            return Step(active, pause=pause)
+        resumes = end_of_pause(standing.pods)
+        if resumes > clock.time():
+            return Step(active, resumes=resumes)
         return await self._make(standing, pods)
 
     async def _remove(self, standing: Standing, pods: list[Pod]) -> Step:
