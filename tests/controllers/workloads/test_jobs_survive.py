@@ -14,7 +14,7 @@ from support.process import ServerProcess
 from support.things import Space
 from support.waiting import eventually
 
-COMPLETIONS, DEATHS = 60, 4
+COMPLETIONS, DEATHS = 60, 3
 
 
 def kill_and_restart(server: ServerProcess, work: Jobs) -> None:

@@ -61,6 +61,12 @@ def check_resumed(work: Jobs, server: ServerProcess) -> None:
     """The deadline of a Job that was suspended begins when it is resumed."""
     work.create("s", activeDeadlineSeconds=100, suspend=True)
     work.await_condition(work.jobs, "s", "Suspended", "JobSuspended")
+    for _ in range(2):
+        server.advance(200)
+        work.revise_job("s", suspend=False)
+        work.await_status(work.jobs, "s", active=1)
+        work.revise_job("s", suspend=True)
+        work.await_condition(work.jobs, "s", "Suspended", "JobSuspended")
     server.advance(200)
     work.revise_job("s", suspend=False)
     work.await_status(work.jobs, "s", active=1)

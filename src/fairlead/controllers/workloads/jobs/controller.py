@@ -15,9 +15,11 @@ from fairlead.controllers.workloads.jobs.standing import (
     COMPLETE,
     FAILED,
     FAILURE_TARGET,
+    SUSPENDED,
     UNCOUNTED,
     Standing,
     has_ended,
+    holding,
 )
 from fairlead.controllers.workloads.jobs.steps import Step, Steps
 from fairlead.controllers.workloads.jobs.tracking import Tracking
@@ -117,7 +119,8 @@ class Jobs:
         await self._claims.claim(job, selector, self._pods, finalizer=finalizer)
         pods = self._pods.of(job)  # again: those that were taken have the finalizer now
         status = job.get("status") or {}
-        if not status.get("startTime") and not job["spec"].get("suspend"):
+        starts = not status.get("startTime") or holding(job, SUSPENDED)
+        if starts and not job["spec"].get("suspend"):
             status = {**status, "startTime": now()}
         gate = self._gates["JobPodFailurePolicy"]
         policy = FailurePolicy(job["spec"].get("podFailurePolicy") if gate else None)
@@ -131,8 +134,6 @@ class Jobs:
             status["ready"] = sum(pod.ready for pod in standing.active)
         if step.suspension is not None:
             status = _saying(status, step.suspension)
-            if step.suspension["status"] == "False":
-                status["startTime"] = now()
         if standing.is_tracked:
             await self._count(job, standing, step, status)
         else:
@@ -144,8 +145,8 @@ class Jobs:
             _raise_first(failures)
 
     async def _count(self, job: Object, standing: Standing, step: Step, status: Object) -> None:
-        holding = {pod.uid for pod in standing.pods if standing.holds(pod)}
-        notes = noted(standing, settled(status, holding), ending=step.ending is not None)
+        uncounted = {pod.uid for pod in standing.pods if standing.holds(pod)}
+        notes = noted(standing, settled(status, uncounted), ending=step.ending is not None)
         if step.ending is not None and step.ending["type"] == FAILURE_TARGET:
             notes.status = _saying(notes.status, step.ending)
             step.ending = {**step.ending, "type": FAILED}
@@ -156,7 +157,7 @@ class Jobs:
                 return
             written = current
         released, failures = await self._tracking.release_all(notes.pods)
-        final = settled(notes.status, holding - released)
+        final = settled(notes.status, uncounted - released)
         if notes.whole and is_settled(final):
             final = _ended(final, step, standing.completions)
         await self._write(written, final, step)
