@@ -56,6 +56,8 @@ class Framing:
         self.representation = representation
         self.include = include
         self._columns_sent = False
+        plain = representation.media_type == JSON and not representation.transform
+        self.sends_stored_bytes = plain and resource.sends_stored_bytes
         form = f"{resource.api_version} {representation}"
         self._cache_keys = {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
 
@@ -74,8 +76,7 @@ class Framing:
 
     def _frame(self, kind: str, change: Change) -> bytes:
         body = _body(kind, change)
-        plain = self.representation.media_type == JSON and not self.representation.transform
-        if self.resource.sends_stored_bytes and plain:
+        if self.sends_stored_bytes:
             return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self.resource.head, body)
         return self.event(kind, self._shown(orjson.loads(b"{" + body)))
 
@@ -243,7 +244,7 @@ class WatchStream(Answer):
         next_bookmark = self._next_bookmark(loop.time(), end)
         due = min(end, next_bookmark)
         alarm = loop.call_at(due, watcher.wake)
-        if not self.opened.converts:
+        if self.framing.sends_stored_bytes and not self.opened.converts:
             watcher.pass_on = self._passing_on(exchange)
         try:
             while not watcher.closed or watcher.pending:
@@ -265,8 +266,8 @@ class WatchStream(Answer):
 
     def _passing_on(self, exchange: Exchange) -> Callable[[str, Change], bool]:
         """Sends single events to an idle client in the middle of their delivery: waking the stream
-        for each would cost more than the sending."""
-        frame = self.framing.chooser()
+        for each would cost more than the sending, where frames need no encoding."""
+        frame = self.framing.shared_frame
 
         def pass_on(kind: str, change: Change) -> bool:
             if exchange.is_held_up:

@@ -52,24 +52,25 @@ class Claims:
         selector: Object | None,
         owned: Owned[T],
         counts: Callable[[T], bool] = lambda one: True,
+        fits: Callable[[T], bool] = lambda one: True,
         finalizer: str = "",
     ) -> list[T]:
         """What an owner controls, after it took what it selects and let go what it no longer
-        does. Only those that count are looked at. What it takes gets the finalizer, if there is
-        one, and what it lets go loses it."""
+        does. Only those that count are looked at; what does not fit is as good as not selected.
+        What it takes gets the finalizer, if there is one, and what it lets go loses it."""
         going = owner["metadata"].get("deletionTimestamp") is not None
         claimed = []
         for one in owned.of(owner):
             if not counts(one):
                 continue
-            if selector_matches(selector, one.labels):
+            if selector_matches(selector, one.labels) and fits(one):
                 claimed.append(one)
             elif not going:
                 await self._release(owner, one, finalizer)
         if going:
             return claimed
         for one in owned.orphans(owner["metadata"]["namespace"]):
-            if one.deleting or not counts(one):
+            if one.deleting or not counts(one) or not fits(one):
                 continue
             if selector_matches(selector, one.labels) and await self._adopt(owner, one, finalizer):
                 claimed.append(one)

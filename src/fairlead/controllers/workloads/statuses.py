@@ -44,3 +44,19 @@ async def replace_status(
         return {**current, "status": status}
 
     return await write_status(objects, resource, owner, told)
+
+
+async def tell(objects: Client, resource: Resource, owner: Object, status: Object) -> None:
+    """Write a status where it is not so already. The conditions are others' and stay."""
+    if _beside_conditions(status, owner) != owner.get("status"):
+        await write_status(
+            objects,
+            resource,
+            owner,
+            lambda current: {**current, "status": _beside_conditions(status, current)},
+        )
+
+
+def _beside_conditions(status: Object, owner: Object) -> Object:
+    conditions = (owner.get("status") or {}).get("conditions")
+    return {**status, "conditions": conditions} if conditions else status
