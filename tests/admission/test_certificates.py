@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from fairlead.admission.plugins.certificate_subject_restriction import (
 )
 from fairlead.admission.plugins.signer_rights import REQUESTS
 from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.errors import StatusError
 
 SIGNER = "example.com/foo"
 
@@ -99,6 +100,16 @@ def _pem(*organizations: str) -> str:
     builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(parts))
     signed = builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
     return b64encode(signed.public_bytes(serialization.Encoding.PEM)).decode()
+
+
+@pytest.mark.parametrize("before", [b"  ", b"x", "\u00a0".encode()])
+def test_a_request_that_is_not_signed_hides_no_other(before: bytes) -> None:
+    """What other readers take for the first block is not one to who signs."""
+    world, plugin = World(), CertificateSubjectRestriction(KUBERNETES)
+    pem = before + b64decode(_pem("dev")) + b64decode(_pem("system:masters"))
+    with pytest.raises(StatusError, match="system:masters group is not allowed"):
+        request = _request(signer=KUBERNETES.signer_client, request=b64encode(pem).decode())
+        world.create(plugin, REQUESTS, request)
 
 
 def test_nobody_becomes_a_master() -> None:

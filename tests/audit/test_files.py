@@ -115,3 +115,36 @@ def test_of_a_line_that_does_not_fit_nothing_is_kept(
     file.write(LINE)
     file.close()
     assert path.read_bytes() == LINE * 2
+
+
+@pytest.mark.parametrize("taken", ["file", "directory"])
+def test_a_log_that_somebody_took_away_is_begun_anew_when_it_is_full(
+    path: Path, taken: str
+) -> None:
+    file = RotatingFile(path, Rotation(max_megabytes=1))
+    fill(file, MEGABYTE)
+    path.unlink()
+    if taken == "directory":
+        path.parent.rmdir()
+    fill(file, 3)
+    file.close()
+    assert path.read_bytes() == LINE * 3
+
+
+def test_a_log_that_could_not_be_put_aside_goes_on_when_it_can(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    file = RotatingFile(path, Rotation(max_megabytes=1))
+    fill(file, MEGABYTE)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rename", refuse)
+        for _ in range(2):
+            with pytest.raises(PermissionError):
+                file.write(LINE)
+    file.write(LINE)
+    file.close()
+    assert path.read_bytes() == LINE
+    assert len(backups(path)) == 1

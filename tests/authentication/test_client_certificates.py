@@ -117,6 +117,11 @@ class TestRefused:
     def test_garbage(self, ca: Certificate) -> None:
         assert refusal(authorities(ca), (b"garbage",)) == "the certificate is malformed"
 
+    def test_a_version_that_there_is_not(self, tmp_path: Path, ca: Certificate) -> None:
+        der = make_certificate(tmp_path, "jane", ca).der
+        odd = der.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x0e", 1)
+        assert refusal(authorities(ca), (odd,)) == "the certificate is malformed"
+
     def test_rejection_reaches_the_chain(self, tmp_path: Path, ca: Certificate) -> None:
         stranger = make_certificate(tmp_path, "jane")
         with pytest.raises(Rejected, match=r"^x509: "):

@@ -126,6 +126,15 @@ def test_of_several_common_names_the_last_is_checked_and_given(
     assert certificate.subject.rfc4514_string() == "CN=system:node:n1,O=system:nodes"
 
 
+def test_a_certificate_that_cannot_be_stored_is_refused(kubernetes: Space) -> None:
+    requests = Requests(kubernetes.client, kubernetes.dialect)
+    groups = tuple(f"group-{number}" for number in range(25_000))
+    pem = request_pem("jane", groups)
+    reason, message = requests.refusal(kubernetes.dialect.signer_client, CLIENT_USAGES, pem)
+    assert reason == "SignerValidationFailure"
+    assert message == "the certificate is too large to be stored"
+
+
 def test_a_shorter_life_can_be_asked_for(requests: Requests, space: Space) -> None:
     signer, pem = space.dialect.signer_client, request_pem("jane")
     short = requests.signed(signer, ["client auth"], pem, expirationSeconds=600)

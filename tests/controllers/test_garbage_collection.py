@@ -161,13 +161,26 @@ class TestForeground:
         secrets.delete("one", propagationPolicy="Foreground")
         goes(secrets, "one", "two")
 
-    def test_an_owner_of_its_own_goes(self, kubernetes: Space) -> None:
+    @pytest.mark.parametrize("size", [2, 5])
+    def test_a_circle_goes_if_all_of_it_is_to_wait(self, kubernetes: Space, size: int) -> None:
+        secrets = kubernetes.secrets
+        ring = [secrets.create(f"ring-{n}") for n in range(size)]
+        for n, owner in enumerate(ring):
+            after = ring[(n + 1) % size]["metadata"]["name"]
+            patch = {"metadata": {"ownerReferences": [blocking(owner)]}}
+            assert secrets.patch(after, patch).status == 200
+        told = kubernetes.client.delete(secrets.path, propagationPolicy="Foreground")
+        assert told.status == 200
+        goes(secrets, *(one["metadata"]["name"] for one in ring))
+
+    @pytest.mark.parametrize("policy", ["Background", "Foreground"])
+    def test_an_owner_of_its_own_goes(self, kubernetes: Space, policy: str) -> None:
         secrets = kubernetes.secrets
         one = secrets.create("one")
         assert (
             secrets.patch("one", {"metadata": {"ownerReferences": [blocking(one)]}}).status == 200
         )
-        secrets.delete("one", propagationPolicy="Background")
+        secrets.delete("one", propagationPolicy=policy)
         goes(secrets, "one")
 
 

@@ -13,6 +13,7 @@ from fairlead.controllers import framework
 from fairlead.controllers import queue as queue_module
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.queue import WorkQueue
+from fairlead.storage.backend import StorageError
 
 
 @pytest.fixture(autouse=True)
@@ -123,6 +124,15 @@ def test_failed_work_is_done_again(caplog: pytest.LogCaptureFixture) -> None:
     done: Any = asyncio.run(work())
     assert done.calls == ["ns"] * 5  # three failures, a success, and the other look it asked for
     assert sum("flaky: ns" in record.getMessage() for record in caplog.records) == 3
+
+
+def test_a_store_that_cannot_be_written_is_told_in_a_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    framework._report("flaky", "ns", StorageError("the disk is full"), 5.0)
+    (record,) = caplog.records
+    assert record.getMessage() == "flaky: ns: the disk is full; again in 5s"
+    assert record.exc_info is None
 
 
 def test_a_key_has_one_timer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -280,6 +280,16 @@ def test_broken_requests(der: bytes, start: str) -> None:
     assert request_error(_pem("CERTIFICATE REQUEST", der)).startswith(start)
 
 
+def test_versions_that_there_are_not() -> None:
+    (block,) = blocks(_request())
+    odd = block.der.replace(b"\x02\x01\x00", b"\x02\x01\x0e", 1)
+    wrong = request_error(_pem("CERTIFICATE REQUEST", odd))
+    assert wrong == "asn1: structure error: malformed certificate request"
+    (block,) = blocks(_certificate())
+    odd = block.der.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x0e", 1)
+    assert certificate_error(_pem("CERTIFICATE", odd)) == "x509: malformed certificate"
+
+
 def test_a_forged_request() -> None:
     (block,) = blocks(_request())
     forged = block.der.replace(b"me", b"he", 1)  # the name, which comes before the key

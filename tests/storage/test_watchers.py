@@ -29,17 +29,18 @@ class Feed:
         self.collection = Collection("core/things")
         self.revision = 0
 
-    def put(self, key: str, **labels: str) -> None:
+    def put(self, key: str, *, alone: bool = False, **labels: str) -> None:
         self.revision += 1
         value = {"metadata": {"name": key.rpartition("/")[2], "labels": labels}}
-        self._publish(Version(key, self.revision, "v1", body_of(encode(value), self.revision)))
+        body = body_of(encode(value), self.revision)
+        self._publish(Version(key, self.revision, "v1", body), alone=alone)
 
     def delete(self, key: str) -> None:
         self.revision += 1
         self._publish(Version(key, self.revision, "v1", None))
 
-    def _publish(self, version: Version) -> None:
-        self.collection.publish(self.collection.add(version))
+    def _publish(self, version: Version, *, alone: bool = False) -> None:
+        self.collection.publish(self.collection.add(version), alone=alone)
 
 
 @pytest.fixture
@@ -224,6 +225,26 @@ def test_a_watcher_whose_selection_fails_ends_and_the_others_go_on(feed: Feed) -
     assert broken.closed
     assert isinstance(broken.failure, ValueError)
     assert shown(sound.pending) == ["ADDED a/x@1", "ADDED a/bad@2", "ADDED a/y@3"]
+
+
+def test_a_watcher_that_cannot_pass_an_event_on_ends_and_the_others_go_on(feed: Feed) -> None:
+    def fail(_kind: str, _change: Change) -> bool:
+        raise OSError("no connection")
+
+    async def wait_for(broken: Watcher) -> list[Event]:
+        taking = asyncio.ensure_future(broken.take())
+        await asyncio.sleep(0)
+        feed.put("a/x", alone=True)
+        return await taking
+
+    broken, sound = watching(), watching()
+    broken.pass_on = fail
+    for watcher in (broken, sound):
+        feed.collection.watch(watcher)
+    assert asyncio.run(wait_for(broken)) == []
+    assert broken.closed
+    assert isinstance(broken.failure, OSError)
+    assert shown(sound.pending) == ["ADDED a/x@1"]
 
 
 def test_what_a_watcher_holds_stays_whole_when_the_history_is_cut(feed: Feed) -> None:

@@ -43,13 +43,13 @@ class RotatingFile:
         self._rotation = rotation
         self._most = (rotation.max_megabytes or 100) * _MEGABYTE
         self._tidying = threading.Lock()
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._descriptor = self._open()
         self._size = os.fstat(self._descriptor).st_size
         if self._rotation[1:] != (0, 0, False):
             self._tidy_later()
 
     def _open(self) -> int:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         return os.open(self.path, flags, _MODE)
 
@@ -78,9 +78,12 @@ class RotatingFile:
             raise
 
     def _rotate(self) -> None:
-        os.close(self._descriptor)
-        self._descriptor = -1
-        os.rename(self.path, self._free_name())
+        if self._descriptor >= 0:  # not if it could not be renamed the last time
+            os.close(self._descriptor)
+            self._descriptor = -1
+        with suppress(FileNotFoundError):  # somebody else has taken it away
+            os.rename(self.path, self._free_name())
+        self._size = 0
         self._tidy_later()
 
     def _free_name(self) -> Path:

@@ -109,7 +109,7 @@ class Authorities:
             return _verified(parsed, self._certificates)
         except Untrusted as error:
             return error
-        except ValueError:
+        except (ValueError, x509.InvalidVersion):
             return Untrusted("the certificate is malformed")
 
 

@@ -18,6 +18,7 @@ from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.schema.times import now
+from fairlead.storage.backend import StorageError
 
 logger = logging.getLogger("fairlead.controllers")
 
@@ -39,7 +40,8 @@ class _Allowance:
 
     def take(self) -> bool:
         moment = clock.time()
-        self.left = min(_BURST, self.left + (moment - self.at) / _SECONDS_APART)
+        passed = max(0.0, moment - self.at)  # a clock can be set back
+        self.left = min(_BURST, self.left + passed / _SECONDS_APART)
         self.at = moment
         if self.left < 1:
             return False
@@ -71,8 +73,10 @@ class EventWriter:
             client, event = await self._waiting.get()
             try:
                 await self._write(client, event)
-            except StatusError as error:
+            except (StatusError, StorageError) as error:
                 logger.debug("an event was not written: %s", error)
+            except Exception:
+                logger.exception("an event was not written")
 
     async def _write(self, client: Client, event: Object) -> None:
         key = _sameness(event)

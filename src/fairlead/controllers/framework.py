@@ -18,6 +18,7 @@ from fairlead.controllers.queue import WorkQueue
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.operations.api import Api
+from fairlead.storage.backend import StorageError
 from fairlead.storage.change import Change, existing
 
 logger = logging.getLogger("fairlead.controllers")
@@ -155,7 +156,7 @@ async def _work(controller: Controller, queue: WorkQueue[str]) -> None:
 
 
 def _report(name: str, key: str, error: Exception, pause: float) -> None:
-    if isinstance(error, StatusError):
+    if isinstance(error, (StatusError, StorageError)):
         level = logging.DEBUG if pause < 1 else logging.WARNING
         logger.log(level, "%s: %s: %s; again in %.3gs", name, key, error, pause)
     else:

@@ -11,7 +11,8 @@ import httptools
 
 from fairlead.outgoing.client import MOST_ANSWER_BYTES, CallError, Reply
 
-_MOST_HEADERS = 64 * 1024  # bytes of an answer's head
+_MOST_BESIDE = 64 * 1024  # bytes that are no part of a body, such as those of a head
+_CHUNK_OVERHEAD = 16  # bytes around a part of a body that are not counted
 
 
 class Lost(Exception):
@@ -31,9 +32,8 @@ class Connection(asyncio.Protocol):
 
     def _reset(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._head_size = 0
+        self._content = bytearray()
+        self._beside = 0
         self._type = ""
         self._has_begun = False
         self._ends_with_connection = True
@@ -49,29 +49,34 @@ class Connection(asyncio.Protocol):
         try:
             return await self._answer
         except asyncio.CancelledError:
-            self.close()  # an answer that is still to come is nobody's
+            self._abort()  # an answer that is still to come is nobody's
             raise
         finally:
             self._answer = None
 
     def data_received(self, data: bytes) -> None:
-        if self._answer is None:
-            self.close()
+        if self._answer is None or self._answer.done():
+            self._abort()  # nobody asked for it
             return
+        parser = self._parser
+        self._beside += len(data)
         try:
-            self._parser.feed_data(data)
+            parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self._fail(CallError(f"malformed HTTP response: {error}"))
-            self.close()
+            self._fail(f"malformed HTTP response: {error}")
+        if parser is not self._parser:
+            return  # the answer was whole
+        if self._beside > _MOST_BESIDE:
+            # Before it is whole: what the parser holds of a line it copies with every piece.
+            self._fail("the answer has too much beside its content")
+        self._beside = max(self._beside, 0)
 
     def on_message_begin(self) -> None:
+        if self._answer is None or self._answer.done():
+            self._abort()  # another answer behind the one that was asked for
         self._has_begun = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._head_size += len(name) + len(value)
-        if self._head_size > _MOST_HEADERS:
-            self._fail(CallError("the head of the answer is too long"))
-            self.close()
         name = name.lower()
         if name in (b"content-length", b"transfer-encoding"):
             self._ends_with_connection = False
@@ -79,43 +84,50 @@ class Connection(asyncio.Protocol):
             self._type = value.decode("latin-1")
 
     def on_body(self, body: bytes) -> None:
-        self._size += len(body)
-        if self._size > MOST_ANSWER_BYTES:
-            self._fail(CallError(f"the answer is longer than {MOST_ANSWER_BYTES} bytes"))
-            self.close()
+        self._beside -= len(body) + _CHUNK_OVERHEAD
+        if len(self._content) + len(body) > MOST_ANSWER_BYTES:
+            self._fail(f"the answer is longer than {MOST_ANSWER_BYTES} bytes")
             return
-        self._parts.append(body)
+        self._content += body
 
     def on_message_complete(self) -> None:
+        if self._answer is None or self._answer.done():
+            return
         status = self._parser.get_status_code()
         if 100 <= status < 200:
             return  # the answer itself comes behind it
-        reply = Reply(status, b"".join(self._parts), self._type)
+        reply = Reply(status, bytes(self._content), self._type)
         if not self._parser.should_keep_alive():
             self.close()
         self._reset()
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result(reply)
+        self._answer.set_result(reply)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_open = False
         if self._answer is not None and not self._answer.done():
             if not self._has_begun:
-                self._fail(Lost(_why_lost(error)))
+                self._answer.set_exception(Lost(_why_lost(error)))
             elif self._ends_with_connection and self._parser.get_status_code() >= 200:
                 self.on_message_complete()
             else:
-                self._fail(CallError("unexpected EOF", retryable=True))
+                self._answer.set_exception(CallError("unexpected EOF", retryable=True))
         self._on_end(self)
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, why: str) -> None:
         if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(error)
+            self._answer.set_exception(CallError(why))
+        self._abort()
 
     def close(self) -> None:
         self.is_open = False
         if self._transport is not None:
             self._transport.close()
+
+    def _abort(self) -> None:
+        """End without a farewell, for which others might let us wait while they go on sending."""
+        self.is_open = False
+        if self._transport is not None:
+            self._transport.abort()
 
 
 def _why_lost(error: Exception | None) -> str:

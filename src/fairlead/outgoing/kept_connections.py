@@ -18,6 +18,7 @@ from fairlead.outgoing.client import SECONDS_TO_CONNECT, CallError, Reply
 from fairlead.outgoing.connection import Connection, Lost
 
 _SECONDS_IDLE = 60.0
+_SECONDS_TO_PART = 1.0  # how long the other side's last word is waited for
 _UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority"
 # What is wrong with a certificate, by the code of the TLS library.
 _CERTIFICATE_FAULTS = {
@@ -111,6 +112,7 @@ class _Pool:
                 place.port,
                 ssl=place.tls,
                 server_hostname=place.name,
+                ssl_shutdown_timeout=_SECONDS_TO_PART,
             )
         except TimeoutError:
             raise

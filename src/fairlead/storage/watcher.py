@@ -30,8 +30,8 @@ class Watcher:
     """Collects events as commits happen; `take` gives them to the connection, which encodes them.
 
     It hears of changes after the revision `after`. A watcher that lets too many events or bytes
-    pile up is closed, never waited for, and one whose selection raises is closed with that
-    `failure`.
+    pile up is closed, never waited for, and one whose selection or `pass_on` raises is closed
+    with that `failure`.
     """
 
     __slots__ = (
@@ -68,20 +68,21 @@ class Watcher:
         """Hear of a change. One that comes `alone` need not wait for its turn in the queue."""
         if change.revision <= self.after or self.closed:
             return
+        pending = self.pending
         try:
             kind = event_type(change, self.selection) if self._selects else change.kind
+            if kind is None:
+                return
+            if alone and not pending and self._waiter is not None:
+                pass_on = self.pass_on
+                if pass_on is not None and pass_on(kind, change):
+                    return
         except Exception as error:
             self.failure = error
             WATCHERS_ENDED.add(of=("failure",))
             self.close()
             return
-        if kind is None:
-            return
-        pending = self.pending
         if not pending:
-            pass_on = self.pass_on if alone and self._waiter is not None else None
-            if pass_on is not None and pass_on(kind, change):
-                return
             pending.append((kind, change))
             self._bytes = change.size
             self.wake()

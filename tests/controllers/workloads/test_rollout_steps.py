@@ -143,6 +143,12 @@ def test_a_long_history_loses_its_beginning() -> None:
     assert history.endswith("1399,5000")
 
 
+def test_a_history_of_any_length_is_cut_at_once() -> None:
+    history = revised("1," * 10_000_000 + "2", "5000", 5001)[NAMES.history]
+    assert history == "1," * 997 + "2,5000"
+    assert revised("1" * 3000, "5000", 5001)[NAMES.history] == "5000"
+
+
 def test_a_revision_that_is_no_number_is_left_alone() -> None:
     assert revised("", "x", 5)[NAMES.revision] == "x"
     assert NAMES.latest_revision([{"metadata": {"annotations": {NAMES.revision: "x"}}}]) == 0

@@ -9,6 +9,7 @@ from fairlead.admission.plugins.base import PluginBase, refusal
 from fairlead.admission.plugins.signer_rights import REQUESTS
 from fairlead.authentication.user import MASTERS
 from fairlead.dialect import Dialect
+from fairlead.kinds.certificates.pem import blocks
 
 
 class CertificateSubjectRestriction(PluginBase):
@@ -37,8 +38,12 @@ class CertificateSubjectRestriction(PluginBase):
 
 def _organizations(pem: bytes) -> list[str | bytes]:
     # imported late: the library is large and most servers sign nothing
-    from cryptography.x509 import load_pem_x509_csr
+    from cryptography.x509 import load_der_x509_csr
     from cryptography.x509.oid import NameOID
 
-    subject = load_pem_x509_csr(pem).subject
+    # The same block that is signed: where a block begins is not the same to every library.
+    block = next(blocks(pem), None)
+    if block is None:
+        raise ValueError("there is no PEM block")
+    subject = load_der_x509_csr(block.der).subject
     return [part.value for part in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]

@@ -3,6 +3,7 @@ such certificates."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -82,7 +83,7 @@ class Approving:
         request = self._client.find(REQUESTS, "", key)
         if request is None or not is_undecided(request):
             return None
-        recognized = self._recognized(request)
+        recognized = await asyncio.to_thread(self._recognized, request)
         for one in recognized:
             if await self._may(request, one.right):
                 await self._approve(request, one.message)

@@ -11,7 +11,13 @@ from fairlead.schema.model import Object
 
 if TYPE_CHECKING:  # the library is imported when there is something to read
     from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
-    from cryptography.x509 import CertificateSigningRequest, GeneralName, Name
+    from cryptography.x509 import (
+        CertificateSigningRequest,
+        GeneralName,
+        Name,
+        NameAttribute,
+        ObjectIdentifier,
+    )
 
 REQUESTS = "certificates/v1/certificatesigningrequests"
 
@@ -43,7 +49,7 @@ class Asked:
 def read_asked(value: Object) -> Asked:
     """Of a stored signing request; raises Unreadable."""
     from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.x509 import DuplicateExtension, load_der_x509_csr
+    from cryptography.x509 import DuplicateExtension, InvalidVersion, load_der_x509_csr
     from cryptography.x509 import UnsupportedGeneralNameType as UnknownName
 
     block = next(blocks(b64decode(value["spec"].get("request") or "")), None)
@@ -53,7 +59,7 @@ def read_asked(value: Object) -> Asked:
         return _read(load_der_x509_csr(block.der))
     except UnsupportedAlgorithm:
         raise Unreadable("unable to parse csr: the kind of its key is not known") from None
-    except (ValueError, TypeError, DuplicateExtension, UnknownName):
+    except (ValueError, TypeError, InvalidVersion, DuplicateExtension, UnknownName):
         raise Unreadable("unable to parse csr: malformed certificate request") from None
 
 
@@ -72,7 +78,10 @@ def _read(request: CertificateSigningRequest) -> Asked:
         NameOID.COMMON_NAME,
         NameOID.SERIAL_NUMBER,
     )
-    parts = {oid: request.subject.get_attributes_for_oid(oid) for oid in kept}
+    parts: dict[ObjectIdentifier, list[NameAttribute[str | bytes]]] = {oid: [] for oid in kept}
+    for part in request.subject:  # which is read anew each time it is asked for
+        if part.oid in parts:
+            parts[part.oid].append(part)
     parts[NameOID.COMMON_NAME] = parts[NameOID.COMMON_NAME][-1:]
     try:
         kind = x509.SubjectAlternativeName

@@ -127,11 +127,11 @@ def _load(certificate_file: Path, key_file: Path) -> _Loaded:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
-    from cryptography.x509 import load_pem_x509_certificates
+    from cryptography.x509 import InvalidVersion, load_pem_x509_certificates
 
     try:
         certificates = load_pem_x509_certificates(_read(certificate_file))
-    except ValueError as error:
+    except (ValueError, InvalidVersion) as error:
         if isinstance(error, SigningFileError):
             raise
         raise SigningFileError(f"{certificate_file} holds no certificate") from None

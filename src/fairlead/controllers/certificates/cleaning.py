@@ -73,9 +73,9 @@ def _seconds(text: str) -> float:
 
 
 def _end_of(pem: bytes) -> Iterable[float]:
-    from cryptography.x509 import load_pem_x509_certificates
+    from cryptography.x509 import InvalidVersion, load_pem_x509_certificates
 
     try:
         yield load_pem_x509_certificates(pem)[0].not_valid_after_utc.timestamp()
-    except ValueError:
+    except (ValueError, InvalidVersion):
         return  # not one that we can read: the other rules see to it

@@ -29,6 +29,7 @@ logger = logging.getLogger("fairlead.controllers")
 
 _TRY_AGAIN = 60.0  # seconds: somebody has to bring other files
 _SHORTEST = timedelta(minutes=10)
+_TOO_LARGE = 413
 
 
 class Signing:
@@ -63,7 +64,7 @@ class Signing:
         if request is None or not is_to_be_signed(request):
             return None
         try:
-            asked = read_asked(request)
+            asked = await asyncio.to_thread(read_asked, request)
             problem = self._rules[request["spec"]["signerName"]](asked, request["spec"]["usages"])
         except Unreadable as error:
             problem = str(error)
@@ -74,7 +75,9 @@ class Signing:
             else:
                 await self._sign(request, asked)
         except StatusError as error:
-            if error.code != 404:
+            if error.code == _TOO_LARGE:  # nor will it be smaller another time
+                await self._refuse(request, "the certificate is too large to be stored")
+            elif error.code != 404:
                 raise
         except (Expired, SigningFileError) as error:
             logger.warning("%s: %s is not signed: %s", self.name, quoted(key), error)

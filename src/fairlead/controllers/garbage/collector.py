@@ -140,7 +140,7 @@ class GarbageCollector:
         if ORPHAN in steps:
             await self._set_free(metadata["uid"])
             await self._change(resource, metadata, _without_finalizer(ORPHAN))
-        elif FOREGROUND in steps and not self._is_blocked(metadata["uid"]):
+        elif FOREGROUND in steps and not self._is_blocked(version):
             await self._change(resource, metadata, _without_finalizer(FOREGROUND))
         return None
 
@@ -209,9 +209,26 @@ class GarbageCollector:
                     resource, {"metadata": about}, WARNING, "OwnerRefInvalidNamespace", text
                 )
 
-    def _is_blocked(self, uid: str) -> bool:
+    def _is_blocked(self, version: Version) -> bool:
+        """Whether an owner has to wait. Not for one that waits for it: in a circle, or as its own
+        owner, it would wait for ever."""
+        uid, waiting = uid_of(version), self._waiting_for(version)
         found = map(self._find, self.graph.dependents(uid))
-        return any(one is not None and blocks(one[1], uid) for one in found)
+        others = (one[1] for one in found if one is not None and uid_of(one[1]) not in waiting)
+        return any(blocks(one, uid) for one in others)
+
+    def _waiting_for(self, version: Version) -> set[str]:
+        """The uids of an object, of owners that wait for it, of owners that wait for those."""
+        found, left = {uid_of(version)}, [version]
+        while left:
+            for one in owners_of(left.pop()):
+                if not one.blocks or one.uid in found:
+                    continue
+                owner = self._find(self.graph.waiting(one.uid) or "")
+                if owner is not None:
+                    found.add(one.uid)
+                    left.append(owner[1])
+        return found
 
     async def _set_free(self, uid: str) -> None:
         """Take an owner out of all of its dependents."""

@@ -16,18 +16,24 @@ _NO_CLAIMS: Mapping[str, str] = {}
 
 
 class Pod(Dependent):
-    """What counts about a pod. `ready_since` is empty while it is not ready, or does not say.
-    `target` is the node that it is on or was made for; `claims` are by the names of its volumes."""
+    """What counts about a pod. `ready_since` is empty while it is not ready, or does not say;
+    `finished` is when its containers ended, empty if that is not known. `restarts` are those of
+    the container that has most of them, `all_restarts` those of all. `target` is the node that it
+    is on or was made for; `claims` are by the names of its volumes."""
 
     __slots__ = (
+        "all_restarts",
         "annotations",
         "claims",
+        "finalizers",
+        "finished",
         "node",
         "phase",
         "ready",
         "ready_since",
         "restarts",
         "target",
+        "version",
     )
 
     def __init__(self, version: Version, value: Object) -> None:
@@ -42,6 +48,11 @@ class Pod(Dependent):
         self.ready = ready is not None
         self.ready_since: str = (ready or {}).get("lastTransitionTime") or ""
         self.restarts = max(_restarts(status), default=0)
+        initial = _restarts(status, "initContainerStatuses")
+        self.all_restarts = sum(_restarts(status)) + sum(initial)
+        self.finalizers: list[str] = value["metadata"].get("finalizers") or []
+        self.finished = _finished(status) if self.phase in FINISHED else ""
+        self.version = version
 
     @property
     def healthy(self) -> bool:
@@ -91,9 +102,21 @@ def _true_condition(status: Object, kind: str) -> Object | None:
     return None
 
 
-def _restarts(status: Object) -> Iterable[int]:
-    for container in status.get("containerStatuses") or ():
+def _restarts(status: Object, containers: str = "containerStatuses") -> Iterable[int]:
+    for container in status.get(containers) or ():
         yield container.get("restartCount", 0)
+
+
+def _finished(status: Object) -> str:
+    """When the last container ended, or else when the pod was no longer ready."""
+    states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
+    times = [(state.get("terminated") or {}).get("finishedAt") or "" for state in states]
+    if times and all(times):
+        return max(times)
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "Ready" and condition["status"] == "False":
+            return condition.get("lastTransitionTime") or ""
+    return ""
 
 
 def _claims(spec: Object) -> Mapping[str, str]:

@@ -54,7 +54,7 @@ def certificate_error(data: bytes) -> str:
 
 
 def _certificate_block_error(block: Block) -> str:
-    from cryptography.x509 import load_der_x509_certificate
+    from cryptography.x509 import InvalidVersion, load_der_x509_certificate
 
     if block.kind != "CERTIFICATE":
         return f'only CERTIFICATE PEM blocks are allowed, found "{block.kind}"'
@@ -64,7 +64,7 @@ def _certificate_block_error(block: Block) -> str:
         return "found CERTIFICATE PEM block containing 0 certificates"
     try:
         load_der_x509_certificate(block.der)
-    except ValueError:
+    except (ValueError, InvalidVersion):
         return "x509: malformed certificate"
     return ""
 
@@ -72,14 +72,14 @@ def _certificate_block_error(block: Block) -> str:
 def _signature_error(der: bytes) -> str:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-    from cryptography.x509 import load_der_x509_csr
+    from cryptography.x509 import InvalidVersion, load_der_x509_csr
 
     try:
         request = load_der_x509_csr(der)
         if request.is_signature_valid:
             return ""
         key = request.public_key()
-    except ValueError:
+    except (ValueError, InvalidVersion):
         return "asn1: structure error: malformed certificate request"
     except UnsupportedAlgorithm:
         return "x509: cannot verify signature: algorithm unimplemented"

@@ -64,7 +64,7 @@ def _match_error(certificate: bytes, key: bytes) -> str:
 
     try:
         signed = x509.load_pem_x509_certificates(certificate)[0].public_key()
-    except (ValueError, UnsupportedAlgorithm):
+    except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion):
         return "x509: malformed certificate"
     try:
         if len(key) > _LONGEST_KEY:

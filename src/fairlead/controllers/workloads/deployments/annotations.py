@@ -88,7 +88,8 @@ class Annotations:
 
 def _with_past(history: str, revision: str) -> str:
     """The revisions that a ReplicaSet had, the oldest left out if there are too many."""
-    past = [*(history.split(",") if history else ()), revision]
-    while len(past) > 1 and len(",".join(past)) > _LONGEST_HISTORY:
-        past.pop(0)
-    return ",".join(past)
+    past = f"{history},{revision}" if history else revision
+    if len(past) <= _LONGEST_HISTORY:
+        return past
+    comma = past.find(",", len(past) - _LONGEST_HISTORY - 1)
+    return past[comma + 1 :] if comma >= 0 else revision

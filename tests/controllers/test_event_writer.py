@@ -1,0 +1,73 @@
+"""What is written of what controllers have to say, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from fairlead import clock
+from fairlead.controllers.events import NORMAL, EventWriter, Recorder
+from fairlead.errors import internal
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.storage.backend import StorageError
+
+LAST = "Last"
+NODE: Any = type("Node", (), {"kind": "Node", "api_version": "v1"})()
+
+
+class Writes:
+    """Takes events in, after so many failures."""
+
+    def __init__(self, *failures: Exception) -> None:
+        self.failures = list(failures)
+        self.written: list[str] = []
+        self.is_last = asyncio.Event()
+
+    async def create(self, _resource: str, event: Object) -> Object:
+        if event["reason"] == LAST:
+            self.is_last.set()
+        if self.failures:
+            raise self.failures.pop(0)
+        self.written.append(event["reason"])
+        return event
+
+
+async def _written(writes: Writes, writer: EventWriter) -> list[str]:
+    running = asyncio.create_task(writer.run())
+    await asyncio.wait_for(writes.is_last.wait(), 5)
+    running.cancel()
+    return writes.written
+
+
+def _recorder(writes: Writes, writer: EventWriter) -> Recorder:
+    return Recorder(writer, cast(Client, writes), "test")
+
+
+def _say(recorder: Recorder, reason: str) -> None:
+    recorder.record(NODE, {"metadata": {"name": "n", "uid": "u"}}, NORMAL, reason, reason)
+
+
+def test_events_that_cannot_be_written_keep_no_others_from_it() -> None:
+    failures = internal("no"), StorageError("the disk is full"), KeyError("a defect")
+
+    async def work() -> list[str]:
+        writer, writes = EventWriter(), Writes(*failures)
+        for reason in ("A", "B", "C", LAST):
+            _say(_recorder(writes, writer), reason)
+        return await _written(writes, writer)
+
+    assert asyncio.run(work()) == [LAST]
+
+
+def test_a_clock_that_is_set_back_silences_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> list[str]:
+        writer, writes = EventWriter(), Writes()
+        _say(_recorder(writes, writer), "Before")
+        monkeypatch.setattr(clock, "_ahead", -365 * 86400.0)
+        _say(_recorder(writes, writer), LAST)
+        return await _written(writes, writer)
+
+    assert asyncio.run(work()) == ["Before", LAST]
