@@ -107,8 +107,8 @@ def test_a_request_that_is_not_signed_hides_no_other(before: bytes) -> None:
     """What other readers take for the first block is not one to who signs."""
     world, plugin = World(), CertificateSubjectRestriction(KUBERNETES)
     pem = before + b64decode(_pem("dev")) + b64decode(_pem("system:masters"))
+    request = _request(signer=KUBERNETES.signer_client, request=b64encode(pem).decode())
     with pytest.raises(StatusError, match="system:masters group is not allowed"):
-        request = _request(signer=KUBERNETES.signer_client, request=b64encode(pem).decode())
         world.create(plugin, REQUESTS, request)
 
 
