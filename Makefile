@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SERVING := $(VENV)/.serving
 TESTING := $(VENV)/.testing
-CHECKED := src tests bench tools
+CHECKED := src tests bench tools examples
 
 # What is tried by `make quick`: every layer, and the paths that people meet first.
 QUICK := tests/schema/test_notation.py tests/schema/test_texts.py tests/schema/test_times.py \

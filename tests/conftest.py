@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.audited import Audited
 from support.client import Client
-from support.process import ServerProcess
+from support.process import MOVABLE_CLOCK, ServerProcess
+from support.simulation import Pods, await_nodes
 from support.things import Space
 from support.webhook import Hooked, WebhookServer
 
@@ -88,6 +90,48 @@ def fresh_server(tmp_path: Any) -> Iterator[FreshServer]:
         running.kill()
 
 
+def _simulated(factory: pytest.TempPathFactory, dialect: str) -> Iterator[ServerProcess]:
+    directory = factory.mktemp(f"simulated-{dialect}")
+    flags = ("--simulate-nodes", "3")
+    running = ServerProcess(directory, dialect, flags, MOVABLE_CLOCK).start()
+    await_nodes(running, 3)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server with simulated nodes, in the kubernetes dialect; its clock can be moved."""
+    yield from _simulated(tmp_path_factory, "kubernetes")
+
+
+@pytest.fixture(scope="session")
+def simulated_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server with simulated nodes, in the cluster dialect; its clock can be moved."""
+    yield from _simulated(tmp_path_factory, "cluster")
+
+
+@pytest.fixture(params=["kubernetes", "cluster"])
+def any_pods(request: pytest.FixtureRequest) -> Iterator[Pods]:
+    """The pods of a fresh namespace with simulated nodes, in each dialect."""
+    name = {"kubernetes": "simulated", "cluster": "simulated_cluster"}[request.param]
+    yield from _pods(request.getfixturevalue(name))
+
+
+@pytest.fixture
+def pods(simulated: ServerProcess) -> Iterator[Pods]:
+    """The pods of a fresh namespace with simulated nodes, in the kubernetes dialect."""
+    yield from _pods(simulated)
+
+
+def _pods(server: ServerProcess) -> Iterator[Pods]:
+    client = server.client()
+    made = Pods(Space(server, client))
+    yield made
+    made.clear()
+    client.close()
+
+
 @pytest.fixture(scope="session")
 def webhook_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookServer]:
     """An admission webhook, shared by all tests of a worker."""
@@ -110,3 +154,12 @@ def hooks(kubernetes: Space, webhook_server: WebhookServer) -> Iterator[Hooked]:
     made = Hooked(kubernetes, webhook_server)
     yield made
     made.remove()
+
+
+@pytest.fixture(scope="session")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
+    """A server in the kubernetes dialect that keeps an audit log, for all tests that need no flags
+    of their own."""
+    made = Audited(tmp_path_factory.mktemp("audited"))
+    yield made
+    made.server.stop()

@@ -100,4 +100,4 @@ _secret = urandom(32)
 
 def hashed(text: str) -> bytes:
     """What a secret is kept under: short, and of no use to who reads this process's memory."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), key=_secret, digest_size=24).digest()
+    return blake2b(_secret + text.encode("utf-8", "surrogatepass"), digest_size=24).digest()

@@ -72,6 +72,11 @@ class Dialect:
         return f"{self.system_prefix}-root-ca.crt"
 
     @property
+    def node_agent(self) -> str:
+        """What the agent of a node calls itself."""
+        return self.signer_node_serving.partition("/")[2].removesuffix("-serving")
+
+    @property
     def meta_group(self) -> str:
         return self.group_name("meta.@")
 

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 
 import yaml
-from audit_support import Audited, config_maps, create, stages
+from support.audited import Audited, config_maps, create, stages
 from support.client import YAML
 
 ORDER = (

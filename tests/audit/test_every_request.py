@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audit_support import Audited, Event, config_maps
 from failing_answers import PRELUDE as FAILING
+from support.audited import Audited, Event, config_maps
 from support.client import Answer, Client
 from support.slow_answers import PRELUDE as SLOW
 from support.waiting import eventually

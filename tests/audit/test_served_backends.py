@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from audit_support import Audited, config_maps, create
 from support.answering import Answering
+from support.audited import Audited, config_maps, create
 from support.process import ServerProcess
 from support.waiting import eventually
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from audit_support import Audited, config_maps, create, stages
+from support.audited import Audited, config_maps, create, stages
 
 BOTH = ["RequestReceived", "ResponseComplete"]
 

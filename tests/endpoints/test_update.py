@@ -121,24 +121,14 @@ def test_the_time_of_creation_stays_whatever_is_sent(space: Space) -> None:
 
 
 def test_generation_is_the_servers_count_of_changes(space: Space) -> None:
-    deployments = space.things("deployments", "apps")
-    spec = {
-        "replicas": 1,
-        "selector": {"matchLabels": {"a": "b"}},
-        "template": {
-            "metadata": {"labels": {"a": "b"}},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
-        },
-    }
-    made = deployments.create("a", spec=spec)
+    policies = space.things("networkpolicies", "networking.@")
+    made = policies.create("a", spec={"podSelector": {}, "policyTypes": ["Ingress"]})
     made["metadata"]["generation"] = 99
     made["metadata"]["labels"] = {"x": "1"}
-    del made["metadata"]["resourceVersion"]  # its controller writes to it, too
-    labelled = deployments.update(made)
+    labelled = policies.update(made)
     assert labelled["metadata"]["generation"] == 1
-    del labelled["metadata"]["resourceVersion"]
-    labelled["spec"]["replicas"] = 2
-    assert deployments.update(labelled)["metadata"]["generation"] == 2
+    labelled["spec"]["policyTypes"] = ["Egress"]
+    assert policies.update(labelled)["metadata"]["generation"] == 2
 
 
 def test_the_name_must_be_that_of_the_path(space: Space) -> None:

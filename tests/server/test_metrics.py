@@ -133,5 +133,5 @@ def test_controllers_and_admission_are_counted(kubernetes: Space) -> None:
     text = kubernetes.client.get("/metrics").text
     refused = 'fairlead_admission_refusals_total{operation="CREATE",plugin="NamespaceLifecycle"}'
     assert refused in text
-    assert 'workqueue_adds_total{name="namespace-controller"}' in text
-    assert 'workqueue_work_duration_seconds_count{name="namespace-controller"}' in text
+    assert 'workqueue_adds_total{name="service-account-controller"}' in text
+    assert 'workqueue_work_duration_seconds_count{name="service-account-controller"}' in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from support.client import Object
+from support.client import Client, Object
 from support.things import Space, Things
 from support.waiting import eventually
 
@@ -33,8 +33,18 @@ class Workloads:
         self.pods = space.things("pods")
         self.replica_sets = space.things("replicasets", "apps")
         self.deployments = space.things("deployments", "apps")
+        self.stateful_sets = space.things("statefulsets", "apps")
+        self.daemon_sets = space.things("daemonsets", "apps")
+        self.revisions = space.things("controllerrevisions", "apps")
         self.events = space.things("events")
         space.ready_for_pods()
+
+    def reconnect(self, client: Client) -> None:
+        """Go on with the same namespace after its server was started again."""
+        self.space.client = client
+        for part in vars(self).values():
+            if isinstance(part, Things):
+                part.client = client
 
     def living(self, **query: str) -> list[Object]:
         """The pods that are not on their way out."""
@@ -140,6 +150,27 @@ class Workloads:
 
     def await_sizes(self, **wanted: int) -> None:
         eventually(lambda: self.sizes() == wanted, f"sizes {wanted}")
+
+    def images(self) -> dict[str, str]:
+        """The images of the living pods, by name."""
+        return {
+            pod["metadata"]["name"]: pod["spec"]["containers"][0]["image"] for pod in self.living()
+        }
+
+    def await_images(self, **wanted: str) -> None:
+        """Wait until the living pods are these, `_` in their names being `-`."""
+        shown = {name.replace("_", "-"): image for name, image in wanted.items()}
+        eventually(lambda: self.images() == shown, f"pods {shown}")
+
+    def uid(self, pod: str) -> str:
+        found: str = self.pods.read(pod)["metadata"]["uid"]
+        return found
+
+    def end(self, *names: str) -> None:
+        """Have pods gone at once, as a node agent does when they stopped."""
+        for name in names:
+            answer = self.pods.delete(name, gracePeriodSeconds="0")
+            assert answer.status in (200, 404), answer.text
 
     def replica_set_of(self, image: str) -> Object:
         """The ReplicaSet whose template has this image, once there is one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairlead.audit.bodies import Collected
 from fairlead.audit.fragments import Caller, Users, caller, dumped, is_plain, quoted, stamp_of
@@ -29,8 +29,10 @@ class Names:
         self.users = Users()
         self.last_decided: tuple[Decision | None, str] = (None, "")
 
-    def decided(self, decision: Decision) -> str:
+    def decided(self, decision: Decision | None) -> str:
         """The annotations of a request of which nothing else is to be noted."""
+        if decision is None:
+            return ""
         text = f',"annotations":{dumped(self.annotations(decision)).decode()}'
         self.last_decided = (decision, text)
         return text
@@ -40,19 +42,39 @@ class Names:
         return {self.decision: word, self.reason: decision.reason}
 
 
-class Subject(NamedTuple):
+class Subject:
     """What a request is about and what the policy says of it: the same for all that ask the same
-    again. The last two are JSON: what is asked for by whom, and the object that is meant."""
+    again. The last ones are JSON: what is asked for by whom, the object that is meant, and what
+    events of the usual kind begin with and go on with behind their stage."""
 
-    user: User | None
-    verb: str
-    uri: str
-    namespace: str
-    name: str
-    caller: Caller
-    verdict: Verdict
-    asked: str
-    ref: str
+    __slots__ = (
+        *("user", "verb", "uri", "namespace", "name", "caller", "verdict"),
+        *("asked", "ref", "opening", "usual"),
+    )
+
+    def __init__(
+        self,
+        user: User | None,
+        verb: str,
+        uri: str,
+        namespace: str,
+        name: str,
+        caller: Caller,
+        verdict: Verdict,
+        asked: str,
+        ref: str,
+    ) -> None:
+        self.user = user
+        self.verb = verb
+        self.uri = uri
+        self.namespace = namespace
+        self.name = name
+        self.caller = caller
+        self.verdict = verdict
+        self.asked = asked
+        self.ref = ref
+        self.opening = f'"level":"{LEVELS[verdict.level]}","auditID":'
+        self.usual = f"{asked}{caller.json}{ref}"
 
 
 def asked(names: Names, user: User | None, verb: str, uri: str) -> str:
@@ -160,6 +182,15 @@ class Record:
         """The event without kind and apiVersion, its fields in the order of the reference; or
         `cut` down to what is of bounded size, without the objects that it carries."""
         subject, names = self.subject, self.names
+        if self.is_usual and not cut:
+            last, noted = names.last_decided
+            if last is not self.decision:
+                noted = names.decided(self.decision)
+            return (
+                f'{before}{subject.opening}"{self.id}","stage":"{self.stage}{subject.usual}'
+                f'{_STATUSES[self.code]},"requestReceivedTimestamp":"{self.received}"'
+                f',"stageTimestamp":"{self.stamp}"{noted}}}{after}'
+            ).encode()
         shown = quoted(self.id) if self.is_given else f'"{self.id}"'
         other = self.impersonated
         as_other = "" if other is None else f',"impersonatedUser":{names.users.json(other)}'
@@ -169,20 +200,28 @@ class Record:
             answer = f',"responseStatus":{dumped(self.status).decode()}'
         if self.annotations or cut:
             noted = self._annotations(cut=cut)
-        elif self.decision is None:
-            noted = ""
         else:
-            last, noted = names.last_decided
-            if last is not self.decision:
-                noted = names.decided(self.decision)
+            noted = names.decided(self.decision)
         objects = "" if self.level < REQUEST or cut else self._objects()
         return (
-            f'{before}"level":"{LEVELS[self.level]}","auditID":{shown},"stage":"{self.stage}'
+            f'{before}{subject.opening}{shown},"stage":"{self.stage}'
             f"{subject.asked}{as_other}{subject.caller.json}"
             f"{subject.ref if self.ref is None else self.ref}{answer}{objects}"
             f',"requestReceivedTimestamp":"{self.received}","stageTimestamp":"{self.stamp}"'
             f"{noted}}}{after}"
         ).encode()
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether all that is told follows from the subject, the code and the decision."""
+        return (
+            self.level < REQUEST
+            and self.status is None
+            and self.annotations is None
+            and self.ref is None
+            and self.impersonated is None
+            and not self.is_given
+        )
 
     def _objects(self) -> str:
         objects = ""

@@ -174,6 +174,6 @@ def _dialect_words(dialect: Dialect) -> dict[str, str]:
     }
     words = {word: signer.partition("/")[2] for word, signer in signers.items()}
     words["signers"] = dialect.signer_client.partition("/")[0]
-    words["agent"] = words["node-serving"].removesuffix("-serving")
+    words["agent"] = dialect.node_agent
     words["prefix"] = dialect.system_prefix
     return words

@@ -17,8 +17,7 @@ _NAMES = frozenset(
 # What the catalogue does not build; the aggregation of roles is part of authorization.
 _WITHOUT_EFFECT = frozenset(
     """
-    attachdetach cloud-node-lifecycle cronjob daemonset horizontalpodautoscaling job nodeipam route
-    service statefulset
+    attachdetach cloud-node-lifecycle nodeipam route service
     """.split()  # noqa: SIM905 as a list it would be a page
 )
 _OFF_BY_DEFAULT = frozenset({"bootstrapsigner", "tokencleaner"})

@@ -105,15 +105,19 @@ def _again(event: Object) -> Object:
 
 
 class Recorder:
-    """The events of one controller, under the name that it is known by."""
+    """The events of one controller, under the name that it is known by, and the host that it works
+    on if that is known."""
 
-    def __init__(self, writer: EventWriter, client: Client, component: str) -> None:
+    def __init__(self, writer: EventWriter, client: Client, component: str, host: str = "") -> None:
         self._writer = writer
         self._client = client
-        self._component = component
+        self._source = {"component": component, **({"host": host} if host else {})}
 
-    def record(self, resource: Resource, value: Object, kind: str, reason: str, text: str) -> None:
-        """Say something about an object; `kind` is NORMAL or WARNING."""
+    def record(
+        self, resource: Resource, value: Object, kind: str, reason: str, text: str, path: str = ""
+    ) -> None:
+        """Say something about an object; `kind` is NORMAL or WARNING, `path` the part of it that is
+        meant."""
         metadata = value["metadata"]
         moment = now()
         reference = {
@@ -123,6 +127,7 @@ class Recorder:
             "uid": metadata.get("uid", ""),
             "apiVersion": resource.api_version,
             "resourceVersion": metadata.get("resourceVersion", ""),
+            "fieldPath": path,
         }
         event = {
             "metadata": {
@@ -132,7 +137,7 @@ class Recorder:
             "involvedObject": {name: text for name, text in reference.items() if text},
             "reason": reason,
             "message": text[:MOST_TEXT],
-            "source": {"component": self._component},
+            "source": self._source,
             "firstTimestamp": moment,
             "lastTimestamp": moment,
             "count": 1,

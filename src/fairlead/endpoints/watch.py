@@ -56,8 +56,10 @@ class Framing:
         self.representation = representation
         self.include = include
         self._columns_sent = False
+        plain = representation.media_type == JSON and not representation.transform
+        self.sends_stored_bytes = plain and resource.sends_stored_bytes
         form = f"{resource.api_version} {representation}"
-        self._cache_keys = {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
+        self.keys = {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
 
     def chooser(self) -> Frame:
         if self.representation.transform == "Table":
@@ -65,7 +67,7 @@ class Framing:
         return self.shared_frame
 
     def shared_frame(self, kind: str, change: Change) -> bytes:
-        key = self._cache_keys[kind]
+        key = self.keys[kind]
         found = change.frames.get(key)
         if found is None:
             found = change.frames[key] = self._frame(kind, change)
@@ -74,8 +76,7 @@ class Framing:
 
     def _frame(self, kind: str, change: Change) -> bytes:
         body = _body(kind, change)
-        plain = self.representation.media_type == JSON and not self.representation.transform
-        if self.resource.sends_stored_bytes and plain:
+        if self.sends_stored_bytes:
             return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self.resource.head, body)
         return self.event(kind, self._shown(orjson.loads(b"{" + body)))
 
@@ -243,7 +244,7 @@ class WatchStream(Answer):
         next_bookmark = self._next_bookmark(loop.time(), end)
         due = min(end, next_bookmark)
         alarm = loop.call_at(due, watcher.wake)
-        if not self.opened.converts:
+        if self.framing.sends_stored_bytes and not self.opened.converts:
             watcher.pass_on = self._passing_on(exchange)
         try:
             while not watcher.closed or watcher.pending:
@@ -265,17 +266,17 @@ class WatchStream(Answer):
 
     def _passing_on(self, exchange: Exchange) -> Callable[[str, Change], bool]:
         """Sends single events to an idle client in the middle of their delivery: waking the stream
-        for each would cost more than the sending."""
-        frame = self.framing.chooser()
+        for each would cost more than the sending, where frames need no encoding."""
+        keys, frame, send = self.framing.keys, self.framing.shared_frame, exchange.send_now
 
         def pass_on(kind: str, change: Change) -> bool:
-            if exchange.is_held_up:
-                return False
-            try:
-                made = frame(kind, change)
-            except Exception:
-                return False  # the stream finds out and ends with it
-            return exchange.send_now(made)
+            made = change.frames.get(keys[kind])
+            if made is None:
+                try:
+                    made = frame(kind, change)
+                except Exception:
+                    return False  # the stream finds out and ends with it
+            return send(made)
 
         return pass_on
 

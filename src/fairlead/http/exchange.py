@@ -183,15 +183,11 @@ class Exchange:
             last += CLOSE
         connection.write(head_bytes(code, connection.date, headers, self.lines + last))
 
-    @property
-    def is_held_up(self) -> bool:
-        """Whether the client does not read what it was sent."""
-        return self._connection is None or self._connection.full is not None
-
     def send_now(self, piece: bytes) -> bool:
-        """Send a piece without waiting; False if that cannot be."""
+        """Send a piece without waiting; False if that cannot be, because the client does not read
+        what it was sent."""
         connection = self._connection
-        if connection is None or self.head.method == "HEAD":
+        if connection is None or connection.full is not None or self.head.method == "HEAD":
             return False
         connection.write(chunk(piece) if self._in_chunks else piece)
         return True

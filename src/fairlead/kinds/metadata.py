@@ -43,6 +43,9 @@ def check_metadata(
             check_qualified(finalizers, f"{path}.finalizers", causes)
 
 
+_CONTENTS = ("labels", "annotations", "ownerReferences")
+
+
 def _check_contents(metadata: dict[str, Any], causes: Causes, path: str) -> None:
     """What most objects have little of, so that nothing is called for what is not there."""
     if labels := metadata.get("labels"):
@@ -173,7 +176,8 @@ def check_metadata_update(
         causes.invalid(f"{path}.generation", generation, "must not be decremented")
     if list(map(metadata.get, _IMMUTABLE)) != list(map(old.get, _IMMUTABLE)):
         _check_immutable(metadata, old, causes, path)
-    _check_contents(metadata, causes, path)
+    if list(map(metadata.get, _CONTENTS)) != list(map(old.get, _CONTENTS)):
+        _check_contents(metadata, causes, path)
     if qualified and (finalizers := metadata.get("finalizers")):
         check_qualified(finalizers, f"{path}.finalizers", causes)
 

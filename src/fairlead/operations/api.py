@@ -20,6 +20,7 @@ from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.auditing import Auditor
 from fairlead.operations.known_applies import KnownApplies
 from fairlead.operations.operation import Operation
+from fairlead.operations.simulated import Simulated
 from fairlead.outgoing.reaching import Reach
 from fairlead.patching.prune import Versions
 from fairlead.schema.model import Object as Object
@@ -53,6 +54,7 @@ class Api:
         self.allocators: ServiceAllocators | None = None
         self.known_applies = KnownApplies()
         self.reach = Reach()
+        self.simulated: Simulated | None = None
         self._namespaces = self.collection(resources.named("core/v1/namespaces"))
         self.consultations = 0  # how often a write looked beyond itself
 

@@ -15,11 +15,14 @@ from fairlead.authentication.user import AUTHENTICATED, MASTERS, User
 from fairlead.errors import StatusError
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
+from fairlead.operations.binding import bind
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete, delete_collection
+from fairlead.operations.get import get
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
 from fairlead.operations.update import Changed, store_changed
+from fairlead.operations.views import view_of
 from fairlead.patching.values import copied
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import EVERYTHING
@@ -37,10 +40,11 @@ class Client:
     version, without kind and apiVersion; what is read is a copy, and what is written is copied.
     Writes raise StatusError."""
 
-    def __init__(self, api: Api, user: User) -> None:
+    def __init__(self, api: Api, user: User, manager: str = "") -> None:
+        """`manager` is the name under which it owns what it writes, the user's own by default."""
         self._api = api
         self._user = user
-        self._options = WriteOptions(False, user.name.rpartition(":")[2], "Ignore")
+        self._options = WriteOptions(False, manager or user.name.rpartition(":")[2], "Ignore")
 
     @property
     def manager(self) -> str:
@@ -64,6 +68,13 @@ class Client:
         for version in self.collection(key).current(namespace):
             yield version.object()
 
+    async def get(self, key: str, namespace: str, name: str, subresource: str = "") -> Object:
+        """Read the way a client does, in the version of the resource, with kind and apiVersion; a
+        subresource such as `scale` too."""
+        operation = self._operation("get", key, namespace, name, subresource)
+        version = await self._perform(operation, partial(get, self._api, operation))
+        return view_of(self._api, operation.resource).read(version.object())
+
     async def create(self, key: str, value: Object) -> Object:
         operation = self._operation("create", key, value["metadata"].get("namespace", ""), "")
         work = partial(create, self._api, operation, copied(value), self._options)
@@ -74,6 +85,17 @@ class Client:
         metadata = value["metadata"]
         return await self.change(
             key, metadata.get("namespace", ""), metadata["name"], lambda _: copied(value)
+        )
+
+    async def scale(self, key: str, namespace: str, name: str, replicas: int) -> Object:
+        """Set the number of replicas of an object through its scale."""
+        view = view_of(self._api, self._api.resources.named(key).subresources["scale"])
+        wanted = {
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"replicas": replicas},
+        }
+        return await self.change(
+            key, namespace, name, lambda current: view.write(current, wanted), "scale"
         )
 
     async def change(
@@ -92,6 +114,16 @@ class Client:
             store_changed, self._api, operation, lambda old: Changed(change(old)), self._options
         )
         return (await self._perform(operation, work)).object()
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        """Assign a pod to a node."""
+        operation = self._operation("create", "core/v1/pods", namespace, name, "binding")
+        binding = {
+            "metadata": {"name": name, "namespace": namespace, "uid": uid},
+            "target": {"kind": "Node", "name": node},
+        }
+        work = partial(bind, self._api, operation, binding, self._options)
+        await self._perform(operation, work)
 
     async def delete(
         self, key: str, namespace: str, name: str, options: DeleteOptions | None = None

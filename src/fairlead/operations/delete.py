@@ -24,6 +24,7 @@ from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+LONGEST_GRACE = 10**10  # seconds that the calendar has room for
 _AT_ONCE = 250  # deletes of a collection that share their commits
 
 
@@ -110,7 +111,7 @@ def _mark(value: Object, grace: int | None, propagation: str) -> None:
             metadata["generation"] += 1
     elif grace is None or grace >= metadata.get("deletionGracePeriodSeconds", 0):
         return  # a second delete can bring the end nearer, not put it off
-    moment = clock.now() + timedelta(seconds=grace or 0)
+    moment = clock.now() + timedelta(seconds=min(grace or 0, LONGEST_GRACE))
     metadata["deletionTimestamp"] = format_time(moment)
     metadata["deletionGracePeriodSeconds"] = grace or 0
 

@@ -11,6 +11,7 @@ from fairlead.patching.merge import step_shape, with_named, without
 from fairlead.patching.shapes import Free, Shape, Single, shape_of
 from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Struct
+from fairlead.schema.remembering import ContentMemory
 
 
 class Versions(Protocol):
@@ -66,13 +67,26 @@ def _all_fields(struct: Struct, value: Object) -> FieldSet:
     return with_named(struct, applied_fields(struct, value))
 
 
+_SOUND = "sets of fields that fit"
+
+
 def reconciled(struct: Struct, fields: FieldSet) -> FieldSet:
     """A set written under an older definition of the type.
 
     What was granular then and is atomic now belongs as a whole to whoever owned a part of it. What
-    was atomic and is granular now stays owned at the top, its parts have no owner.
+    was atomic and is granular now stays owned at the top, its parts have no owner. Nearly always
+    nothing was different, which is remembered.
     """
-    return _reconciled(shape_of(struct), fields)
+    sound: ContentMemory[bool] | None = struct.walkers.get(_SOUND)
+    if sound is None:
+        sound = struct.walkers[_SOUND] = ContentMemory()
+    key = sound.key(fields)
+    if sound.get(key):
+        return fields
+    made = _reconciled(shape_of(struct), fields)
+    if made is fields:
+        sound.keep(key, True)
+    return made
 
 
 def _reconciled(shape: Shape, fields: FieldSet) -> FieldSet:

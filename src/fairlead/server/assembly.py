@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -45,7 +45,7 @@ from fairlead.controllers.catalogue import build_controllers
 from fairlead.controllers.certificates.flags import SigningFlagError
 from fairlead.controllers.enabling import chosen_controllers
 from fairlead.controllers.event_expiry import EventExpiry
-from fairlead.controllers.framework import Controllers
+from fairlead.controllers.framework import Controller, Controllers
 from fairlead.controllers.own_service import OwnService, advertised_address
 from fairlead.controllers.surroundings import Surroundings
 from fairlead.customresources.controller import DefinitionController
@@ -258,10 +258,18 @@ class Assembly:
         # The others are part of serving rather than of what can be left to somebody else.
         running = [
             *built,
+            *self._simulation(given, chosen.running),
             DefinitionController(self.api, self.definitions, self._objects),
             EventExpiry(self.api, self.options.event_ttl),
         ]
         return Controllers(self.api, running, given.events)
+
+    def _simulation(self, given: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
+        if not self.options.simulate_nodes:
+            return ()
+        from fairlead.simulation.setup import build_simulation  # few servers need it
+
+        return build_simulation(given, running)
 
     async def prepare(self, port: int) -> None:
         """Create what a fresh server holds and take in what is stored."""

@@ -12,6 +12,9 @@ STORE, PARTS, OBJECTS, WORK = "store", "parts", "objects", "work"
 HOOKS = {
     "start-kube-apiserver-admission-initializer": PARTS,
     "generic-apiserver-start-informers": WORK,
+    "start-apiextensions-informers": PARTS,
+    "start-apiextensions-controllers": WORK,
+    "crd-informer-synced": PARTS,
     "bootstrap-controller": OBJECTS,
     "rbac/bootstrap-roles": OBJECTS,
     "scheduling/bootstrap-system-priority-classes": OBJECTS,

@@ -41,6 +41,7 @@ from fairlead.server.flag_values import (
     size,
     whole_number,
 )
+from fairlead.simulation.flags import add_simulation_flags
 
 
 def add_serve_flags(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +56,7 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     add_signing_flags(parser, duration)
     add_reaching_flags(parser)
     add_audit_flags(parser, duration, whole_number)
+    add_simulation_flags(parser, whole_number)
 
 
 def _add_serving_flags(parser: argparse.ArgumentParser) -> None:

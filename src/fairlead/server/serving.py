@@ -329,6 +329,8 @@ class Server:
         await either(self._hurry, asyncio.sleep(self.options.shutdown_delay_duration))
         server.close()
         self.store.end_watches()
+        if self.api.simulated is not None:
+            self.api.simulated.stop_waiting()
         await connections.drain(self.options.shutdown_grace, self._hurry)
         await self._supervisor.stop()
         await self.assembly.close()

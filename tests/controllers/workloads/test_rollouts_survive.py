@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 from conftest import FreshServer
-from support.client import Client
 from support.process import ServerProcess
 from support.things import Space
 from support.waiting import eventually
@@ -14,17 +13,10 @@ from support.workloads import Workloads, replicated
 REPLICAS, DEATHS = 20, 2
 
 
-def reconnected(work: Workloads, client: Client) -> None:
-    """The same namespace, after its server was started again."""
-    work.space.client = client
-    for things in (work.pods, work.replica_sets, work.deployments, work.events):
-        things.client = client
-
-
 def kill_and_restart(server: ServerProcess, work: Workloads) -> None:
     server.kill()
     server.start()
-    reconnected(work, server.client())
+    work.reconnect(server.client())
 
 
 def roll_until(work: Workloads, image: str, size: int) -> None:

@@ -6,20 +6,19 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.clock import time
 from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads.jobs.controller import JOBS
+from fairlead.controllers.workloads.jobs.standing import COMPLETE, FAILED
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
 from fairlead.schema.times import parse_time
 from fairlead.storage.change import Change
 
-JOBS = "batch/v1/jobs"
-_ENDS = ("Complete", "Failed")
-
 
 def finished_at(job: Object) -> float | None:
     """The moment at which a job was through."""
     for condition in (job.get("status") or {}).get("conditions") or ():
-        if condition["type"] in _ENDS and condition["status"] == "True":
+        if condition["type"] in (COMPLETE, FAILED) and condition["status"] == "True":
             moment = condition.get("lastTransitionTime")
             return parse_time(moment).timestamp() if moment else None
     return None

@@ -13,10 +13,14 @@ from fairlead.controllers.workloads.hashes import filled, short_hash
 from fairlead.controllers.workloads.index import Owned
 from fairlead.controllers.workloads.owners import controller_reference
 from fairlead.controllers.workloads.owning import Claims
-from fairlead.errors import StatusError
+from fairlead.errors import StatusError, bad_request
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.patching.errors import PatchError
+from fairlead.patching.strategic import DIRECTIVE, apply_strategic_patch, strategic_document
+from fairlead.schema.decode import decoder
+from fairlead.schema.mismatch import DecodeError
 
 REVISIONS = "apps/v1/controllerrevisions"
 _LONGEST_PREFIX = 223
@@ -112,4 +116,18 @@ def _order(revision: Object) -> tuple[int, str, str]:
 
 def template_data(owner: Object) -> Object:
     """What a revision remembers: a patch that brings the template back."""
-    return {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
+    return {"spec": {"template": {**owner["spec"]["template"], DIRECTIVE: "replace"}}}
+
+
+def with_template_of(revision: Object, owner: Object, resource: Resource) -> Object:
+    """The owner as it was at a revision; raises StatusError if that cannot be told, since anyone
+    may have written the revision."""
+    struct = resource.stored_struct
+    try:
+        patch = strategic_document(revision["data"])
+        patched = apply_strategic_patch(struct, {"spec": owner["spec"]}, patch)
+        spec = decoder(struct)(patched, [])["spec"]
+    except (PatchError, DecodeError) as error:
+        name = revision["metadata"]["name"]
+        raise bad_request(f'revision "{name}" cannot be gone back to: {error}') from error
+    return {**owner, "spec": {**owner["spec"], "template": spec["template"]}}

@@ -20,7 +20,7 @@ from fairlead.storage.version import Version
 T = TypeVar("T")
 
 
-class _Index(ABC):
+class Index(ABC):
     """Follows a collection whenever it is asked."""
 
     def __init__(self, collection: Collection) -> None:
@@ -53,7 +53,7 @@ class _Index(ABC):
             self._put(version.key, version)
 
 
-class _Cell(Generic[T]):
+class Cell(Generic[T]):
     """A version, and what was read from it once somebody wanted to know."""
 
     __slots__ = ("value", "version")
@@ -63,7 +63,7 @@ class _Cell(Generic[T]):
         self.value: T | None = None
 
 
-class Owned(_Index, Generic[T]):
+class Owned(Index, Generic[T]):
     """The objects of a resource by their controller. `read` makes of a version what is asked for;
     that is shared by all who ask and must not be changed."""
 
@@ -71,7 +71,7 @@ class Owned(_Index, Generic[T]):
         super().__init__(collection)
         self._read = read
         self._group_of: dict[str, str] = {}
-        self._groups: dict[str, dict[str, _Cell[T]]] = {}
+        self._groups: dict[str, dict[str, Cell[T]]] = {}
 
     def of(self, owner: Object) -> list[T]:
         """What has this controller, in its namespace."""
@@ -86,7 +86,7 @@ class Owned(_Index, Generic[T]):
         self._catch_up()
         return [self._value(cell) for cell in self._groups.get(group, {}).values()]
 
-    def _value(self, cell: _Cell[T]) -> T:
+    def _value(self, cell: Cell[T]) -> T:
         if cell.value is None:
             cell.value = self._read(cell.version)
         return cell.value
@@ -108,7 +108,7 @@ class Owned(_Index, Generic[T]):
         members = self._groups.setdefault(group, {})
         known = members.get(key)
         if known is None or known.version is not version:
-            members[key] = _Cell(version)
+            members[key] = Cell(version)
         self._group_of[key] = group
 
     def _leave(self, group: str, key: str) -> None:
@@ -118,7 +118,7 @@ class Owned(_Index, Generic[T]):
             del self._groups[group]
 
 
-class Selectors(_Index):
+class Selectors(Index):
     """What the owners of a kind select; `selector_of` reads it from an owner."""
 
     def __init__(
@@ -126,7 +126,7 @@ class Selectors(_Index):
     ) -> None:
         super().__init__(collection)
         self._selector_of = selector_of
-        self._spaces: dict[str, dict[str, _Cell[Object]]] = {}
+        self._spaces: dict[str, dict[str, Cell[Object]]] = {}
 
     def selecting(self, version: Version) -> list[str]:
         """The keys of the owners in the namespace of an object that select it."""
@@ -137,7 +137,7 @@ class Selectors(_Index):
         labels = dict(version.labels)
         return [key for key, cell in space.items() if selector_matches(self._value(cell), labels)]
 
-    def _value(self, cell: _Cell[Object]) -> Object | None:
+    def _value(self, cell: Cell[Object]) -> Object | None:
         if cell.value is None:
             cell.value = self._selector_of(cell.version.object())
         return cell.value
@@ -149,7 +149,7 @@ class Selectors(_Index):
         namespace = key.rpartition("/")[0]
         space = self._spaces.setdefault(namespace, {})
         if version is not None:
-            space[key] = _Cell(version)
+            space[key] = Cell(version)
             return
         space.pop(key, None)
         if not space:

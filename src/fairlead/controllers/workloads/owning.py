@@ -23,6 +23,21 @@ class _Changed(Exception):
     """The object is not what it was."""
 
 
+def with_finalizer(metadata: Object, finalizer: str) -> Object:
+    """Metadata that have a finalizer."""
+    others = [one for one in metadata.get("finalizers") or () if one != finalizer]
+    return {**metadata, "finalizers": [*others, finalizer]}
+
+
+def without_finalizer(metadata: Object, finalizer: str) -> Object:
+    """A copy of metadata that lacks a finalizer."""
+    made = {**metadata}
+    found = made.pop("finalizers", None) or ()
+    if others := [one for one in found if one != finalizer]:
+        made["finalizers"] = others
+    return made
+
+
 class Claims:
     """Claims objects of one resource for owners of another."""
 
@@ -37,28 +52,31 @@ class Claims:
         selector: Object | None,
         owned: Owned[T],
         counts: Callable[[T], bool] = lambda one: True,
+        fits: Callable[[T], bool] = lambda one: True,
+        finalizer: str = "",
     ) -> list[T]:
         """What an owner controls, after it took what it selects and let go what it no longer
-        does. Only those that count are looked at."""
+        does. Only those that count are looked at; what does not fit is as good as not selected.
+        What it takes gets the finalizer, if there is one, and what it lets go loses it."""
         going = owner["metadata"].get("deletionTimestamp") is not None
         claimed = []
         for one in owned.of(owner):
             if not counts(one):
                 continue
-            if selector_matches(selector, one.labels):
+            if selector_matches(selector, one.labels) and fits(one):
                 claimed.append(one)
             elif not going:
-                await self._release(owner, one)
+                await self._release(owner, one, finalizer)
         if going:
             return claimed
         for one in owned.orphans(owner["metadata"]["namespace"]):
-            if one.deleting or not counts(one):
+            if one.deleting or not counts(one) or not fits(one):
                 continue
-            if selector_matches(selector, one.labels) and await self._adopt(owner, one):
+            if selector_matches(selector, one.labels) and await self._adopt(owner, one, finalizer):
                 claimed.append(one)
         return claimed
 
-    async def _adopt(self, owner: Object, one: Dependent) -> bool:
+    async def _adopt(self, owner: Object, one: Dependent, finalizer: str) -> bool:
         if not self._may_adopt(owner):
             return False
         reference = controller_reference(self._owner, owner)
@@ -69,6 +87,8 @@ class Claims:
                 raise _Changed
             others = [other for other in references if other["uid"] != reference["uid"]]
             metadata = {**current["metadata"], "ownerReferences": [*others, reference]}
+            if finalizer:
+                metadata = with_finalizer(metadata, finalizer)
             return {**current, "metadata": metadata}
 
         return await self._change(one, take, _GONE)
@@ -81,13 +101,13 @@ class Claims:
             return False
         return newest["metadata"].get("deletionTimestamp") is None
 
-    async def _release(self, owner: Object, one: Dependent) -> None:
+    async def _release(self, owner: Object, one: Dependent, finalizer: str) -> None:
         uid = owner["metadata"]["uid"]
 
         def let_go(current: Object) -> Object:
             if current["metadata"]["uid"] != one.uid:
                 raise _Changed
-            metadata = {**current["metadata"]}
+            metadata = without_finalizer(current["metadata"], finalizer)
             references = metadata.pop("ownerReferences", None) or ()
             if others := [other for other in references if other["uid"] != uid]:
                 metadata["ownerReferences"] = others

@@ -12,12 +12,29 @@ from fairlead.storage.version import Version
 
 PODS = "core/v1/pods"
 FINISHED = ("Succeeded", "Failed")
+_NO_CLAIMS: Mapping[str, str] = {}
 
 
 class Pod(Dependent):
-    """What counts about a pod. `ready_since` is empty while it is not ready, or does not say."""
+    """What counts about a pod. `ready_since` is empty while it is not ready, or does not say;
+    `finished` is when its containers ended, empty if that is not known. `restarts` are those of
+    the container that has most of them, `all_restarts` those of all. `target` is the node that it
+    is on or was made for; `claims` are by the names of its volumes."""
 
-    __slots__ = ("annotations", "node", "phase", "ready", "ready_since", "restarts")
+    __slots__ = (
+        "all_restarts",
+        "annotations",
+        "claims",
+        "finalizers",
+        "finished",
+        "node",
+        "phase",
+        "ready",
+        "ready_since",
+        "restarts",
+        "target",
+        "version",
+    )
 
     def __init__(self, version: Version, value: Object) -> None:
         super().__init__(version, value)
@@ -25,10 +42,26 @@ class Pod(Dependent):
         ready = _true_condition(status, "Ready")
         self.annotations: Mapping[str, str] = value["metadata"].get("annotations") or {}
         self.node: str = value["spec"].get("nodeName", "")
+        self.target = self.node or _only_node(value["spec"])
+        self.claims = _claims(value["spec"])
         self.phase: str = status.get("phase", "")
         self.ready = ready is not None
         self.ready_since: str = (ready or {}).get("lastTransitionTime") or ""
         self.restarts = max(_restarts(status), default=0)
+        initial = _restarts(status, "initContainerStatuses")
+        self.all_restarts = sum(_restarts(status)) + sum(initial)
+        self.finalizers: list[str] = value["metadata"].get("finalizers") or []
+        self.finished = _finished(status) if self.phase in FINISHED else ""
+        self.version = version
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it runs, is ready and stays."""
+        return self.running_and_ready and not self.deleting
+
+    @property
+    def running_and_ready(self) -> bool:
+        return self.ready and self.phase == "Running"
 
     @property
     def active(self) -> bool:
@@ -54,6 +87,14 @@ def read_pod(version: Version) -> Pod:
     return Pod(version, version.object())
 
 
+def next_available(pods: Iterable[Pod], min_ready: int) -> float | None:
+    """The seconds until another pod counts as available."""
+    if not min_ready:
+        return None
+    left = (pod.time_to_available(min_ready) for pod in pods)
+    return min((seconds for seconds in left if seconds), default=None)
+
+
 def _true_condition(status: Object, kind: str) -> Object | None:
     for condition in status.get("conditions") or ():
         if condition["type"] == kind:
@@ -61,6 +102,39 @@ def _true_condition(status: Object, kind: str) -> Object | None:
     return None
 
 
-def _restarts(status: Object) -> Iterable[int]:
-    for container in status.get("containerStatuses") or ():
+def _restarts(status: Object, containers: str = "containerStatuses") -> Iterable[int]:
+    for container in status.get(containers) or ():
         yield container.get("restartCount", 0)
+
+
+def _finished(status: Object) -> str:
+    """When the last container ended, or else when the pod was no longer ready."""
+    states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
+    times = [(state.get("terminated") or {}).get("finishedAt") or "" for state in states]
+    if times and all(times):
+        return max(times)
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "Ready" and condition["status"] == "False":
+            return condition.get("lastTransitionTime") or ""
+    return ""
+
+
+def _claims(spec: Object) -> Mapping[str, str]:
+    found = {
+        volume["name"]: volume["persistentVolumeClaim"]["claimName"]
+        for volume in spec.get("volumes") or ()
+        if volume.get("persistentVolumeClaim")
+    }
+    return found or _NO_CLAIMS
+
+
+def _only_node(spec: Object) -> str:
+    """The node that the affinity of a pod names, if it allows no other."""
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            if field["key"] == "metadata.name" and field["operator"] == "In":
+                values: list[str] = field.get("values") or []
+                return values[0] if len(values) == 1 else ""
+    return ""

@@ -17,7 +17,7 @@ from fairlead.controllers.workloads.index import Owned, Selectors, owners_concer
 from fairlead.controllers.workloads.owners import controller_among
 from fairlead.controllers.workloads.owning import Claims
 from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_ending, pod_from
-from fairlead.controllers.workloads.pods import PODS, Pod
+from fairlead.controllers.workloads.pods import PODS, Pod, next_available
 from fairlead.controllers.workloads.ranking import to_remove
 from fairlead.controllers.workloads.statuses import write_status
 from fairlead.errors import StatusError
@@ -87,7 +87,7 @@ class Replicas:
         await self._tell(owner, pods, failure)
         if failure is not None:
             raise failure
-        return _next_available(owner, pods)
+        return next_available(pods, owner["spec"].get("minReadySeconds") or 0)
 
     async def _keep_number(self, owner: Object, pods: Sequence[Pod]) -> StatusError | None:
         """Make or remove pods; gives the first failure."""
@@ -156,12 +156,3 @@ def _status(owner: Object, pods: Sequence[Pod], failure: StatusError | None) -> 
         new = conditions.condition(REPLICA_FAILURE, "True", reason, str(failure))
         said = conditions.with_condition(said, new)
     return {**status, "conditions": said} if said else status
-
-
-def _next_available(owner: Object, pods: Sequence[Pod]) -> float | None:
-    """The seconds until another pod counts as available."""
-    min_ready = owner["spec"].get("minReadySeconds") or 0
-    if not min_ready:
-        return None
-    left = (pod.time_to_available(min_ready) for pod in pods)
-    return min((seconds for seconds in left if seconds), default=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairlead.errors import StatusError, not_found
+from fairlead.errors import StatusError, modified, not_found
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
@@ -12,9 +12,9 @@ from fairlead.operations.client import Client
 
 async def write_status(
     objects: Client, resource: Resource, owner: Object, told: Callable[[Object], Object]
-) -> None:
-    """Write what `told` makes of the newest version of an owner through its status. If it is gone,
-    or another one has its name, there is nobody to tell."""
+) -> Object | None:
+    """Write what `told` makes of the newest version of an owner through its status, and give what
+    it is then. If it is gone, or another one has its name, there is nobody to tell."""
     metadata = owner["metadata"]
 
     def tell(current: Object) -> Object:
@@ -23,7 +23,40 @@ async def write_status(
         return told(current)
 
     try:
-        await objects.change(resource.key, metadata["namespace"], metadata["name"], tell, "status")
+        return await objects.change(
+            resource.key, metadata["namespace"], metadata["name"], tell, "status"
+        )
     except StatusError as error:
         if error.code != 404:
             raise
+        return None
+
+
+async def replace_status(
+    objects: Client, resource: Resource, owner: Object, status: Object
+) -> Object | None:
+    """Put a status in the place of the one that an owner has, and give the owner as it is then,
+    None if it is gone. Raises a conflict if somebody else wrote the status meanwhile."""
+
+    def told(current: Object) -> Object:
+        if (current.get("status") or {}) != (owner.get("status") or {}):
+            raise modified(resource.ref(owner["metadata"]["name"]))
+        return {**current, "status": status}
+
+    return await write_status(objects, resource, owner, told)
+
+
+async def tell(objects: Client, resource: Resource, owner: Object, status: Object) -> None:
+    """Write a status where it is not so already. The conditions are others' and stay."""
+    if _beside_conditions(status, owner) != owner.get("status"):
+        await write_status(
+            objects,
+            resource,
+            owner,
+            lambda current: {**current, "status": _beside_conditions(status, current)},
+        )
+
+
+def _beside_conditions(status: Object, owner: Object) -> Object:
+    conditions = (owner.get("status") or {}).get("conditions")
+    return {**status, "conditions": conditions} if conditions else status

@@ -17,6 +17,11 @@ from fairlead.endpoints.answers import Answer, Verb
 from fairlead.endpoints.parameters import flag, integer
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.subresources.relaying import Relayed, not_allowed, relay, unavailable
+from fairlead.endpoints.subresources.simulated import (
+    is_simulated,
+    refuse_simulated,
+    simulated_log,
+)
 from fairlead.errors import ResourceRef, StatusError, bad_request, internal, invalid, not_found
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.pods.visiting import all_containers
@@ -101,6 +106,8 @@ async def read_log(api: Api, request: Request, operation: Operation) -> Answer:
     node = pod["spec"].get("nodeName")
     if not node:
         return NoContent()
+    if is_simulated(api, node):
+        return simulated_log(api, request, pod, container, _LOG_HEADERS)
     place = node_place(api, node)
     names = (request.target.namespace, request.target.name, container)
     path = f"/containerLogs/{'/'.join(quote(name, safe='') for name in names)}"
@@ -212,6 +219,7 @@ async def _to_node(api: Api, request: Request, pod: Object) -> Answer:
     node = pod["spec"].get("nodeName")
     if not node:
         raise bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
+    refuse_simulated(api, node, request.target.subresource)
     place = node_place(api, node)
     if not request.header(b"upgrade"):
         raise bad_request("Upgrade request required")
@@ -253,6 +261,7 @@ async def proxy_to_pod(api: Api, request: Request, operation: Operation) -> Answ
     await _admit_proxy(api, request, operation, "PodProxyOptions")
     named = proxy_name(request.target.name, "pod")
     pod = _pod(api, request, named.name)
+    refuse_simulated(api, pod["spec"].get("nodeName", ""), "proxy")
     address = pod["status"].get("podIP", "")
     try:
         ipaddress.ip_address(address)
@@ -271,6 +280,7 @@ def _first_port(pod: Object) -> str:
 async def proxy_to_node(api: Api, request: Request, operation: Operation) -> Answer:
     await _admit_proxy(api, request, operation, "NodeProxyOptions")
     named = proxy_name(request.target.name, "node")
+    refuse_simulated(api, named.name, "proxy")
     agent = node_place(api, named.name)
     if named.port in ("", str(agent.port)):
         return await _relay_to(api, request, agent)
@@ -322,6 +332,7 @@ def _is_pod_address(api: Api, namespace: str, address: Object) -> bool:
     pod = api.lookup("core/v1/pods", namespace, reference.get("name", ""))
     if pod is None:
         return False
+    refuse_simulated(api, pod["spec"].get("nodeName", ""), "proxy")
     addresses = [found.get("ip") for found in pod["status"].get("podIPs") or ()]
     return address["ip"] in addresses
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlead.errors import bad_request
 from fairlead.kinds.apps.shared import (
+    TEMPLATE_GENERATION,
     StatusCounts,
     amount,
     check_at_most_hundred_percent,
@@ -28,7 +29,6 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.template import check_pod_template
 from fairlead.kinds.rules import label_selector, non_negative, selector_is_empty
 
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 STRATEGIES = ["RollingUpdate", "OnDelete"]
 STATUS = StatusCounts(
     (

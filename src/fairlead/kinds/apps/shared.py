@@ -13,6 +13,11 @@ from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.go_values import go_selector
 from fairlead.kinds.rules import IMMUTABLE, PERCENT_ERROR, bounded_int, non_negative
 
+# Counts the changes of a DaemonSet's template.
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+# What becomes of the claims of a StatefulSet.
+RETENTION = "persistentVolumeClaimRetentionPolicy"
+
 # How messages print a pointer that is not set.
 UNSET = "null"
 # How messages print a pointer to a struct inside another; the address tells nothing.

@@ -4,6 +4,7 @@ since what the claims add to the pods is not in it."""
 from __future__ import annotations
 
 from fairlead.kinds.apps.shared import (
+    RETENTION,
     StatusCounts,
     amount,
     check_at_most_hundred_percent,
@@ -28,7 +29,6 @@ from fairlead.kinds.metadata import check_annotations, check_labels, check_metad
 from fairlead.kinds.rules import non_negative
 from fairlead.schema.quantity import quantity
 
-RETENTION = "persistentVolumeClaimRetentionPolicy"
 RETENTION_CHOICES = ("Retain", "Delete")
 CHANGEABLE = ("replicas", "template", "updateStrategy", RETENTION, "minReadySeconds")
 FORBIDDEN_CHANGE = (

@@ -7,6 +7,7 @@ from typing import Any
 
 from fairlead.kinds.apps.shared import UNSET, selector_shown
 from fairlead.kinds.apps.templates import MISMATCH, selector_is_sound
+from fairlead.kinds.batch.names import INDEXED
 from fairlead.kinds.batch.pod_failure_policy import check_pod_failure_policy
 from fairlead.kinds.behaviour import Object, keep
 from fairlead.kinds.causes import Causes
@@ -15,7 +16,6 @@ from fairlead.kinds.core.pods.template import check_pod_template
 from fairlead.kinds.go_values import go_map
 from fairlead.kinds.rules import IMMUTABLE, label_selector, non_negative, selector_matches
 
-INDEXED = "Indexed"
 COMPLETION_MODES = ("NonIndexed", INDEXED)
 RESTART_POLICIES = ("OnFailure", "Never")
 MOST_INDEXED_PARALLELISM = 100_000

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from fairlead.kinds.apps.shared import StatusCounts, selector_shown
 from fairlead.kinds.apps.templates import TemplateBehaviour, selector_is_sound
-from fairlead.kinds.batch.job_spec import INDEXED, check_job_spec, check_job_spec_change
+from fairlead.kinds.batch.job_spec import check_job_spec, check_job_spec_change
+from fairlead.kinds.batch.names import INDEXED, TRACKING
 from fairlead.kinds.batch.pod_failure_policy import fill_condition_defaults
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
@@ -15,7 +16,6 @@ from fairlead.kinds.metadata import check_metadata, check_metadata_update
 from fairlead.kinds.rules import selector_matches
 from fairlead.schema.names import dns_label
 
-TRACKING = "batch.@/job-tracking"
 UID_LABEL, NAME_LABEL = "controller-uid", "job-name"
 ORPHAN_WARNING = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background"

@@ -1,0 +1,70 @@
+"""Keeps a Deployment for every Website, and tells how many of its pods are ready."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import kopf
+import kubernetes
+
+LABEL = "example.com/website"
+OURS = "simulation.fairlead/"
+
+
+@kopf.on.startup()
+def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
+    kubernetes.config.load_kube_config()
+    settings.posting.enabled = False  # events of kopf's own
+    settings.watching.server_timeout = 60
+
+
+@kopf.on.resume("websites")
+@kopf.on.create("websites")
+@kopf.on.update("websites")
+def deploy(name: str, namespace: str, spec: kopf.Spec, annotations: Any, **_: Any) -> None:
+    """Make the Deployment what the Website asks for."""
+    wanted = deployment(name, spec, annotations)
+    kopf.adopt(wanted)
+    apps = kubernetes.client.AppsV1Api()
+    try:
+        apps.create_namespaced_deployment(namespace, wanted)
+    except kubernetes.client.ApiException as error:
+        if error.status != 409:
+            raise
+        apps.patch_namespaced_deployment(name, namespace, wanted)
+
+
+def deployment(
+    name: str, spec: Mapping[str, Any], annotations: Mapping[str, str]
+) -> dict[str, Any]:
+    labels = {LABEL: name}
+    told = {key: text for key, text in annotations.items() if key.startswith(OURS)}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "replicas": spec.get("replicas", 1),
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels, "annotations": told},
+                "spec": {"containers": [{"name": "web", "image": spec["image"]}]},
+            },
+        },
+    }
+
+
+@kopf.on.event("apps", "v1", "deployments", labels={LABEL: kopf.PRESENT})
+def report(type: str | None, labels: Any, namespace: str, status: Any, **_: Any) -> None:
+    """Say in the Website how many of its pods are ready."""
+    if type == "DELETED":
+        return
+    told = {"status": {"ready": status.get("readyReplicas", 0)}}
+    try:
+        kubernetes.client.CustomObjectsApi().patch_namespaced_custom_object_status(
+            "example.com", "v1", namespace, "websites", labels[LABEL], told
+        )
+    except kubernetes.client.ApiException as error:
+        if error.status != 404:  # the Website went first
+            raise

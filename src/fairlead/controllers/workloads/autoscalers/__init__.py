@@ -1,0 +1,1 @@
+"""HorizontalPodAutoscaler: as many replicas as are allowed."""

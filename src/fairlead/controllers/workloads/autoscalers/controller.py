@@ -1,0 +1,194 @@
+"""The controller of HorizontalPodAutoscalers.
+
+It keeps what it scales within its bounds. Within them metrics would decide; as none are served it
+says so, in the words of clusters that have no metrics either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlead import clock
+from fairlead.controllers.events import NORMAL, WARNING, Recorder
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads import conditions
+from fairlead.controllers.workloads.autoscalers.metrics import Metrics
+from fairlead.controllers.workloads.statuses import replace_status
+from fairlead.errors import StatusError, no_such_path
+from fairlead.kinds.causes import quote
+from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.schema.times import now, parse_time
+
+AUTOSCALERS = "autoscaling/v2/horizontalpodautoscalers"
+ABLE, ACTIVE = "AbleToScale", "ScalingActive"
+_PERIOD = 15.0  # seconds between two looks at an autoscaler
+_NO_SCALE = "the HPA controller was unable to get the target's current scale: "
+
+
+class _NoTargetError(Exception):
+    """What shall be scaled cannot be."""
+
+
+class Look:
+    """One look at an autoscaler: its status, as it is to become, and what there is to say."""
+
+    def __init__(self, value: Object) -> None:
+        self.value = value
+        self.spec: Object = value["spec"]
+        self.namespace: str = value["metadata"]["namespace"]
+        self.status: Object = {**(value.get("status") or {})}
+        self.events: list[tuple[str, str, str]] = []
+
+    def say(self, kind: str, reason: str, text: str) -> None:
+        self.events.append((kind, reason, text))
+
+    def set(self, kind: str, status: str, reason: str, text: str) -> None:
+        """Set a condition in its place, with a new time if its status is new."""
+        said = self.status.get("conditions") or []
+        old = conditions.find(said, kind)
+        new = conditions.condition(kind, status, reason, text)
+        if old is not None and old["status"] == status and old.get("lastTransitionTime"):
+            new["lastTransitionTime"] = old["lastTransitionTime"]
+        if old is None:
+            self.status["conditions"] = [*said, new]
+        else:
+            self.status["conditions"] = [new if one is old else one for one in said]
+
+    def count(self, current: int, desired: int | None = None) -> None:
+        """Tell numbers of replicas; without a desired one that stays what it was."""
+        self.status.pop("observedGeneration", None)
+        self.status.pop("currentReplicas", None)
+        if current:
+            self.status["currentReplicas"] = current
+        if desired is not None:
+            self.status["desiredReplicas"] = desired
+            self.status["currentMetrics"] = None
+
+
+class Autoscalers:
+    """Keys are `namespace/name` of autoscalers. Each is looked at once in a while, whatever
+    happens: what it scales may be of any kind."""
+
+    name = "horizontalpodautoscaling"
+    workers = 1
+
+    def __init__(self, api: Api, objects: Client, events: Recorder) -> None:
+        self._resources = api.resources
+        self._resource = api.resources.named(AUTOSCALERS)
+        self._objects = objects
+        self._events = events
+        self._metrics = Metrics(api.dialect)
+        self._due: dict[str, float] = {}
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {AUTOSCALERS: lambda change: (change.key,)}
+
+    async def sync(self, key: str) -> float | None:
+        namespace, _, name = key.partition("/")
+        value = self._objects.find(AUTOSCALERS, namespace, name)
+        if value is None:
+            self._due.pop(key, None)
+            return None
+        moment, made = clock.time(), value["metadata"]["creationTimestamp"]
+        due = self._due.get(key) or parse_time(made).timestamp() + _PERIOD
+        if moment < due:
+            return due - moment
+        self._due[key] = moment + _PERIOD
+        look = Look(value)
+        await self._scale(look)
+        await self._tell(look)
+        return _PERIOD
+
+    async def _tell(self, look: Look) -> None:
+        for kind, reason, text in look.events:
+            self._events.record(self._resource, look.value, kind, reason, text)
+        if look.status != (look.value.get("status") or {}):
+            await replace_status(self._objects, self._resource, look.value, look.status)
+
+    async def _scale(self, look: Look) -> None:
+        try:
+            target, scale = await self._target(look)
+        except (_NoTargetError, StatusError) as error:
+            look.say(WARNING, "FailedGetScale", str(error))
+            look.set(ABLE, "False", "FailedGetScale", f"{_NO_SCALE}{error}")
+            return
+        text = "the HPA controller was able to get the target's current scale"
+        look.set(ABLE, "True", "SucceededGetScale", text)
+        current: int = scale["spec"].get("replicas") or 0
+        low, high = look.spec.get("minReplicas"), look.spec["maxReplicas"]
+        low = 1 if low is None else low
+        if current == 0 and low != 0:
+            text = "scaling is disabled since the replica count of the target is zero"
+            look.set(ACTIVE, "False", "ScalingDisabled", text)
+            look.count(current, current)
+        elif current > high:
+            why = "Current number of replicas above Spec.MaxReplicas"
+            await self._resize(look, target, current, high, why)
+        elif current < low:
+            why = "Current number of replicas below Spec.MinReplicas"
+            await self._resize(look, target, current, low, why)
+        else:
+            self._judge(look, scale, current)
+
+    async def _target(self, look: Look) -> tuple[Resource, Object]:
+        """What shall be scaled, and its scale."""
+        reference = look.spec["scaleTargetRef"]
+        api_version, kind = reference.get("apiVersion") or "", reference["kind"]
+        if api_version.count("/") > 1:
+            raise _NoTargetError(f"unexpected GroupVersion string: {api_version}")
+        group = api_version.rpartition("/")[0]
+        target = self._of_kind(group, kind)
+        if target is None:
+            raise _NoTargetError(f"no matches for kind {quote(kind)} in group {quote(group)}")
+        if "scale" not in target.subresources:
+            raise no_such_path()
+        name = reference["name"]
+        return target, await self._objects.get(target.key, look.namespace, name, "scale")
+
+    def _of_kind(self, group: str, kind: str) -> Resource | None:
+        """The resource of a kind, in the preferred version that has it."""
+        for version in self._resources.groups.get(group, {}).values():
+            for resource in version.resources.values():
+                if resource.kind == kind and resource.namespaced:
+                    return resource
+        return None
+
+    async def _resize(
+        self, look: Look, target: Resource, current: int, wanted: int, why: str
+    ) -> None:
+        name = look.spec["scaleTargetRef"]["name"]
+        try:
+            await self._objects.scale(target.key, look.namespace, name, wanted)
+        except StatusError as error:
+            look.say(WARNING, "FailedRescale", f"New size: {wanted}; reason: {why}; error: {error}")
+            text = f"the HPA controller was unable to update the target scale: {error}"
+            look.set(ABLE, "False", "FailedUpdateScale", text)
+            look.count(current)
+            return
+        text = f"the HPA controller was able to update the target scale to {wanted}"
+        look.set(ABLE, "True", "SucceededRescale", text)
+        look.say(NORMAL, "SuccessfulRescale", f"New size: {wanted}; reason: {why}")
+        look.count(current, wanted)
+        look.status["lastScaleTime"] = now()
+
+    def _judge(self, look: Look, scale: Object, current: int) -> None:
+        """Say why metrics do not tell how many replicas there shall be."""
+        look.count(current)
+        if not scale["status"].get("selector"):
+            text = "the HPA target's scale is missing a selector"
+            look.set(ACTIVE, "False", "InvalidSelector", text)
+            look.say(WARNING, "SelectorRequired", "selector is required")
+            look.say(WARNING, "FailedComputeMetricsReplicas", "selector is required")
+            return
+        failures = self._metrics.failures(look.spec.get("metrics") or (), look.namespace)
+        if not failures:
+            return
+        for failure in failures:
+            look.say(WARNING, failure.reason, failure.text)
+        first, count = failures[0], len(failures)
+        text = f"the HPA was unable to compute the replica count: {first.text}"
+        look.set(ACTIVE, "False", first.reason, text)
+        summary = f"({count} invalid out of {count}), first error is: {first.summary}"
+        look.say(WARNING, "FailedComputeMetricsReplicas", f"invalid metrics {summary}")

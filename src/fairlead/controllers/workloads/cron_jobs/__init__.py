@@ -1,0 +1,1 @@
+"""CronJob: Jobs made by a schedule."""

@@ -1,0 +1,217 @@
+"""The controller of CronJobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from fairlead.controllers.events import NORMAL, WARNING, Recorder
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads.cron_jobs.times import Due, due, minutes, schedule_of
+from fairlead.controllers.workloads.cron_jobs.turn import Turn
+from fairlead.controllers.workloads.dependents import read_whole
+from fairlead.controllers.workloads.index import Owned
+from fairlead.controllers.workloads.jobs.controller import JOBS
+from fairlead.controllers.workloads.jobs.standing import COMPLETE, FAILED, has_ended
+from fairlead.controllers.workloads.owners import (
+    controller_among,
+    controller_of,
+    controller_reference,
+)
+from fairlead.controllers.workloads.pod_control import is_namespace_ending
+from fairlead.controllers.workloads.statuses import replace_status
+from fairlead.errors import StatusError
+from fairlead.kinds.batch.schedule import Schedule, ScheduleError, ZoneError
+from fairlead.kinds.causes import quote
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.operations.options import DeleteOptions
+from fairlead.schema.times import format_time
+from fairlead.storage.change import Change
+
+CRON_JOBS = "batch/v1/cronjobs"
+_TOO_MANY = 100  # missed runs
+_RFC1123 = "%a, %d %b %Y %H:%M:%S +0000"
+_LIMITS = ((COMPLETE, "successfulJobsHistoryLimit"), (FAILED, "failedJobsHistoryLimit"))
+_ZONE_ADVICE = (
+    "CRON_TZ or TZ used in schedule {} is not officially supported, see"
+    " https://@/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
+
+
+class CronJobs:
+    """Keys are `namespace/name` of CronJobs."""
+
+    name = "cronjob"
+    workers = 5
+
+    def __init__(self, api: Api, objects: Client, events: Recorder) -> None:
+        self._resource = api.resources.named(CRON_JOBS)
+        self._job_resource = api.resources.named(JOBS)
+        self._dialect = api.dialect
+        self._zones = api.gates["CronJobTimeZone"]
+        self._objects = objects
+        self._events = events
+        self._owned = Owned(objects.collection(JOBS), read_whole)
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {
+            CRON_JOBS: lambda change: () if change.deleted else (change.key,),
+            JOBS: self._owners_of_job,
+        }
+
+    def _owners_of_job(self, change: Change) -> Iterable[str]:
+        found = set()
+        for version in (change.before, change.after):
+            controller = controller_of(version) if version is not None else None
+            if controller is not None and controller["kind"] == self._resource.kind:
+                found.add(f"{change.namespace}/{controller['name']}")
+        return found
+
+    async def sync(self, key: str) -> float | None:
+        namespace, _, name = key.partition("/")
+        cron = self._objects.find(CRON_JOBS, namespace, name)
+        if cron is None:
+            return None
+        turn = Turn(cron)
+        jobs = [one.value for one in self._owned.of(cron)]
+        turn.look_at(jobs)
+        try:
+            await self._clean_up(turn, jobs)
+            found = await self._run(turn)
+        except StatusError:
+            await self._tell(turn)
+            raise
+        await self._tell(turn)
+        return found.wait() if found is not None else None
+
+    async def _tell(self, turn: Turn) -> None:
+        status = turn.told()
+        if status != (turn.cron.get("status") or {}):
+            await replace_status(self._objects, self._resource, turn.cron, status)
+        for kind, reason, text in turn.events:
+            self._events.record(self._resource, turn.cron, kind, reason, text)
+
+    async def _clean_up(self, turn: Turn, jobs: Sequence[Object]) -> None:
+        """Delete the oldest Jobs that have ended if there are more than are to be kept."""
+        for end, name in _LIMITS:
+            limit = turn.cron["spec"].get(name)
+            ended = sorted((job for job in jobs if has_ended(job) == end), key=_start)
+            if limit is None or len(ended) <= limit:
+                continue
+            for job in ended[: len(ended) - limit]:
+                await self._delete(turn, job["metadata"]["name"])
+
+    async def _delete(self, turn: Turn, name: str) -> None:
+        options = DeleteOptions(propagation="Background")
+        try:
+            await self._objects.delete(JOBS, turn.namespace, name, options)
+        except StatusError as error:
+            turn.say(WARNING, "FailedDelete", f"Deleted job: {error}")
+            raise
+        turn.say(NORMAL, "SuccessfulDelete", f"Deleted job {name}")
+
+    async def _run(self, turn: Turn) -> Due | None:
+        """Start a Job if one is due; gives what was and will be, None if that is over."""
+        spec = turn.cron["spec"]
+        if turn.cron["metadata"].get("deletionTimestamp") is not None:
+            return None
+        schedule = None if spec.get("suspend") else self._schedule(turn)
+        if schedule is None:
+            return None
+        try:
+            found = due(schedule, turn.cron)
+        except ScheduleError as error:
+            turn.say(WARNING, "InvalidSchedule", f"invalid schedule: {spec['schedule']} : {error}")
+            return None
+        if found.time is not None and _may_start(turn, found, found.time):
+            await self._start(turn, found.time)
+        return found
+
+    def _schedule(self, turn: Turn) -> Schedule | None:
+        """The schedule; what is wrong with it is said."""
+        spec = turn.cron["spec"]
+        text = quote(spec["schedule"])
+        if "TZ" in spec["schedule"]:
+            advice = self._dialect.label(_ZONE_ADVICE).format(text)
+            turn.say(WARNING, "UnsupportedSchedule", advice)
+        try:
+            return schedule_of(spec, zones=self._zones)
+        except ZoneError as error:
+            zone = quote(spec["timeZone"])
+            turn.say(WARNING, "UnknownTimeZone", f"invalid timeZone: {zone}: {error}")
+        except ScheduleError as error:
+            turn.say(WARNING, "UnparseableSchedule", f"unparseable schedule: {text} : {error}")
+        return None
+
+    async def _start(self, turn: Turn, moment: datetime) -> None:
+        if turn.cron["spec"].get("concurrencyPolicy") == "Replace":
+            for one in list(turn.active):
+                await self._delete(turn, one.get("name", ""))
+                turn.ended(one.get("uid", ""))
+        job = await self._create(turn, moment)
+        turn.status["lastScheduleTime"] = format_time(moment)
+        if not has_ended(job) and not turn.is_active(job):
+            turn.started(self._job_resource, job)
+
+    async def _create(self, turn: Turn, moment: datetime) -> Object:
+        """Make the Job of a time. Its name tells the time, so that it is not made twice by a server
+        that died before it wrote so."""
+        name = f"{turn.name}-{minutes(moment)}"
+        try:
+            job = await self._objects.create(JOBS, self._job(turn, name))
+        except StatusError as error:
+            before = self._objects.find(JOBS, turn.namespace, name)
+            if error.reason == "AlreadyExists" and before is not None and _is_of(before, turn.cron):
+                return before
+            if error.reason != "AlreadyExists" and not is_namespace_ending(error):
+                turn.say(WARNING, "FailedCreate", f"Error creating job: {error}")
+            raise
+        turn.say(NORMAL, "SuccessfulCreate", f"Created job {name}")
+        return job
+
+    def _job(self, turn: Turn, name: str) -> Object:
+        template = turn.cron["spec"]["jobTemplate"]
+        made = template.get("metadata") or {}
+        return {
+            "metadata": {
+                "name": name,
+                "namespace": turn.namespace,
+                **{part: made[part] for part in ("labels", "annotations") if made.get(part)},
+                "ownerReferences": [controller_reference(self._resource, turn.cron)],
+            },
+            "spec": template["spec"],
+            "status": {},
+        }
+
+
+def _may_start(turn: Turn, found: Due, moment: datetime) -> bool:
+    """Whether a Job that is due is to be started; says why not."""
+    if found.is_late:
+        when = moment.strftime(_RFC1123)
+        turn.say(WARNING, "MissSchedule", f"Missed scheduled time to start a job: {when}")
+        return False
+    if found.count > _TOO_MANY:
+        text = (
+            f"too many missed start times: {found.count}. Set or decrease"
+            " .spec.startingDeadlineSeconds or check clock skew"
+        )
+        turn.say(WARNING, "TooManyMissedTimes", text)
+    if turn.cron["spec"].get("concurrencyPolicy") == "Forbid" and turn.active:
+        text = (
+            "Not starting job because prior execution is running and concurrency policy is Forbid"
+        )
+        turn.say(NORMAL, "JobAlreadyActive", text)
+        return False
+    return True
+
+
+def _start(job: Object) -> tuple[bool, str, str]:
+    """What comes first: who started first, who never did last."""
+    started = job["status"].get("startTime") or ""
+    return not started, started, job["metadata"]["name"]
+
+
+def _is_of(job: Object, cron: Object) -> bool:
+    controller = controller_among(job["metadata"].get("ownerReferences"))
+    return controller is not None and controller["uid"] == cron["metadata"]["uid"]

@@ -1,0 +1,212 @@
+"""The controller of DaemonSets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from fairlead.controllers.events import NORMAL, WARNING, Recorder
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads.amounts import resolved
+from fairlead.controllers.workloads.batches import all_of, growing
+from fairlead.controllers.workloads.daemon_sets.backoff import Backoff
+from fairlead.controllers.workloads.daemon_sets.placing import (
+    NODES,
+    Fit,
+    Nodes,
+    Placing,
+    concerns_daemons,
+)
+from fairlead.controllers.workloads.daemon_sets.plans import Keeping, Plan, Rolling, by_node
+from fairlead.controllers.workloads.daemon_sets.statuses import status
+from fairlead.controllers.workloads.daemon_sets.templates import (
+    HASH_LABEL,
+    Tolerated,
+    daemon_template,
+    for_node,
+    is_updated,
+    template_generation,
+)
+from fairlead.controllers.workloads.history import Current, History, template_data
+from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
+from fairlead.controllers.workloads.owning import Claims
+from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_ending, pod_from
+from fairlead.controllers.workloads.pods import PODS, Pod, next_available
+from fairlead.controllers.workloads.replicas import selector_of
+from fairlead.controllers.workloads.statuses import tell
+from fairlead.errors import StatusError
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+
+DAEMON_SETS = "apps/v1/daemonsets"
+_BURST = 250  # pods made or removed in one go
+
+
+class DaemonSets:
+    """Keys are `namespace/name` of DaemonSets."""
+
+    name = "daemonset"
+    workers = 5
+
+    def __init__(self, api: Api, objects: Client, events: Recorder, pods: Owned[Pod]) -> None:
+        self._resource = api.resources.named(DAEMON_SETS)
+        self._objects = objects
+        self._events = events
+        self._pods = pods
+        self._sets = objects.collection(DAEMON_SETS)
+        self._selectors = Selectors(self._sets, selector_of)
+        self._claims = Claims(objects, self._resource, PODS)
+        self._control = PodControl(objects, events, self._resource)
+        self._history = History(objects, self._resource, HASH_LABEL)
+        self._tolerated = Tolerated(api.dialect)
+        self._placing = Placing(Nodes(objects.collection(NODES)), self._tolerated)
+        self._backoff = Backoff()
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {
+            DAEMON_SETS: lambda change: (change.key,),
+            PODS: self._owners_of_pod,
+            NODES: self._all_sets,
+        }
+
+    def _owners_of_pod(self, change: Change) -> Iterable[str]:
+        return owners_concerned(change, self._resource.kind, self._selectors)
+
+    def _all_sets(self, change: Change) -> Iterable[str]:
+        if not concerns_daemons(change):
+            return ()
+        return [version.key for version in self._sets.current("")]
+
+    async def sync(self, key: str) -> float | None:
+        namespace, _, name = key.partition("/")
+        owner = self._objects.find(DAEMON_SETS, namespace, name)
+        if owner is None:
+            self._placing.forget(key)
+            return None
+        if owner["metadata"].get("deletionTimestamp") is not None:
+            return None
+        await self._claims.claim(owner, selector_of(owner), self._pods)
+        known = await self._history.of(owner)
+        collisions = (owner.get("status") or {}).get("collisionCount") or 0
+        current = await self._history.current(owner, known, template_data(owner), collisions)
+        look = _Look(owner, await self._placing.of(key, owner), _hash_of(current.revision))
+        failure: StatusError | None = None
+        try:
+            await self._keep(look)
+            await self._roll(look)
+        except StatusError as error:
+            failure = None if is_namespace_ending(error) else error
+        pods = self._pods.of(owner)
+        await self._tell(look, pods, current)
+        await self._forget_past(owner, pods, known, current)
+        if failure is not None:
+            raise failure
+        soon = [next_available(pods, look.min_ready), look.pause]
+        return min((seconds for seconds in soon if seconds is not None), default=None)
+
+    async def _keep(self, look: _Look) -> None:
+        keeping = Keeping(
+            look.updated, partial(self._is_replaceable, look), look.min_ready, look.surges
+        )
+        await self._carry_out(look, keeping.plan(by_node(self._pods.of(look.owner)), look.fits))
+
+    def _is_replaceable(self, look: _Look, node: str, pod: Pod) -> bool:
+        """Whether a finished pod may be replaced already; where that happened lately it has
+        to wait."""
+        owner, where = look.owner, f"{pod.namespace}/{pod.name} on node {node}"
+        key = owner["metadata"]["uid"], owner["metadata"].get("generation", 0), node
+        if left := self._backoff.left(key):
+            look.wait(left)
+            return False
+        self._backoff.replaced(key)
+        if pod.phase == "Failed":
+            text = f"Found failed daemon pod {where}, will try to kill it"
+            self._events.record(self._resource, owner, WARNING, "FailedDaemonPod", text)
+        else:
+            text = f"Found succeeded daemon pod {where}, will try to delete it"
+            self._events.record(self._resource, owner, NORMAL, "SucceededDaemonPod", text)
+        return True
+
+    async def _roll(self, look: _Look) -> None:
+        strategy = look.owner["spec"]["updateStrategy"]
+        if strategy.get("type") != "RollingUpdate":
+            return
+        wanted, steps = (
+            sum(fit.runs for fit in look.fits.values()),
+            strategy.get("rollingUpdate") or {},
+        )
+        unavailable = resolved(steps.get("maxUnavailable") or 0, wanted, up=True)
+        surge = resolved(steps.get("maxSurge") or 0, wanted, up=True)
+        if not unavailable and not surge:
+            unavailable = 1
+        rolling = Rolling(look.updated, look.min_ready, unavailable, surge)
+        await self._carry_out(look, rolling.plan(by_node(self._pods.of(look.owner)), look.fits))
+
+    async def _carry_out(self, look: _Look, plan: Plan) -> None:
+        """Raises the first failure, when everything was tried."""
+        owner, control = look.owner, self._control
+        template = daemon_template(owner, look.text, self._tolerated)
+        pods = (
+            pod_from(for_node(template, node), self._resource, owner) for node in plan.make[:_BURST]
+        )
+        gone = [partial(control.delete, owner, pod) for pod in plan.remove[:_BURST]]
+        try:
+            await growing([partial(control.create, owner, pod) for pod in pods])
+        finally:
+            failures = await all_of(gone)
+        for failure in failures:
+            raise failure
+
+    async def _tell(self, look: _Look, pods: Iterable[Pod], current: Current) -> None:
+        owner = look.owner
+        told = status(owner, by_node(pods), look.fits, look.updated, current.collisions)
+        await tell(self._objects, self._resource, owner, told)
+
+    async def _forget_past(
+        self, owner: Object, pods: Iterable[Pod], known: Sequence[Object], current: Current
+    ) -> None:
+        """Delete the oldest revisions beyond the limit. Those that pods are still of stay, but
+        count."""
+        hashes = {pod.labels.get(HASH_LABEL) for pod in pods}
+        named = {one["metadata"]["name"]: _hash_of(one) for one in known}
+        named.pop(current.revision["metadata"]["name"], None)
+        live = {name for name, text in named.items() if text in hashes}
+        limit = (owner["spec"].get("revisionHistoryLimit") or 0) - len(live)
+        live.add(current.revision["metadata"]["name"])
+        await self._history.truncate(known, live, max(0, limit))
+
+
+class _Look:
+    """One look at a DaemonSet: how nodes fit it, the hash of its template, and the seconds after
+    which it needs another."""
+
+    def __init__(self, owner: Object, fits: Mapping[str, Fit], text: str) -> None:
+        self.owner = owner
+        self.fits = fits
+        self.text = text
+        self.min_ready: int = owner["spec"].get("minReadySeconds") or 0
+        self.pause: float | None = None
+        self._generation = template_generation(owner)
+
+    @property
+    def updated(self) -> Callable[[Pod], bool]:
+        return lambda pod: is_updated(pod, self._generation, self.text)
+
+    @property
+    def surges(self) -> bool:
+        strategy = self.owner["spec"]["updateStrategy"]
+        steps = strategy.get("rollingUpdate") or {}
+        return strategy.get("type") == "RollingUpdate" and bool(
+            resolved(steps.get("maxSurge") or 0, 100, up=True)
+        )
+
+    def wait(self, seconds: float) -> None:
+        self.pause = seconds if self.pause is None else min(self.pause, seconds)
+
+
+def _hash_of(revision: Object) -> str:
+    """The hash that the pods of a revision are labelled with."""
+    metadata = revision["metadata"]
+    text: str = (metadata.get("labels") or {}).get(HASH_LABEL) or metadata["name"]
+    return text

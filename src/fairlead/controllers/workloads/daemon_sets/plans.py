@@ -1,0 +1,146 @@
+"""Which pods of a DaemonSet are to be made and removed, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fairlead.controllers.workloads.daemon_sets.placing import Fit
+from fairlead.controllers.workloads.pods import FINISHED, Pod
+
+ByNode = Mapping[str, Sequence[Pod]]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The nodes on which pods are to be made, and the pods that are to go."""
+
+    make: list[str] = field(default_factory=list)
+    remove: list[Pod] = field(default_factory=list)
+
+
+def by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
+    """The pods by the node that they are on or made for, those first that are longest there. Those
+    that finished and are on their way out are left out, they make room."""
+    found: dict[str, list[Pod]] = {}
+    for pod in sorted(pods, key=lambda pod: (not pod.node, pod.created, pod.name)):
+        if pod.target and not (pod.deleting and pod.phase in FINISHED):
+            found.setdefault(pod.target, []).append(pod)
+    return found
+
+
+def strays(pods: ByNode, fits: Mapping[str, Fit]) -> list[Pod]:
+    """Pods for nodes that are no more: nobody will ever start them."""
+    return [
+        pod
+        for node, there in pods.items()
+        if node not in fits
+        for pod in there
+        if not pod.node and not pod.deleting
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """One pod for each node that fits. `updated` tells the pods of the newest template;
+    `replaceable` whether a finished pod may be replaced now. With `surges` an old pod may have a
+    new one beside it until that is available."""
+
+    updated: Callable[[Pod], bool]
+    replaceable: Callable[[str, Pod], bool]
+    min_ready: int
+    surges: bool
+
+    def plan(self, pods: ByNode, fits: Mapping[str, Fit]) -> Plan:
+        plan = Plan(remove=strays(pods, fits))
+        for node, fit in fits.items():
+            self._add(plan, node, fit, pods.get(node, ()))
+        return plan
+
+    def _add(self, plan: Plan, node: str, fit: Fit, pods: Sequence[Pod]) -> None:
+        staying = [pod for pod in pods if not pod.deleting]
+        if not fit.stays:
+            plan.remove.extend(staying)
+            return
+        if not pods:
+            if fit.runs:
+                plan.make.append(node)
+            return
+        running = [pod for pod in staying if pod.phase not in FINISHED]
+        finished = (pod for pod in staying if pod.phase in FINISHED)
+        plan.remove.extend(pod for pod in finished if self.replaceable(node, pod))
+        if not self.surges:
+            plan.remove.extend(running[1:])
+        elif running:
+            plan.remove.extend(self._too_many(running))
+        elif fit.runs:
+            plan.make.append(node)
+
+    def _too_many(self, running: Sequence[Pod]) -> list[Pod]:
+        """All but the oldest new pod and, until that can take its place, the oldest old one."""
+        new = [pod for pod in running if self.updated(pod)]
+        old = [pod for pod in running if not self.updated(pod)]
+        surplus = [*new[1:], *old[1:]]
+        if new and old and (not old[0].ready or new[0].available(self.min_ready)):
+            surplus.append(old[0])
+        return surplus
+
+
+@dataclass(frozen=True, slots=True)
+class Rolling:
+    """The next part of a rolling update: either so many nodes may be without an available pod, or
+    so many may have two."""
+
+    updated: Callable[[Pod], bool]
+    min_ready: int
+    unavailable: int
+    surge: int
+
+    def plan(self, pods: ByNode, fits: Mapping[str, Fit]) -> Plan:
+        staying = {node: [pod for pod in pods[node] if not pod.deleting] for node in pods}
+        for node, fit in fits.items():
+            if fit.runs:
+                staying.setdefault(node, [])
+        return self._surging(staying, fits) if self.surge else self._replacing(staying)
+
+    def _replacing(self, staying: ByNode) -> Plan:
+        missing, at_once, in_turn = 0, [], []
+        for pods in staying.values():
+            new, old = self._split(pods)
+            if len(new) + len(old) != 1:
+                missing += 1
+            elif new:
+                missing += not new[0].available(self.min_ready)
+            elif old[0].available(self.min_ready):
+                in_turn.append(old[0])
+            else:
+                missing += 1
+                at_once.append(old[0])
+        room = max(0, self.unavailable - missing)
+        return Plan(remove=[*at_once, *in_turn[:room]])
+
+    def _surging(self, staying: ByNode, fits: Mapping[str, Fit]) -> Plan:
+        plan, double, in_turn = Plan(), 0, []
+        for node, pods in staying.items():
+            new, old = self._split(pods)
+            if len(new) > 1 or len(old) > 1:
+                double += 1
+            elif not old:
+                continue  # a missing pod is made without this
+            elif new:
+                if new[0].available(self.min_ready):
+                    plan.remove.append(old[0])
+                else:
+                    double += 1
+            elif node not in fits or not fits[node].runs:
+                continue
+            elif old[0].available(self.min_ready):
+                in_turn.append(node)
+            else:
+                plan.make.append(node)
+        plan.make.extend(in_turn[: max(0, self.surge - double)])
+        return plan
+
+    def _split(self, pods: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
+        new = [pod for pod in pods if self.updated(pod)]
+        return new, [pod for pod in pods if not self.updated(pod)]

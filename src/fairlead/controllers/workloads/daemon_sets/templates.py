@@ -1,0 +1,92 @@
+"""What the pods of DaemonSets are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fairlead.controllers.node_matching import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    NODE_NAME_FIELD,
+    REQUIRED,
+)
+from fairlead.controllers.workloads.pods import Pod
+from fairlead.dialect import Dialect
+from fairlead.kinds.apps.shared import TEMPLATE_GENERATION
+from fairlead.operations.api import Object
+
+HASH_LABEL = "controller-revision-hash"
+GENERATION_LABEL = "pod-template-generation"
+
+_IDENTITY = ("key", "operator", "value", "effect")
+# What daemons live through: they are there for nodes that are not well, too.
+_TOLERATED = (
+    ("not-ready", NO_EXECUTE),
+    ("unreachable", NO_EXECUTE),
+    ("disk-pressure", NO_SCHEDULE),
+    ("memory-pressure", NO_SCHEDULE),
+    ("pid-pressure", NO_SCHEDULE),
+    ("unschedulable", NO_SCHEDULE),
+)
+_ON_HOST_NETWORK = ("network-unavailable", NO_SCHEDULE)
+
+
+def template_generation(owner: Object) -> str:
+    """How often the template was changed, as the API counts it."""
+    count: str = (owner["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "")
+    return count
+
+
+def is_updated(pod: Pod, generation: str, text: str) -> bool:
+    """Whether a pod is of the template of this generation, or of this hash."""
+    labels = pod.labels
+    if generation and labels.get(GENERATION_LABEL) == generation:
+        return True
+    return labels.get(HASH_LABEL) == text
+
+
+class Tolerated:
+    """The tolerations of daemons, beside those that their template has."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._always = [_exists(dialect, *one) for one in _TOLERATED]
+        self._on_host_network = _exists(dialect, *_ON_HOST_NETWORK)
+
+    def by(self, spec: Object) -> list[Object]:
+        """The tolerations of a pod with this spec. Those of daemons have no end."""
+        added = self._always
+        if spec.get("hostNetwork"):
+            added = [*added, self._on_host_network]
+        places = {_identity(toleration): toleration for toleration in added}
+        given = spec.get("tolerations") or []
+        kept = [places.pop(_identity(toleration), toleration) for toleration in given]
+        return [*kept, *places.values()]
+
+
+def _exists(dialect: Dialect, name: str, effect: str) -> Object:
+    return {"key": dialect.label(f"node.@/{name}"), "operator": "Exists", "effect": effect}
+
+
+def _identity(toleration: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(toleration.get(name, "") for name in _IDENTITY)
+
+
+def daemon_template(owner: Object, text: str, tolerated: Tolerated) -> Object:
+    """The template of the pods of a set whose revision has this hash."""
+    template = owner["spec"]["template"]
+    metadata = template.get("metadata") or {}
+    labels = {**(metadata.get("labels") or {}), HASH_LABEL: text}
+    if generation := template_generation(owner):
+        labels[GENERATION_LABEL] = generation
+    spec = {**template["spec"], "tolerations": tolerated.by(template["spec"])}
+    return {"metadata": {**metadata, "labels": labels}, "spec": spec}
+
+
+def for_node(template: Object, node: str) -> Object:
+    """A template whose pods may be on this node only, whatever else it required."""
+    term = {"matchFields": [{"key": NODE_NAME_FIELD, "operator": "In", "values": [node]}]}
+    affinity = template["spec"].get("affinity") or {}
+    nodes = {**(affinity.get("nodeAffinity") or {}), REQUIRED: {"nodeSelectorTerms": [term]}}
+    spec = {**template["spec"], "affinity": {**affinity, "nodeAffinity": nodes}}
+    return {**template, "spec": spec}

@@ -1,0 +1,1 @@
+"""Job: pods that run until enough of them have succeeded."""

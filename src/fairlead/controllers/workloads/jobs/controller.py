@@ -1,0 +1,216 @@
+"""The controller of Jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fairlead.controllers.events import NORMAL, WARNING, Recorder
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads import conditions
+from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
+from fairlead.controllers.workloads.jobs.failure_policy import FailurePolicy
+from fairlead.controllers.workloads.jobs.ledger import is_settled, noted, settled
+from fairlead.controllers.workloads.jobs.names import JobNames
+from fairlead.controllers.workloads.jobs.standing import (
+    COMPLETE,
+    FAILED,
+    FAILURE_TARGET,
+    SUSPENDED,
+    UNCOUNTED,
+    Standing,
+    has_ended,
+    holding,
+)
+from fairlead.controllers.workloads.jobs.steps import Step, Steps
+from fairlead.controllers.workloads.jobs.tracking import Tracking
+from fairlead.controllers.workloads.owners import controller_of
+from fairlead.controllers.workloads.owning import Claims
+from fairlead.controllers.workloads.pod_control import PodControl
+from fairlead.controllers.workloads.pods import PODS, Pod, read_pod
+from fairlead.controllers.workloads.replicas import selector_of
+from fairlead.controllers.workloads.statuses import replace_status
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.schema.times import now
+from fairlead.storage.change import Change
+from fairlead.storage.version import Version
+
+JOBS = "batch/v1/jobs"
+_STRAY = "pod "  # before the key of a pod whose Job is gone
+
+
+class Jobs:
+    """Keys are `namespace/name` of Jobs; behind `pod ` of pods whose Job is gone."""
+
+    name = "job"
+    workers = 5
+
+    def __init__(self, api: Api, objects: Client, events: Recorder, pods: Owned[Pod]) -> None:
+        self._resource = api.resources.named(JOBS)
+        self._gates = api.gates
+        self._objects = objects
+        self._events = events
+        self._pods = pods
+        self._jobs = objects.collection(JOBS)
+        self._names = JobNames(api.dialect)
+        self._finalizer = f'"{self._names.tracking}"'.encode()
+        self._selectors = Selectors(self._jobs, selector_of)
+        self._claims = Claims(objects, self._resource, PODS)
+        self._tracking = Tracking(objects, self._names.tracking)
+        control = PodControl(objects, events, self._resource)
+        self._steps = Steps(control, self._tracking, self._resource, self._names)
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {JOBS: self._of_job, PODS: self._of_pod}
+
+    def _of_job(self, change: Change) -> Iterable[str]:
+        if change.after is not None or change.before is None:
+            return (change.key,)
+        left = self._pods.of(change.before.object())
+        return [f"{_STRAY}{change.namespace}/{pod.name}" for pod in left]
+
+    def _of_pod(self, change: Change) -> Iterable[str]:
+        keys = owners_concerned(change, self._resource.kind, self._selectors)
+        if change.after is not None and self._is_stray(change.after):
+            keys.add(_STRAY + change.key)
+        return keys
+
+    def _is_stray(self, version: Version) -> bool:
+        """Whether a pod has the finalizer and no Job that would take it away."""
+        if self._finalizer not in (version.body or b""):
+            return False
+        controller = controller_of(version)
+        if controller is None or controller["kind"] != self._resource.kind:
+            return True
+        job = self._jobs.get(f"{version.namespace}/{controller['name']}")
+        return job is None or f'"uid":"{controller["uid"]}"'.encode() not in (job.body or b"")
+
+    async def sync(self, key: str) -> float | None:
+        if key.startswith(_STRAY):
+            await self._let_go(key.removeprefix(_STRAY))
+            return None
+        namespace, _, name = key.partition("/")
+        job = self._objects.find(JOBS, namespace, name)
+        if job is None:
+            return None
+        if has_ended(job):
+            _, failures = await self._tracking.release_all(self._pods.of(job))
+            _raise_first(failures)
+            return None
+        standing = await self._standing(job)
+        step = await self._steps.take(standing)
+        await self._tell(job, standing, step)
+        if step.failure is not None:
+            raise step.failure
+        times = (step.pause(), standing.time_left())
+        return min((left for left in times if left is not None), default=None)
+
+    async def _let_go(self, key: str) -> None:
+        version = self._objects.collection(PODS).get(key)
+        if version is not None and self._is_stray(version):
+            await self._tracking.release(read_pod(version))
+
+    async def _standing(self, job: Object) -> Standing:
+        if self._names.tracking in (job["metadata"].get("annotations") or {}):
+            finalizer = self._names.tracking
+        else:
+            finalizer = ""
+        selector = selector_of(job)
+        await self._claims.claim(job, selector, self._pods, finalizer=finalizer)
+        pods = self._pods.of(job)  # again: those that were taken have the finalizer now
+        status = job.get("status") or {}
+        starts = not status.get("startTime") or holding(job, SUSPENDED)
+        if starts and not job["spec"].get("suspend"):
+            status = {**status, "startTime": now()}
+        gate = self._gates["JobPodFailurePolicy"]
+        policy = FailurePolicy(job["spec"].get("podFailurePolicy") if gate else None)
+        return Standing({**job, "status": status}, pods, self._names, policy)
+
+    async def _tell(self, job: Object, standing: Standing, step: Step) -> None:
+        """Count pods and write the status where it is not so already."""
+        status = {**standing.status, "active": step.active}
+        status.pop("ready", None)
+        if self._gates["JobReadyPods"]:
+            status["ready"] = sum(pod.ready for pod in standing.active)
+        if step.suspension is not None:
+            status = _saying(status, step.suspension)
+        if standing.is_tracked:
+            await self._count(job, standing, step, status)
+        else:
+            status |= {"succeeded": standing.succeeded, "failed": standing.failed}
+            status |= {"completedIndexes": str(standing.completed)}
+            status.pop(UNCOUNTED, None)
+            await self._write(job, _ended(status, step, standing.completions), step)
+            _, failures = await self._tracking.release_all(standing.pods)
+            _raise_first(failures)
+
+    async def _count(self, job: Object, standing: Standing, step: Step, status: Object) -> None:
+        uncounted = {pod.uid for pod in standing.pods if standing.holds(pod)}
+        notes = noted(standing, settled(status, uncounted), ending=step.ending is not None)
+        if step.ending is not None and step.ending["type"] == FAILURE_TARGET:
+            notes.status = _saying(notes.status, step.ending)
+            step.ending = {**step.ending, "type": FAILED}
+        written = job
+        if notes.pods:
+            current = await self._write(job, notes.status, step)
+            if current is None:
+                return
+            written = current
+        released, failures = await self._tracking.release_all(notes.pods)
+        final = settled(notes.status, uncounted - released)
+        if notes.whole and is_settled(final):
+            final = _ended(final, step, standing.completions)
+        await self._write(written, final, step)
+        _raise_first(failures)
+
+    async def _write(self, job: Object, status: Object, step: Step) -> Object | None:
+        """Write a status unless it is there already, and say what it means; gives the Job as it is
+        then."""
+        status = _tidy(status)
+        written: Object | None = job
+        if status != (job.get("status") or {}):
+            written = await replace_status(self._objects, self._resource, job, status)
+        if written is not None:
+            for kind, reason, text in step.events:
+                self._events.record(self._resource, written, kind, reason, text)
+        step.events.clear()
+        return written
+
+
+def _ended(status: Object, step: Step, completions: int | None) -> Object:
+    """The status of a Job that has come to its end, if it has."""
+    ending = step.ending
+    if ending is None:
+        return status
+    status = _saying(status, ending)
+    if ending["type"] != COMPLETE:
+        step.events.append((WARNING, ending["reason"], ending["message"]))
+        return status
+    status["completionTime"] = ending["lastTransitionTime"]
+    if completions is not None and (status.get("succeeded") or 0) > completions:
+        text = "Too many succeeded pods running after completion count reached"
+        step.events.append((WARNING, "TooManySucceededPods", text))
+    step.events.append((NORMAL, "Completed", "Job completed"))
+    return status
+
+
+def _saying(status: Object, new: Object) -> Object:
+    """A copy of a status with a condition, in the place of the one of its type if there is one."""
+    said = status.get("conditions") or []
+    old = conditions.find(said, new["type"])
+    if old is None:
+        said = [*said, new]
+    else:
+        said = [new if one is old else one for one in said]
+    return {**status, "conditions": said}
+
+
+def _tidy(status: Object) -> Object:
+    """Without numbers and texts that say nothing."""
+    empty = ("active", "succeeded", "failed", "completedIndexes")
+    return {name: value for name, value in status.items() if value or name not in empty}
+
+
+def _raise_first(failures: list[Exception]) -> None:
+    if failures:
+        raise failures[0]

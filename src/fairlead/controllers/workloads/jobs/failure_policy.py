@@ -1,0 +1,67 @@
+"""What a Job's podFailurePolicy says about a pod that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.controllers.workloads.pods import Pod
+from fairlead.operations.api import Object
+
+IGNORE, FAIL = "Ignore", "FailJob"
+
+
+class FailurePolicy:
+    """The rules of a policy, of which the first that fits a pod counts. Without rules every failure
+    counts."""
+
+    def __init__(self, policy: Object | None) -> None:
+        self._rules: list[Object] = (policy or {}).get("rules") or []
+
+    def counts(self, pod: Pod) -> bool:
+        """Whether a failed pod counts against the limit."""
+        return self._decision(pod)[0] != IGNORE
+
+    def failure_of_job(self, pods: Iterable[Pod]) -> str:
+        """Why failed pods make the whole Job fail; empty if they do not."""
+        for pod in pods if self._rules else ():
+            action, why = self._decision(pod)
+            if action == FAIL:
+                return why
+        return ""
+
+    def _decision(self, pod: Pod) -> tuple[str, str]:
+        if not self._rules:
+            return "", ""
+        status = pod.version.object().get("status") or {}
+        for index, rule in enumerate(self._rules):
+            what = _match(rule, pod, status)
+            if what:
+                return rule["action"], f"{what} matching {rule['action']} rule at index {index}"
+        return "", ""
+
+
+def _match(rule: Object, pod: Pod, status: Object) -> str:
+    """What about a pod fits a rule; empty if nothing does."""
+    codes = rule.get("onExitCodes")
+    if codes is not None:
+        return _match_exit_codes(codes, pod, status)
+    for pattern in rule.get("onPodConditions") or ():
+        for condition in status.get("conditions") or ():
+            if all(condition[name] == pattern[name] for name in ("type", "status")):
+                return f"Pod {pod.namespace}/{pod.name} has condition {condition['type']}"
+    return ""
+
+
+def _match_exit_codes(codes: Object, pod: Pod, status: Object) -> str:
+    wanted = codes.get("containerName")
+    for part in ("containerStatuses", "initContainerStatuses"):
+        for container in status.get(part) or ():
+            ended = (container.get("state") or {}).get("terminated")
+            if ended is None or (wanted is not None and container["name"] != wanted):
+                continue
+            code = ended.get("exitCode") or 0
+            listed = code in (codes.get("values") or ())
+            if code != 0 and listed == (codes["operator"] == "In"):
+                which = f"Container {container['name']} for pod {pod.namespace}/{pod.name}"
+                return f"{which} failed with exit code {code}"
+    return ""

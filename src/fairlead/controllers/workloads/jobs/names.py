@@ -1,0 +1,25 @@
+"""Names that Jobs put on their pods."""
+
+from __future__ import annotations
+
+from fairlead.controllers.workloads.pods import Pod
+from fairlead.dialect import Dialect
+from fairlead.kinds.batch.names import TRACKING
+
+INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
+_MOST_DIGITS = 10
+
+
+class JobNames:
+    """The finalizer and annotation of tracking, which are named alike, and the annotation that
+    tells a pod's completion index."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.tracking = dialect.label(TRACKING)
+        self.index = dialect.label("batch.@/job-completion-index")
+
+    def index_of(self, pod: Pod) -> int | None:
+        text = pod.annotations.get(self.index, "")
+        if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+            return None
+        return int(text)

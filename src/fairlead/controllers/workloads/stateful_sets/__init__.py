@@ -1,0 +1,1 @@
+"""StatefulSet: pods that have an ordinal, a name and claims of their own."""

@@ -1,0 +1,135 @@
+"""The controller of StatefulSets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+from fairlead.controllers.events import Recorder
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads.history import History, template_data, with_template_of
+from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
+from fairlead.controllers.workloads.owning import Claims
+from fairlead.controllers.workloads.pod_control import is_namespace_ending
+from fairlead.controllers.workloads.pods import PODS, Pod, next_available
+from fairlead.controllers.workloads.replicas import selector_of
+from fairlead.controllers.workloads.stateful_sets.identity import (
+    REVISION_LABEL,
+    Identities,
+    ordinal_of,
+    split_name,
+)
+from fairlead.controllers.workloads.stateful_sets.members import CLAIMS, Members
+from fairlead.controllers.workloads.stateful_sets.retention import Retention
+from fairlead.controllers.workloads.stateful_sets.round import Round
+from fairlead.controllers.workloads.stateful_sets.statuses import Revisions, status
+from fairlead.controllers.workloads.statuses import tell
+from fairlead.errors import StatusError
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+
+STATEFUL_SETS = "apps/v1/statefulsets"
+
+
+class StatefulSets:
+    """Keys are `namespace/name` of StatefulSets."""
+
+    name = "statefulset"
+    workers = 5
+
+    def __init__(self, api: Api, objects: Client, events: Recorder, pods: Owned[Pod]) -> None:
+        self._resource = api.resources.named(STATEFUL_SETS)
+        self._objects = objects
+        self._pods = pods
+        self._sets = objects.collection(STATEFUL_SETS)
+        self._selectors = Selectors(self._sets, selector_of)
+        self._claims = Claims(objects, self._resource, PODS)
+        self._history = History(objects, self._resource, api.dialect.label("controller.@/hash"))
+        gates = api.gates
+        self._several = gates["MaxUnavailableStatefulSet"]
+        self._waits = gates["StatefulSetMinReadySeconds"]
+        identities = Identities(self._resource, api.dialect.label("statefulset.@/pod-name"))
+        retention = None
+        if gates["StatefulSetAutoDeletePVC"]:
+            retention = Retention(self._resource, api.resources.named(PODS))
+        self._members = Members(objects, events, self._resource, identities, retention)
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {
+            STATEFUL_SETS: lambda change: () if change.deleted else (change.key,),
+            PODS: self._owners_of_pod,
+            CLAIMS: self._waiting_for_claim,
+        }
+
+    def _owners_of_pod(self, change: Change) -> Iterable[str]:
+        return owners_concerned(change, self._resource.kind, self._selectors)
+
+    def _waiting_for_claim(self, change: Change) -> Iterable[str]:
+        """The sets of which a pod may have to wait until a claim of its name is gone: names of
+        claims end with those of sets and an ordinal."""
+        parts = split_name(change.name) if change.deleted else None
+        words = parts[0].split("-") if parts else []
+        keys = (f"{change.namespace}/{'-'.join(words[at:])}" for at in range(1, len(words)))
+        return [key for key in keys if self._sets.get(key) is not None]
+
+    async def sync(self, key: str) -> float | None:
+        namespace, _, name = key.partition("/")
+        owner = self._objects.find(STATEFUL_SETS, namespace, name)
+        if owner is None:
+            return None
+        pods = await self._claims.claim(
+            owner,
+            selector_of(owner),
+            self._pods,
+            fits=lambda pod: ordinal_of(owner, pod) is not None,
+        )
+        min_ready: int = (owner["spec"].get("minReadySeconds") or 0) if self._waits else 0
+        if owner["metadata"].get("deletionTimestamp") is not None:
+            await self._tell(owner, status(owner, pods, _told_revisions(owner), min_ready))
+            return None
+        await self._go_on(owner, pods, min_ready)
+        return next_available(self._members_of(owner), min_ready)
+
+    def _members_of(self, owner: Object) -> list[Pod]:
+        return [pod for pod in self._pods.of(owner) if ordinal_of(owner, pod) is not None]
+
+    async def _go_on(self, owner: Object, pods: Sequence[Pod], min_ready: int) -> None:
+        known = await self._history.of(owner)
+        told = _told_revisions(owner)
+        made = await self._history.current(owner, known, template_data(owner), told.collisions)
+        by_name = {one["metadata"]["name"]: one for one in known}
+        current = by_name.get(told.current, made.revision)
+        current_name, updated_name = (one["metadata"]["name"] for one in (current, made.revision))
+        revisions = Revisions(current_name, updated_name, made.collisions)
+        turn = Round(
+            owner,
+            partial(with_template_of, current, owner, self._resource),
+            revisions,
+            pods,
+            self._members,
+            min_ready=min_ready,
+            several=self._several,
+        )
+        failure: StatusError | None = None
+        try:
+            await turn.take_steps()
+        except StatusError as error:
+            failure = None if is_namespace_ending(error) else error
+        pods = self._members_of(owner)
+        await self._tell(owner, status(owner, pods, revisions, min_ready))
+        live = {pod.labels.get(REVISION_LABEL, "") for pod in pods}
+        live |= {revisions.current, revisions.updated}
+        await self._history.truncate(known, live, owner["spec"].get("revisionHistoryLimit") or 0)
+        if failure is not None:
+            raise failure
+
+    async def _tell(self, owner: Object, told: Object) -> None:
+        await tell(self._objects, self._resource, owner, told)
+
+
+def _told_revisions(owner: Object) -> Revisions:
+    """The revisions that a set knew of when it was last looked at."""
+    told = owner.get("status") or {}
+    count = told.get("collisionCount") or 0
+    return Revisions(told.get("currentRevision", ""), told.get("updateRevision", ""), count)

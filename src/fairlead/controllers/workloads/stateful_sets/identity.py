@@ -1,0 +1,105 @@
+"""Who a pod of a StatefulSet is: its name, its labels and its claims follow from its ordinal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.controllers.workloads.pod_control import pod_from
+from fairlead.controllers.workloads.pods import Pod
+from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Object
+
+REVISION_LABEL = "controller-revision-hash"
+_LARGEST = 2**31 - 1
+_MOST_DIGITS = len(str(_LARGEST))
+
+
+def pod_name(owner: Object, ordinal: int) -> str:
+    return f"{owner['metadata']['name']}-{ordinal}"
+
+
+def split_name(name: str) -> tuple[str, int] | None:
+    """The owner's name and the ordinal in a name that a pod or a claim could have."""
+    owner, _, digits = name.rpartition("-")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > _MOST_DIGITS:
+        return None
+    ordinal = int(digits)
+    return (owner, ordinal) if str(ordinal) == digits and ordinal <= _LARGEST else None
+
+
+def ordinal_of(owner: Object, pod: Pod) -> int | None:
+    """The place of a pod in a set; None if by its name it has none there."""
+    parts = split_name(pod.name)
+    return parts[1] if parts and parts[0] == owner["metadata"]["name"] else None
+
+
+def claim_names(owner: Object, ordinal: int) -> dict[str, str]:
+    """The claims of a pod, by the names of their templates, which are those of its volumes."""
+    return {
+        name: f"{name}-{pod_name(owner, ordinal)}"
+        for name in (template["metadata"].get("name", "") for template in _templates(owner))
+    }
+
+
+def claims(owner: Object, ordinal: int) -> Iterator[Object]:
+    """The claims of a pod as they are made."""
+    selected = (owner["spec"].get("selector") or {}).get("matchLabels") or {}
+    names = claim_names(owner, ordinal)
+    for template in _templates(owner):
+        given = template["metadata"]
+        metadata = {
+            **given,
+            "name": names[given.get("name", "")],
+            "namespace": owner["metadata"]["namespace"],
+        }
+        if labels := {**(given.get("labels") or {}), **selected}:
+            metadata["labels"] = labels
+        yield {"metadata": metadata, "spec": template["spec"], "status": {}}
+
+
+def _templates(owner: Object) -> list[Object]:
+    return owner["spec"].get("volumeClaimTemplates") or []
+
+
+class Identities:
+    """Gives pods what they are known by."""
+
+    def __init__(self, resource: Resource, name_label: str) -> None:
+        self._resource = resource
+        self._name_label = name_label
+
+    def pod(self, owner: Object, ordinal: int, revision: str) -> Object:
+        """A pod of a set, made from the template that the owner has."""
+        name = pod_name(owner, ordinal)
+        pod = pod_from(owner["spec"]["template"], self._resource, owner)
+        metadata, spec = pod["metadata"], {**pod["spec"], "hostname": name}
+        if service := owner["spec"].get("serviceName"):
+            spec["subdomain"] = service
+        labels = {**metadata.get("labels", {}), REVISION_LABEL: revision, self._name_label: name}
+        made = {**pod, "metadata": {**metadata, "name": name, "labels": labels}, "spec": spec}
+        return self.with_claims(owner, ordinal, made)
+
+    def with_claims(self, owner: Object, ordinal: int, pod: Object) -> Object:
+        """A pod with the volumes that its claims are; they take the place of others of their
+        names."""
+        names = claim_names(owner, ordinal)
+        volumes: list[Object] = [
+            {"name": name, "persistentVolumeClaim": {"claimName": claim}}
+            for name, claim in names.items()
+        ]
+        others = pod["spec"].get("volumes") or ()
+        volumes += [volume for volume in others if volume["name"] not in names]
+        return {**pod, "spec": {**pod["spec"], "volumes": volumes}} if volumes else pod
+
+    def with_name_label(self, pod: Object) -> Object:
+        metadata = pod["metadata"]
+        labels = {**(metadata.get("labels") or {}), self._name_label: metadata["name"]}
+        return {**pod, "metadata": {**metadata, "labels": labels}}
+
+    def is_labelled(self, pod: Pod) -> bool:
+        return pod.labels.get(self._name_label) == pod.name
+
+
+def has_claims(owner: Object, ordinal: int, pod: Pod) -> bool:
+    """Whether the claims of its ordinal are the volumes of a pod."""
+    return claim_names(owner, ordinal).items() <= pod.claims.items()

@@ -1,0 +1,184 @@
+"""Making, correcting and removing the pods of StatefulSets, with an event about it for each."""
+
+from __future__ import annotations
+
+from fairlead.controllers.events import NORMAL, WARNING, Recorder
+from fairlead.controllers.workloads.pod_control import is_namespace_ending
+from fairlead.controllers.workloads.pods import PODS, Pod
+from fairlead.controllers.workloads.stateful_sets.identity import (
+    Identities,
+    claim_names,
+    claims,
+    has_claims,
+    pod_name,
+)
+from fairlead.controllers.workloads.stateful_sets.retention import Retention, keeps_when_scaled
+from fairlead.errors import StatusError
+from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.operations.options import DeleteOptions
+
+CLAIMS = "core/v1/persistentvolumeclaims"
+
+
+class Members:
+    """The pods of StatefulSets. Without `retention` the claims are nobody's."""
+
+    def __init__(
+        self,
+        objects: Client,
+        events: Recorder,
+        resource: Resource,
+        identities: Identities,
+        retention: Retention | None,
+    ) -> None:
+        self._objects = objects
+        self._events = events
+        self._resource = resource
+        self._identities = identities
+        self._retention = retention
+
+    async def create(self, owner: Object, ordinal: int, revision: str) -> None:
+        """Make a pod and the claims that it needs, unless claims of the pod before it have yet to
+        go."""
+        name = pod_name(owner, ordinal)
+        if self._is_waiting(owner, ordinal):
+            return
+        try:
+            await self._have_claims(owner, ordinal)
+            await self._own_claims(owner, ordinal, "")
+            await self._objects.create(PODS, self._identities.pod(owner, ordinal, revision))
+        except StatusError as error:
+            if error.reason != "AlreadyExists" and not is_namespace_ending(error):
+                self._record(owner, "create", name, error)
+            raise
+        self._record(owner, "create", name)
+
+    async def correct(self, owner: Object, ordinal: int, pod: Pod) -> None:
+        """Give a pod back what it is known by, where that was taken from it."""
+        labelled, equipped = self._identities.is_labelled(pod), has_claims(owner, ordinal, pod)
+        if labelled and equipped and self.owns_claims(owner, ordinal, pod):
+            return
+
+        def corrected(current: Object) -> Object:
+            value = self._identities.with_name_label(current)
+            return self._identities.with_claims(owner, ordinal, value)
+
+        try:
+            if not equipped:
+                await self._have_claims(owner, ordinal)
+            await self._own_claims(owner, ordinal, pod.uid)
+            await self._objects.change(PODS, pod.namespace, pod.name, corrected)
+        except StatusError as error:
+            self._record(owner, "update", pod.name, error)
+            raise
+        self._record(owner, "update", pod.name)
+
+    async def remove(self, owner: Object, pod: Pod) -> None:
+        try:
+            options = DeleteOptions(uid=pod.uid)
+            await self._objects.delete(PODS, pod.namespace, pod.name, options)
+        except StatusError as error:
+            self._record(owner, "delete", pod.name, error)
+            raise
+        self._record(owner, "delete", pod.name)
+
+    async def replace_failed(self, owner: Object, pod: Pod) -> bool:
+        """Remove a pod that failed; whether there is room for the next."""
+        if not pod.deleting:
+            metadata = owner["metadata"]
+            text = f"StatefulSet {metadata['namespace']}/{metadata['name']} is recreating failed"
+            text += f" Pod {pod.name}"
+            self._events.record(self._resource, owner, WARNING, "RecreatingFailedPod", text)
+            await self.remove(owner, pod)
+        return self._objects.find(PODS, pod.namespace, pod.name) is None
+
+    async def own_claims(self, owner: Object, ordinal: int, pod: Pod) -> None:
+        """See that the claims of a pod that is one too many go with it, or stay."""
+        await self._own_claims(owner, ordinal, pod.uid)
+
+    def owns_claims(self, owner: Object, ordinal: int, pod: Pod) -> bool:
+        """Whether the claims of a pod are owned as the policy of its set says."""
+        if self._retention is None:
+            return True
+        return all(
+            (claim["metadata"].get("ownerReferences") or [])
+            == self._retention.references(owner, ordinal, pod.uid, claim)
+            for claim in self._claims(owner, ordinal)
+        )
+
+    def _claims(self, owner: Object, ordinal: int) -> list[Object]:
+        """The claims of a pod that there are."""
+        namespace = owner["metadata"]["namespace"]
+        found = (
+            self._objects.find(CLAIMS, namespace, name)
+            for name in claim_names(owner, ordinal).values()
+        )
+        return [claim for claim in found if claim is not None]
+
+    def _is_waiting(self, owner: Object, ordinal: int) -> bool:
+        retention = self._retention
+        if retention is None or keeps_when_scaled(owner):
+            return False
+        return any(
+            retention.goes_with_another(owner, ordinal, claim)
+            for claim in self._claims(owner, ordinal)
+        )
+
+    async def _have_claims(self, owner: Object, ordinal: int) -> None:
+        wrong = []
+        for claim in claims(owner, ordinal):
+            metadata = claim["metadata"]
+            found = self._objects.find(CLAIMS, metadata["namespace"], metadata["name"])
+            if found is None:
+                wrong.append(await self._make_claim(owner, ordinal, claim))
+            elif found["metadata"].get("deletionTimestamp") is not None:
+                wrong.append(f"pvc {metadata['name']} is being deleted")
+        told = [text for text in wrong if text]
+        if told:
+            text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+            raise StatusError(409, "Conflict", text)
+
+    async def _make_claim(self, owner: Object, ordinal: int, claim: Object) -> str:
+        """Make a claim; gives what went wrong."""
+        name, pod = claim["metadata"]["name"], pod_name(owner, ordinal)
+        within = f"Pod {pod} in StatefulSet {owner['metadata']['name']}"
+        try:
+            await self._objects.create(CLAIMS, claim)
+        except StatusError as error:
+            if is_namespace_ending(error):
+                raise
+            if error.reason != "AlreadyExists":
+                text = f"create Claim {name} for {within} failed error: {error}"
+                self._events.record(self._resource, owner, WARNING, "FailedCreate", text)
+            return f"failed to create PVC {name}: {error}"
+        text = f"create Claim {name} {within} success"
+        self._events.record(self._resource, owner, NORMAL, "SuccessfulCreate", text)
+        return ""
+
+    async def _own_claims(self, owner: Object, ordinal: int, pod_uid: str) -> None:
+        """Give the claims of a pod the owners that the policy wants."""
+        retention = self._retention
+        if retention is None:
+            return
+
+        def owned(claim: Object) -> Object:
+            metadata = {**claim["metadata"]}
+            metadata["ownerReferences"] = retention.references(owner, ordinal, pod_uid, claim)
+            return {**claim, "metadata": metadata}
+
+        for claim in self._claims(owner, ordinal):
+            wanted = owned(claim)["metadata"]["ownerReferences"]
+            if wanted == (claim["metadata"].get("ownerReferences") or []):
+                continue
+            metadata = claim["metadata"]
+            await self._objects.change(CLAIMS, metadata["namespace"], metadata["name"], owned)
+
+    def _record(self, owner: Object, verb: str, pod: str, error: StatusError | None = None) -> None:
+        text = f"{verb} Pod {pod} in StatefulSet {owner['metadata']['name']}"
+        if error is None:
+            kind, reason, text = NORMAL, f"Successful{verb.title()}", f"{text} successful"
+        else:
+            kind, reason, text = WARNING, f"Failed{verb.title()}", f"{text} failed error: {error}"
+        self._events.record(self._resource, owner, kind, reason, text)

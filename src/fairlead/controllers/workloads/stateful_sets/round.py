@@ -1,0 +1,149 @@
+"""One look at a StatefulSet: the steps that can be taken now towards what is wanted.
+
+With the policy OrderedReady there is at most one step, and none while an earlier pod is not as it
+should be: also not to a better template than the one that keeps it from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from fairlead.controllers.workloads.amounts import resolved
+from fairlead.controllers.workloads.batches import all_of, growing
+from fairlead.controllers.workloads.pods import Pod
+from fairlead.controllers.workloads.stateful_sets.identity import REVISION_LABEL, ordinal_of
+from fairlead.controllers.workloads.stateful_sets.members import Members
+from fairlead.controllers.workloads.stateful_sets.statuses import Revisions
+from fairlead.operations.api import Object
+
+_BURST = 500  # pods made in one go
+
+
+def by_ordinal(owner: Object, pods: Iterable[Pod]) -> dict[int, Pod]:
+    """The pods of a set in their order."""
+    placed = ((ordinal_of(owner, pod), pod) for pod in pods)
+    return dict(sorted((ordinal, pod) for ordinal, pod in placed if ordinal is not None))
+
+
+class Round:
+    """`former` gives the set with the template of its current revision. `min_ready` is for how many
+    seconds pods have to be ready; `several`: more than one of them may be missing in an update, if
+    the set says so."""
+
+    def __init__(
+        self,
+        owner: Object,
+        former: Callable[[], Object],
+        revisions: Revisions,
+        pods: Iterable[Pod],
+        members: Members,
+        *,
+        min_ready: int,
+        several: bool,
+    ) -> None:
+        self._owner = owner
+        self._former = former
+        self._revisions = revisions
+        self._members = members
+        self._min_ready = min_ready
+        self._several = several
+        self._replicas: int = owner["spec"].get("replicas") or 0
+        self._ordered = owner["spec"].get("podManagementPolicy") != "Parallel"
+        strategy = owner["spec"]["updateStrategy"]
+        self._rolls = strategy.get("type") == "RollingUpdate"
+        self._steps: Object | None = strategy.get("rollingUpdate")
+        self._partition: int = (self._steps or {}).get("partition") or 0
+        placed = by_ordinal(owner, pods)
+        self._wanted = {place: pod for place, pod in placed.items() if place < self._replicas}
+        self._surplus = {place: pod for place, pod in placed.items() if place >= self._replicas}
+
+    async def take_steps(self) -> None:
+        """Raises StatusError where one fails."""
+        if await self._keep() and await self._shrink() and self._rolls:
+            await self._roll()
+
+    async def _keep(self) -> bool:
+        """See that there is a pod for every ordinal; whether others may be thought of."""
+        missing = []
+        for ordinal in range(self._replicas):
+            pod = self._wanted.get(ordinal)
+            if pod is None or await self._is_replaced(pod):
+                missing.append(ordinal)
+                if self._ordered or len(missing) == _BURST:
+                    break
+            elif self._ordered and not self._is_settled(pod):
+                return False
+            elif not pod.deleting:
+                await self._members.correct(self._owner, ordinal, pod)
+        await growing([partial(self._make, ordinal) for ordinal in missing])
+        return not missing
+
+    async def _is_replaced(self, pod: Pod) -> bool:
+        return pod.phase == "Failed" and await self._members.replace_failed(self._owner, pod)
+
+    def _is_settled(self, pod: Pod) -> bool:
+        return pod.healthy and pod.available(self._min_ready)
+
+    async def _make(self, ordinal: int) -> None:
+        if self._is_held_back(ordinal):
+            await self._members.create(self._former(), ordinal, self._revisions.current)
+        else:
+            await self._members.create(self._owner, ordinal, self._revisions.updated)
+
+    def _is_held_back(self, ordinal: int) -> bool:
+        """Whether a pod is made as it was before. Where no partition is given that is so for as
+        many as still are."""
+        if not self._rolls:
+            return False
+        if self._steps is None:
+            before: int = (self._owner.get("status") or {}).get("currentReplicas") or 0
+            return ordinal < before
+        return ordinal < self._partition
+
+    async def _shrink(self) -> bool:
+        """Remove what is too much, the last first; whether nothing of it is left to wait for."""
+        for ordinal, pod in self._surplus.items():
+            await self._members.own_claims(self._owner, ordinal, pod)
+        going = [pod for _, pod in sorted(self._surplus.items(), reverse=True)]
+        if not self._ordered:
+            await self._remove(pod for pod in going if not pod.deleting)
+            return True
+        if not going:
+            return True
+        last = going[0]
+        sick = [pod for pod in going if not pod.healthy]
+        if not last.deleting and (self._is_settled(last) or sick[-1:] == [last]):
+            await self._members.remove(self._owner, last)
+        return False
+
+    async def _roll(self) -> None:
+        """Remove pods that are not up to date, the last first; they are made anew."""
+        descending = sorted(self._wanted.items(), reverse=True)
+        if not self._several:
+            await self._replace_next(descending)
+            return
+        room = self._most_unavailable() - sum(not pod.healthy for pod in self._wanted.values())
+        outdated = [pod for ordinal, pod in descending if self._is_outdated(ordinal, pod)]
+        await self._remove(outdated[: max(0, room)])
+
+    async def _replace_next(self, descending: Iterable[tuple[int, Pod]]) -> None:
+        for ordinal, pod in descending:
+            if self._is_outdated(ordinal, pod):
+                await self._members.remove(self._owner, pod)
+                return
+            if ordinal < self._partition or not pod.healthy:
+                return
+
+    def _is_outdated(self, ordinal: int, pod: Pod) -> bool:
+        if ordinal < self._partition or pod.deleting:
+            return False
+        return pod.labels.get(REVISION_LABEL) != self._revisions.updated
+
+    def _most_unavailable(self) -> int:
+        given = (self._steps or {}).get("maxUnavailable")
+        return max(1, resolved(1 if given is None else given, self._replicas, up=True))
+
+    async def _remove(self, pods: Iterable[Pod]) -> None:
+        for failure in await all_of([partial(self._members.remove, self._owner, p) for p in pods]):
+            raise failure

@@ -1,0 +1,75 @@
+"""The addresses of simulated nodes and of their pods."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network
+
+_NODES = IPv4Network("172.16.0.0/12")
+_PODS = IPv4Network("10.64.0.0/10")
+_FIRST = 2  # the network itself and its gateway come before
+_PREFIX = 24
+_OF_A_NODE = 1 << (32 - _PREFIX)
+
+
+def node_address(number: int) -> str:
+    return str(_NODES[_FIRST + number])
+
+
+def pod_network(number: int) -> IPv4Network:
+    """The network that the pods of a node have their addresses from."""
+    return IPv4Network((int(_PODS.network_address) + number * _OF_A_NODE, _PREFIX))
+
+
+class AddressPool:
+    """The addresses of the pods of one node. Each pod, by its key, has one at most."""
+
+    def __init__(self, network: IPv4Network) -> None:
+        self._first = int(network.network_address)
+        self._next = _FIRST
+        self._taken: dict[int, str] = {}
+        self._of: dict[str, int] = {}
+
+    def take(self, key: str) -> str | None:
+        """The address of a pod; None if there is none left. One that was given back is not given
+        away again before the others."""
+        number = self._of.get(key)
+        if number is None:
+            number = self._free()
+            if number is None:
+                return None
+            self._hold(key, number)
+        return str(IPv4Address(self._first + number))
+
+    def has_room_for(self, key: str) -> bool:
+        """Whether a pod has an address or can get one."""
+        return key in self._of or len(self._taken) < _OF_A_NODE - 1 - _FIRST
+
+    def hold(self, key: str, address: str) -> None:
+        """A pod has this address already."""
+        try:
+            number = int(IPv4Address(address)) - self._first
+        except ValueError:  # none of ours
+            return
+        if self._of.get(key) == number:
+            return
+        if _FIRST <= number < _OF_A_NODE - 1 and number not in self._taken:
+            self.give_back(key)
+            self._hold(key, number)
+
+    def give_back(self, key: str) -> None:
+        number = self._of.pop(key, None)
+        if number is not None:
+            del self._taken[number]
+
+    def _hold(self, key: str, number: int) -> None:
+        self._taken[number] = key
+        self._of[key] = number
+
+    def _free(self) -> int | None:
+        usable = _OF_A_NODE - 1 - _FIRST
+        for step in range(usable):
+            number = _FIRST + (self._next - _FIRST + step) % usable
+            if number not in self._taken:
+                self._next = number + 1
+                return number
+        return None

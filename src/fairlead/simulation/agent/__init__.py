@@ -1,0 +1,1 @@
+"""The agents of simulated nodes: what becomes of the pods that are bound to them."""

@@ -1,0 +1,367 @@
+"""The lives of pods on simulated nodes."""
+
+from __future__ import annotations
+
+import signal
+
+from conftest import FreshServer
+from support.simulation import Pods, container, told
+from support.things import Space
+from support.waiting import eventually
+from support.workloads import replicated, template
+
+
+def test_a_pod_runs_and_is_ready(any_pods: Pods) -> None:
+    any_pods.create()
+    any_pods.await_ready()
+    pod = any_pods.read()
+    status = pod["status"]
+    node = any_pods.nodes.read(pod["spec"]["nodeName"])
+    assert status["phase"] == "Running"
+    assert status["hostIP"] == node["status"]["addresses"][0]["address"]
+    assert status["podIP"].rpartition(".")[0] == node["spec"]["podCIDR"].rpartition(".")[0]
+    (one,) = status["containerStatuses"]
+    assert one["ready"]
+    assert one["started"]
+    assert one["state"]["running"]["startedAt"] >= status["startTime"]
+    assert one["image"] == "docker.io/library/nginx:1"
+    assert one["imageID"].startswith("docker.io/library/nginx@sha256:")
+    assert one["containerID"].startswith("simulated://")
+    kinds = [condition["type"] for condition in status["conditions"]]
+    assert kinds == ["Initialized", "Ready", "ContainersReady", "PodScheduled"]
+
+
+def test_what_happens_to_a_pod_is_told(pods: Pods) -> None:
+    pods.create()
+    started = pods.await_event("Started")
+    told_of = {one["reason"]: one["message"] for one in pods.events()}
+    assert told_of == {
+        "Scheduled": f"Successfully assigned {pods.space.name}/p to {pods.node_of()}",
+        "Pulled": 'Container image "nginx:1" already present on machine',
+        "Created": "Created container c",
+        "Started": "Started container c",
+    }
+    assert started["involvedObject"]["fieldPath"] == "spec.containers{c}"
+    assert started["source"] == {"component": "kubelet", "host": pods.node_of()}
+
+
+def test_pods_have_addresses_of_their_own_but_those_on_the_host_network(pods: Pods) -> None:
+    names = [f"p{number}" for number in range(6)]
+    for name in names:
+        pods.create(name)
+    pods.create("host", hostNetwork=True)
+    pods.await_ready(*names, "host")
+    assert len({pods.status(name)["podIP"] for name in names}) == len(names)
+    assert pods.status("host")["podIP"] == pods.status("host")["hostIP"]
+
+
+def test_a_delayed_pod_is_being_created_meanwhile(pods: Pods) -> None:
+    pods.create(annotations=told(start_delay="1h"))
+    pods.await_waiting("ContainerCreating")
+    status = pods.status()
+    assert status["phase"] == "Pending"
+    assert "podIP" not in status
+    ready = pods.condition("p", "Ready")
+    assert ready["reason"] == "ContainersNotReady"
+    assert ready["message"] == "containers with unready status: [c]"
+    pods.server.advance(3600)
+    pods.await_ready()
+
+
+def test_a_pod_can_stay_unready_for_a_while_or_for_ever(pods: Pods) -> None:
+    pods.create("late", annotations=told(ready_after="1h"))
+    probe = {"readinessProbe": {"exec": {"command": ["true"]}}}
+    pods.create("never", container(**probe), annotations=told(never_ready="true"))
+    pods.await_event("Unhealthy", "never", "Readiness probe failed")
+    pods.await_phase("Running", "late")
+    assert not pods.is_ready("late")
+    pods.server.advance(3600)
+    pods.await_ready("late")
+    assert not pods.is_ready("never")
+
+
+def test_containers_that_prepare_a_pod_run_one_after_the_other(pods: Pods) -> None:
+    initial = [container("first"), container("second"), container("third")]
+    pods.create(initContainers=initial, annotations=told(**{"exit_after.second": "1h"}))
+
+    def states() -> list[str]:
+        found = pods.status().get("initContainerStatuses", [])
+        return [next(iter(one["state"])) for one in found]
+
+    eventually(lambda: states() == ["terminated", "running", "waiting"], "the second runs")
+    assert pods.status()["phase"] == "Pending"
+    assert pods.state()["waiting"]["reason"] == "PodInitializing"
+    text = "containers with incomplete status: [second third]"
+    assert pods.condition("p", "Initialized")["message"] == text
+    pods.server.advance(3600)
+    pods.await_ready()
+    assert states() == ["terminated"] * 3
+
+
+def test_a_failed_preparation_fails_a_pod_that_is_not_restarted(pods: Pods) -> None:
+    pods.create(
+        initContainers=[container("first")],
+        restartPolicy="Never",
+        annotations=told(**{"exit_code.first": "2"}),
+    )
+    status = pods.await_phase("Failed")
+    assert status["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 2
+    assert "waiting" in status["containerStatuses"][0]["state"]
+
+
+def test_a_pod_that_is_not_restarted_completes(any_pods: Pods) -> None:
+    any_pods.create(restartPolicy="Never")
+    status = any_pods.await_phase("Succeeded")
+    ended = status["containerStatuses"][0]["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (0, "Completed")
+    ready = any_pods.condition("p", "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "PodCompleted")
+
+
+def test_a_pod_fails_with_its_exit_code_when_its_time_has_come(pods: Pods) -> None:
+    pods.create(restartPolicy="Never", annotations=told(exit_code="7", exit_after="1h"))
+    pods.await_ready()
+    pods.server.advance(3600)
+    status = pods.await_phase("Failed")
+    ended = status["containerStatuses"][0]["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (7, "Error")
+
+
+def test_only_what_failed_is_restarted_on_failure(pods: Pods) -> None:
+    pods.create(
+        "p",
+        container("good"),
+        container("bad"),
+        restartPolicy="OnFailure",
+        annotations=told(**{"exit_code.bad": "1"}),
+    )
+    eventually(
+        lambda: (
+            [one["restartCount"] for one in pods.status().get("containerStatuses", [])] == [0, 1]
+        ),
+        "the bad one is restarted",
+    )
+    assert pods.state()["terminated"]["exitCode"] == 0
+    assert pods.status()["phase"] == "Running"
+
+
+def test_crashing_containers_are_restarted_after_pauses_that_grow(pods: Pods) -> None:
+    pods.create(annotations=told(exit_code="1", exit_after="0s"))
+    for restarts, pause in ((1, "10s"), (2, "20s"), (3, "40s"), (4, "1m20s")):
+        eventually(
+            lambda count=restarts: (  # type: ignore[misc]
+                pods.status().get("containerStatuses", [{}])[0].get("restartCount") == count
+            ),
+            f"{restarts} restarts",
+        )
+        status = pods.await_waiting("CrashLoopBackOff")
+        metadata = pods.read()["metadata"]
+        whole = f"p_{metadata['namespace']}({metadata['uid']})"
+        text = f"back-off {pause} restarting failed container=c pod={whole}"
+        assert status["state"]["waiting"]["message"] == text
+        assert status["lastState"]["terminated"]["exitCode"] == 1
+        pods.server.advance(81)
+    pods.await_event("BackOff", text="Back-off restarting failed container")
+    assert pods.status()["phase"] == "Running"
+
+
+def test_an_image_that_cannot_be_pulled_is_tried_again_and_again(pods: Pods) -> None:
+    pods.create(annotations=told(image_pull_failure="no such thing"))
+    pods.await_event("Failed", text="Error: ErrImagePull")
+    pods.server.advance(3)
+    status = pods.await_waiting("ImagePullBackOff")
+    assert status["state"]["waiting"]["message"] == 'Back-off pulling image "nginx:1"'
+    pods.await_event("Failed", text='Failed to pull image "nginx:1": no such thing')
+    pods.await_event("Failed", text="Error: ImagePullBackOff")
+    assert pods.status()["phase"] == "Pending"
+    gone = {"metadata": {"annotations": {"simulation.fairlead/image-pull-failure": None}}}
+    assert pods.things.patch("p", gone).status == 200
+    pods.await_ready()
+
+
+def test_readiness_gates_are_waited_for(pods: Pods) -> None:
+    gate = "example.com/open"
+    pods.create(readinessGates=[{"conditionType": gate}])
+    pods.await_phase("Running")
+    ready = pods.condition("p", "Ready")
+    assert ready["reason"] == "ReadinessGatesNotReady"
+    text = f'corresponding condition of pod readiness gate "{gate}" does not exist.'
+    assert ready["message"] == text
+    conditions = [*pods.status()["conditions"], {"type": gate, "status": "True"}]
+    answer = pods.space.client.patch(
+        pods.things.item("p", "status"), {"status": {"conditions": conditions}}
+    )
+    assert answer.status == 200
+    pods.await_ready()
+
+
+def test_ephemeral_containers_run_beside_the_others(pods: Pods) -> None:
+    pods.create()
+    pods.await_ready()
+    added = {"spec": {"ephemeralContainers": [{"name": "debugger", "image": "busybox"}]}}
+    path = pods.things.item("p", "ephemeralcontainers")
+    assert pods.space.client.patch(path, added).status == 200
+    eventually(lambda: "ephemeralContainerStatuses" in pods.status(), "it runs")
+    assert "running" in pods.status()["ephemeralContainerStatuses"][0]["state"]
+
+
+def test_a_pod_that_takes_too_long_fails(pods: Pods) -> None:
+    pods.create(activeDeadlineSeconds=100)
+    pods.await_ready()
+    pods.server.advance(100)
+    status = pods.await_phase("Failed")
+    assert status["reason"] == "DeadlineExceeded"
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
+
+
+def test_a_deleted_pod_stops_at_once(any_pods: Pods) -> None:
+    any_pods.create()
+    any_pods.await_ready()
+    any_pods.things.remove("p")
+    any_pods.await_gone()
+    any_pods.await_event("Killing", text="Stopping container c")
+
+
+def test_a_pod_stops_when_its_hook_has_slept(pods: Pods) -> None:
+    hook = {"preStop": {"exec": {"command": ["/bin/sh", "-c", "sleep 100 && true"]}}}
+    pods.create("p", container(lifecycle=hook), terminationGracePeriodSeconds=1000)
+    pods.await_ready()
+    pods.things.remove("p")
+    pods.await_event("Killing")
+    assert pods.is_ready()
+    pods.server.advance(50)
+    pods.create("other")  # by the time that it runs the first would have gone
+    pods.await_ready("other")
+    assert pods.things.get("p").status == 200
+    pods.server.advance(51)
+    pods.await_gone()
+
+
+def test_a_pod_that_does_not_stop_is_killed_when_its_time_is_up(pods: Pods) -> None:
+    pods.create(
+        annotations=told(stop_after="10h"),
+        metadata={"finalizers": ["example.com/look"]},
+        terminationGracePeriodSeconds=100,
+    )
+    pods.await_ready()
+    pods.things.remove("p")
+    pods.await_event("Killing")
+    pods.server.advance(101)
+    eventually(lambda: "terminated" in pods.state(), "it is killed")
+    assert pods.state()["terminated"]["exitCode"] == 137
+    eventually(
+        lambda: pods.read()["metadata"]["deletionGracePeriodSeconds"] == 0, "nothing is left of it"
+    )
+    assert pods.things.patch("p", {"metadata": {"finalizers": None}}).status == 200
+    pods.await_gone()
+
+
+def test_a_pod_may_be_given_all_the_time_in_the_world(pods: Pods) -> None:
+    hook = {"preStop": {"exec": {"command": ["sleep", "9999h"]}}}
+    pods.create("p", container(lifecycle=hook), terminationGracePeriodSeconds=2**62)
+    pods.await_ready()
+    pods.things.remove("p")
+    pods.await_event("Killing")
+    pods.create("q")
+    pods.await_ready("q")
+    assert pods.read("p")["metadata"]["deletionGracePeriodSeconds"] == 2**62
+
+
+def test_a_node_that_has_no_address_left_starts_no_pod(fresh_server: FreshServer) -> None:
+    server = fresh_server("--simulate-nodes=1")
+    pods = Pods(Space(server, server.client()))
+    spec = replicated(253, template=template(nodeName="simulated-0"))
+    pods.space.things("deployments", "apps").create("many", spec=spec)
+    running = {"fieldSelector": "status.phase=Running"}
+    eventually(lambda: len(pods.things.names(**running)) == 253, "all addresses are taken")
+    pods.create("more", nodeName="simulated-0")
+    pods.await_event("FailedCreatePodSandBox", "more")
+    assert pods.status("more")["phase"] == "Pending"
+    pods.create("host", nodeName="simulated-0", hostNetwork=True)
+    pods.await_ready("host")
+
+
+def test_settings_that_cannot_be_read_are_told_and_change_nothing(pods: Pods) -> None:
+    pods.create(annotations=told(exit_code="999", start_delay="soon", colour="red"))
+    pods.await_ready()
+    code = '"999" is not an exit code: 0 to 255'
+    pods.await_event("InvalidSimulation", text=f"simulation.fairlead/exit-code: {code}")
+    pods.await_event("InvalidSimulation", text='"soon" is not a duration such as 5s or 1m30s')
+    pods.await_event("InvalidSimulation", text="simulation.fairlead/colour: there is no such")
+
+
+def test_logs_are_what_was_configured(pods: Pods) -> None:
+    pods.create("p", container(), container("side"), annotations=told(log="one\ntwo\nthree"))
+    pods.await_ready()
+    assert pods.log(container="c") == "one\ntwo\nthree\n"
+    assert pods.log(container="c", tailLines=1) == "three\n"
+    assert pods.log(container="c", limitBytes=5) == "one\nt"
+    started = pods.state()["running"]["startedAt"]
+    assert pods.log(container="c", timestamps="true", tailLines=1) == f"{started} three\n"
+    pods.server.advance(100)
+    assert pods.log(container="c", sinceSeconds=50) == ""
+
+
+def test_logs_tell_of_starts_and_ends_by_default(pods: Pods) -> None:
+    pods.create(restartPolicy="Never", annotations=told(exit_code="3"))
+    pods.await_phase("Failed")
+    first, last = pods.log().splitlines()
+    whole = f"{pods.space.name}/p"
+    assert first == f"c of {whole} started, image docker.io/library/nginx:1"
+    assert last == f"c of {whole} ended with exit code 3"
+
+
+def test_a_log_is_followed_until_its_container_ends(pods: Pods) -> None:
+    pods.create(annotations=told(log="one"))
+    pods.await_ready()
+    client = pods.space.client.clone()
+    connection = client.connect()
+    path = pods.things.item("p", "log")
+    connection.request("GET", f"{path}?follow=true", headers=client.head_of())
+    response = connection.getresponse()
+    assert response.read(4) == b"one\n"
+    pods.things.remove("p")
+    assert response.read() == b""
+    connection.close()
+
+
+def test_who_follows_a_log_does_not_hold_up_the_end_of_a_server(
+    fresh_server: FreshServer,
+) -> None:
+    server = fresh_server("--simulate-nodes=1", "--shutdown-grace=1h")
+    pods = Pods(Space(server, server.client()))
+    pods.create()
+    pods.await_ready()
+    client = pods.space.client.clone()
+    connection = client.connect()
+    path = pods.things.item("p", "log")
+    connection.request("GET", f"{path}?follow=true", headers=client.head_of())
+    response = connection.getresponse()
+    assert response.readline()
+    server.signal(signal.SIGTERM)
+    assert response.read() == b""
+    connection.close()
+    assert server.wait() == 0
+
+
+def test_containers_that_never_started_have_no_log(pods: Pods) -> None:
+    pods.create(annotations=told(image_pull_failure="no"))
+    pods.await_event("Failed")
+    text = 'container "c" in pod "p" is waiting to start: trying and failing to pull image'
+    assert pods.log_refusal() == text
+    pods.create("q")
+    pods.await_ready("q")
+    text = 'previous terminated container "c" in pod "q" not found'
+    assert pods.log_refusal("q", previous="true") == text
+
+
+def test_nobody_can_talk_to_what_does_not_run(pods: Pods) -> None:
+    pods.create()
+    pods.await_ready()
+    client = pods.space.client
+    for what in ("exec", "attach", "portforward", "proxy/"):
+        answer = client.get(pods.things.item("p", what), command="ls")
+        assert answer.status == 501, answer.text
+        assert "the node is simulated, no container runs on it" in answer.body["message"]
+    answer = client.get(f"/api/v1/nodes/{pods.node_of()}/proxy/metrics")
+    assert answer.status == 501, answer.text

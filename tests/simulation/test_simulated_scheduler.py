@@ -1,0 +1,234 @@
+"""The scheduler of simulated nodes, as its users see it."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import FreshServer
+from support.client import Object
+from support.simulation import Pods, asking, container, told
+from support.things import Space, random_word
+from support.waiting import eventually
+
+NONE_HELPS = "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
+
+
+def test_a_pod_that_fits_nowhere_says_why(any_pods: Pods) -> None:
+    any_pods.create("p", asking(cpu="1000"))
+    event = any_pods.await_event("FailedScheduling")
+    text = (
+        "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available:"
+        " 3 No preemption victims found for incoming pod."
+    )
+    assert event["message"] == text
+    assert (event["type"], event["source"]["component"]) == ("Warning", "default-scheduler")
+    eventually(lambda: bool(any_pods.condition("p", "PodScheduled")), "the pod says so too")
+    condition = any_pods.condition("p", "PodScheduled")
+    assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
+    assert condition["message"] == text
+
+
+def test_a_pod_is_tried_again_when_a_node_has_what_it_asks_for(pods: Pods) -> None:
+    label = random_word()
+    pods.create(nodeSelector={label: "yes"})
+    event = pods.await_event("FailedScheduling")
+    missing = "3 node(s) didn't match Pod's node affinity/selector"
+    assert event["message"] == f"0/3 nodes are available: {missing}. {NONE_HELPS}"
+    assert pods.nodes.patch("simulated-1", {"metadata": {"labels": {label: "yes"}}}).status == 200
+    pods.server.advance(2)
+    pods.await_ready()
+    assert pods.node_of() == "simulated-1"
+    assert pods.condition("p", "PodScheduled")["status"] == "True"
+
+
+def test_a_pod_gets_the_room_of_one_that_goes(pods: Pods) -> None:
+    pods.create("first", asking(cpu="15"), nodeSelector=on("simulated-2", pods))
+    pods.await_ready("first")
+    pods.create("second", asking(cpu="15"), nodeSelector=on("simulated-2", pods))
+    pods.await_event("FailedScheduling", "second")
+    pods.things.remove("first")
+    pods.await_gone("first")
+    pods.server.advance(2)
+    pods.await_ready("second")
+
+
+def on(node: str, pods: Pods) -> dict[str, str]:
+    return {pods.space.dialect.label("@/hostname"): node}
+
+
+def test_many_that_fit_nowhere_hold_up_nobody(pods: Pods) -> None:
+    names = [f"p{number}" for number in range(150)]
+    for name in names:
+        pods.create(name, asking(cpu="1000"), labels={"deletionTimestamp": "never"})
+    for name in (names[0], names[-1]):
+        pods.await_event("FailedScheduling", name)
+    pods.create("small", asking(cpu="1m"), labels={"deletionTimestamp": "never"})
+    pods.await_ready("small")
+
+
+def test_pods_of_another_scheduler_are_left_alone(pods: Pods) -> None:
+    pods.create("theirs", schedulerName="theirs")
+    pods.create("ours")
+    pods.await_ready("ours")
+    assert pods.node_of("theirs") == ""
+    assert pods.status("theirs") == {"phase": "Pending", "qosClass": "BestEffort"}
+    target = {"metadata": {"name": "theirs"}, "target": {"kind": "Node", "name": "simulated-0"}}
+    assert pods.space.client.post(pods.things.item("theirs", "binding"), target).status == 201
+    pods.await_ready("theirs")
+
+
+def test_pods_on_other_nodes_are_left_alone(pods: Pods) -> None:
+    name = f"real-{random_word()}"
+    pods.nodes.create(name)
+    pods.create("theirs", nodeName=name)
+    pods.create("ours")
+    pods.await_ready("ours")
+    assert pods.status("theirs") == {"phase": "Pending", "qosClass": "BestEffort"}
+    assert pods.node_of("ours") in pods.nodes.names()
+    pods.nodes.remove(name)
+
+
+def test_a_pod_that_names_its_node_needs_no_scheduler(pods: Pods) -> None:
+    pods.create(nodeName="simulated-1")
+    pods.await_ready()
+    assert [one["reason"] for one in pods.events()].count("Scheduled") == 0
+
+
+@pytest.fixture
+def priority(pods: Pods) -> str:
+    """A class of pods that count more than others."""
+    name = f"high-{random_word()}"
+    classes = pods.space.everywhere("priorityclasses", "scheduling.@")
+    classes.create(name, value=1000, preemptionPolicy="PreemptLowerPriority")
+    return name
+
+
+def filled(pods: Pods, **spec: object) -> Object:
+    return pods.create("low", asking(cpu="15"), nodeSelector=on("simulated-2", pods), **spec)
+
+
+def test_a_pod_that_counts_more_takes_the_place_of_another(pods: Pods, priority: str) -> None:
+    filled(pods, terminationGracePeriodSeconds=600)
+    pods.create("small", asking(cpu="100m"), nodeSelector=on("simulated-2", pods))
+    pods.await_ready("low", "small")
+    slow = {"metadata": {"annotations": told(stop_after="100s")}}
+    assert pods.things.patch("low", slow).status == 200
+    pods.create(
+        "high", asking(cpu="15"), nodeSelector=on("simulated-2", pods), priorityClassName=priority
+    )
+    text = f"Preempted by {pods.space.name}/high on node simulated-2"
+    assert pods.await_event("Preempted", "low")["message"] == text
+    eventually(lambda: "deletionTimestamp" in pods.read("low")["metadata"], "it is told to stop")
+    eventually(lambda: "nominatedNodeName" in pods.status("high"), "room is made")
+    assert pods.status("high")["nominatedNodeName"] == "simulated-2"
+    pods.server.advance(101)
+    pods.await_gone("low")
+    pods.server.advance(2)
+    pods.await_ready("high")
+    assert pods.is_ready("small")
+
+
+def test_a_pod_that_is_removed_says_so_where_that_is_switched_on(fresh_server: FreshServer) -> None:
+    server = fresh_server("--simulate-nodes=1", "--feature-gates=PodDisruptionConditions=true")
+    pods = Pods(Space(server, server.client()))
+    classes = pods.space.everywhere("priorityclasses", "scheduling.@")
+    classes.create("high", value=1000)
+    pods.create("low", asking(cpu="15"), metadata={"finalizers": ["example.com/look"]})
+    pods.await_ready("low")
+    pods.create("high", asking(cpu="15"), priorityClassName="high")
+    eventually(lambda: bool(pods.condition("low", "DisruptionTarget")), "it is told")
+    assert pods.condition("low", "DisruptionTarget")["reason"] == "PreemptionByKubeScheduler"
+
+
+def test_a_pod_that_must_not_preempt_waits(pods: Pods, priority: str) -> None:
+    name = f"patient-{random_word()}"
+    classes = pods.space.everywhere("priorityclasses", "scheduling.@")
+    classes.create(name, value=1000, preemptionPolicy="Never")
+    filled(pods)
+    pods.await_ready("low")
+    pods.create(
+        "high", asking(cpu="15"), nodeSelector=on("simulated-2", pods), priorityClassName=name
+    )
+    event = pods.await_event("FailedScheduling", "high")
+    assert event["message"].endswith("preemption: not eligible due to preemptionPolicy=Never.")
+    assert "deletionTimestamp" not in pods.read("low")["metadata"]
+
+
+def claim(pods: Pods, name: str, class_name: str) -> None:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": class_name,
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    pods.space.things("persistentvolumeclaims").create(name, spec=spec)
+
+
+def delayed_class(pods: Pods, provisioner: str) -> str:
+    name = f"delayed-{random_word()}"
+    classes = pods.space.everywhere("storageclasses", "storage.@")
+    classes.create(name, provisioner=provisioner, volumeBindingMode="WaitForFirstConsumer")
+    return name
+
+
+def using(name: str) -> dict[str, list[Object]]:
+    return {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]}
+
+
+def volume(pods: Pods, class_name: str, node: str) -> str:
+    name = f"volume-{random_word()}"
+    label = pods.space.dialect.label("@/hostname")
+    rule = {"key": label, "operator": "In", "values": [node]}
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": class_name,
+        "local": {"path": "/data"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}},
+    }
+    pods.space.everywhere("persistentvolumes").create(name, spec=spec)
+    return name
+
+
+def test_a_pod_goes_to_the_node_that_has_a_volume_for_it(any_pods: Pods) -> None:
+    pods = any_pods
+    class_name = delayed_class(pods, pods.space.dialect.label("@/no-provisioner"))
+    claim(pods, "data", class_name)
+    pods.create("p", container(), **using("data"))
+    event = pods.await_event("FailedScheduling")
+    assert "3 node(s) didn't find available persistent volumes to bind" in event["message"]
+    name = volume(pods, class_name, "simulated-1")
+    pods.server.advance(2)
+    pods.await_ready()
+    assert pods.node_of() == "simulated-1"
+    found = pods.space.things("persistentvolumeclaims").read("data")
+    assert found["spec"]["volumeName"] == name
+    assert found["status"]["phase"] == "Bound"
+
+
+def test_a_volume_is_asked_for_on_the_node_that_was_chosen(pods: Pods) -> None:
+    claim(pods, "data", delayed_class(pods, "example.com/maker"))
+    pods.create("p", container(), **using("data"))
+    claims = pods.space.things("persistentvolumeclaims")
+    key = pods.space.dialect.label("volume.@/selected-node")
+
+    def chosen() -> str:
+        return str(claims.read("data")["metadata"].get("annotations", {}).get(key, ""))
+
+    eventually(lambda: bool(chosen()), "a node is chosen")
+    node = chosen()
+    class_name = claims.read("data")["spec"]["storageClassName"]
+    name = volume(pods, class_name, node)
+    reference = {"namespace": pods.space.name, "name": "data"}
+    made = {"spec": {"claimRef": reference}}
+    assert pods.space.everywhere("persistentvolumes").patch(name, made).status == 200
+    pods.await_ready()
+    assert pods.node_of() == node
+
+
+def test_a_pod_waits_for_its_claims(pods: Pods) -> None:
+    pods.create("p", container(), **using("data"))
+    event = pods.await_event("FailedScheduling")
+    missing = '3 persistentvolumeclaim "data" not found'
+    assert event["message"] == f"0/3 nodes are available: {missing}. {NONE_HELPS}"
+    claim(pods, "data", "")
+    pods.server.advance(2)
+    pods.await_event("FailedScheduling", text="pod has unbound immediate PersistentVolumeClaims")

@@ -1,0 +1,111 @@
+"""DaemonSets, and nodes that only they are for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.client import Object
+from support.things import Space, random_word
+from support.waiting import eventually
+from support.workloads import LABELS, Workloads, template
+
+
+class Daemons(Workloads):
+    """A namespace with DaemonSets that are called `web`, and nodes of its own: others share the
+    server."""
+
+    def __init__(self, space: Space) -> None:
+        super().__init__(space)
+        self.nodes = space.everywhere("nodes")
+        self.mark = random_word()
+
+    def add_nodes(self, *names: str) -> None:
+        """Nodes that are ready; their names are made from these."""
+        for name in names:
+            self.nodes.create(self.node(name), labels={"for": self.mark})
+            status = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+            path = self.nodes.item(self.node(name), "status")
+            assert self.space.client.patch(path, status).status == 200
+            self.taint(name)
+
+    def node(self, name: str) -> str:
+        return f"{self.mark}-{name}"
+
+    def taint(self, name: str, *effects: str) -> None:
+        """Give a node a taint of each of these effects, and no other."""
+        taints = [{"key": "example.com/bad", "effect": effect} for effect in effects]
+        answer = self.nodes.patch(self.node(name), {"spec": {"taints": taints or None}})
+        assert answer.status == 200, answer.text
+
+    def remove_nodes(self) -> None:
+        self.space.client.delete(self.nodes.path, labelSelector=f"for={self.mark}")
+
+    def create(self, image: str = "one", **spec: Any) -> Object:
+        """A set for these nodes."""
+        made = spec.pop("template", None) or template(image)
+        made["spec"].setdefault("nodeSelector", {"for": self.mark})
+        wanted = {"selector": {"matchLabels": LABELS}, "template": made, **spec}
+        return self.daemon_sets.create("web", spec=wanted)
+
+    def change(self, **spec: Any) -> None:
+        answer = self.daemon_sets.patch("web", {"spec": spec})
+        assert answer.status == 200, answer.text
+
+    def update(self, image: str) -> None:
+        self.change(template={"spec": {"containers": [{"name": "c", "image": image}]}})
+
+    def await_told(self, **wanted: Any) -> Object:
+        return self.await_status(self.daemon_sets, "web", **wanted)
+
+    def on_nodes(self) -> dict[str, list[str]]:
+        """The images of the living pods by their node, without the mark."""
+        found: dict[str, list[str]] = {}
+        for pod in self.living():
+            name = target(pod).removeprefix(f"{self.mark}-")
+            found.setdefault(name, []).append(pod["spec"]["containers"][0]["image"])
+        return {name: sorted(images) for name, images in found.items()}
+
+    def await_nodes(self, **wanted: str) -> None:
+        """Wait until pods of these images are on these nodes; `one+two` are two pods."""
+        shown = {name: sorted(images.split("+")) for name, images in wanted.items()}
+        eventually(lambda: self.on_nodes() == shown, f"pods {shown}")
+
+    def pod_on(self, name: str, image: str = "") -> str:
+        """The name of the pod on a node, of this image."""
+        (found,) = (
+            pod["metadata"]["name"]
+            for pod in self.living()
+            if target(pod) == self.node(name)
+            and image in ("", pod["spec"]["containers"][0]["image"])
+        )
+        return str(found)
+
+    def make_available(self, count: int) -> Object:
+        """Mark the pods as ready, once there are so many."""
+        self.await_pods(count)
+        self.make_ready()
+        return self.await_told(numberAvailable=count)
+
+    def finish_update(self, image: str, count: int, patience: float = 60.0) -> None:
+        """Mark pods as ready until there is one of this image on each of so many nodes."""
+
+        def complete() -> bool:
+            self.make_ready()
+            told = self.status(self.daemon_sets, "web")
+            counts = ("updatedNumberScheduled", "numberAvailable", "desiredNumberScheduled")
+            return list(self.on_nodes().values()) == [[image]] * count and all(
+                told.get(name) == count for name in counts
+            )
+
+        eventually(complete, f"{count} pods of {image}", patience)
+
+
+def target(pod: Object) -> str:
+    """The node that a pod of a DaemonSet is made for."""
+    required = pod["spec"]["affinity"]["nodeAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]
+    ((field,),) = (term["matchFields"] for term in required["nodeSelectorTerms"])
+    assert (field["key"], field["operator"]) == ("metadata.name", "In")
+    (name,) = field["values"]
+    return str(name)

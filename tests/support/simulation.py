@@ -1,0 +1,139 @@
+"""Pods on simulated nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.client import Object, Query
+from support.process import ServerProcess
+from support.things import Space
+from support.waiting import eventually
+
+PREFIX = "simulation.fairlead/"
+
+
+def told(**settings: str) -> dict[str, str]:
+    """Annotations that say how a pod behaves."""
+    return {PREFIX + name.replace("_", "-"): text for name, text in settings.items()}
+
+
+def container(name: str = "c", **fields: Any) -> Object:
+    return {"name": name, "image": "nginx:1", **fields}
+
+
+def asking(**requests: str) -> Object:
+    """A container that asks for resources."""
+    return container(resources={"requests": requests})
+
+
+def await_nodes(server: ServerProcess, count: int) -> None:
+    """Wait until so many nodes take pods."""
+    client = server.client()
+
+    def free() -> int:
+        nodes = client.get("/api/v1/nodes").body["items"]
+        return sum(not node["spec"].get("taints") for node in nodes)
+
+    eventually(lambda: free() == count, f"{count} nodes take pods")
+
+
+class Pods:
+    """The pods of a namespace on a server with simulated nodes."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.server = space.server
+        self.things = space.things("pods")
+        self.nodes = space.everywhere("nodes")
+        self._events = space.things("events")
+        space.ready_for_pods()
+
+    def create(
+        self,
+        name: str = "p",
+        *containers: Object,
+        annotations: dict[str, str] | None = None,
+        labels: dict[str, str] | None = None,
+        metadata: Object | None = None,
+        **spec: Any,
+    ) -> Object:
+        named = {"annotations": annotations or {}, **(metadata or {})}
+        body = {"containers": list(containers) or [container()], **spec}
+        return self.things.create(name, labels=labels or {}, metadata=named, spec=body)
+
+    def clear(self) -> None:
+        """Leave the nodes as they were; nobody makes new pods in a namespace that ends."""
+        client = self.space.client
+        assert client.delete(f"/api/v1/namespaces/{self.space.name}").status == 200
+        answer = client.delete(self.things.path, {"gracePeriodSeconds": 0})
+        assert answer.status == 200, answer.text
+
+    def read(self, name: str = "p") -> Object:
+        return self.things.read(name)
+
+    def status(self, name: str = "p") -> Object:
+        found: Object = self.read(name)["status"]
+        return found
+
+    def node_of(self, name: str = "p") -> str:
+        found: str = self.read(name)["spec"].get("nodeName", "")
+        return found
+
+    def condition(self, name: str, kind: str) -> Object:
+        found = self.status(name).get("conditions", [])
+        return next((one for one in found if one["type"] == kind), {})
+
+    def is_ready(self, name: str = "p") -> bool:
+        return bool(self.condition(name, "Ready").get("status") == "True")
+
+    def await_ready(self, *names: str) -> None:
+        for name in names or ("p",):
+            eventually(lambda one=name: self.is_ready(one), f"{name} is ready")  # type: ignore[misc]
+
+    def await_phase(self, phase: str, name: str = "p") -> Object:
+        eventually(lambda: self.status(name).get("phase") == phase, f"{name} is {phase}")
+        return self.status(name)
+
+    def state(self, name: str = "p", index: int = 0) -> Object:
+        """The state of a container."""
+        statuses = self.status(name).get("containerStatuses") or [{}] * (index + 1)
+        found: Object = statuses[index].get("state", {})
+        return found
+
+    def await_waiting(self, reason: str, name: str = "p") -> Object:
+        """The status of a container once it waits for this reason."""
+
+        def waits() -> bool:
+            return bool(self.state(name).get("waiting", {}).get("reason") == reason)
+
+        eventually(waits, f"{name} waits: {reason}")
+        found: Object = self.status(name)["containerStatuses"][0]
+        return found
+
+    def await_gone(self, *names: str) -> None:
+        for name in names or ("p",):
+            eventually(lambda one=name: self.things.get(one).status == 404, f"{name} is gone")  # type: ignore[misc]
+
+    def events(self, name: str = "p") -> list[Object]:
+        found = self._events.list().body["items"]
+        return [one for one in found if one["involvedObject"]["name"] == name]
+
+    def await_event(self, reason: str, name: str = "p", text: str = "") -> Object:
+        def found() -> list[Object]:
+            return [
+                one
+                for one in self.events(name)
+                if one["reason"] == reason and text in one["message"]
+            ]
+
+        eventually(lambda: bool(found()), f"an event {reason} {text} about {name}")
+        return found()[0]
+
+    def log(self, name: str = "p", **query: Query) -> str:
+        return self.space.client.get(self.things.item(name, "log"), **query).text
+
+    def log_refusal(self, name: str = "p", **query: Query) -> str:
+        answer = self.space.client.get(self.things.item(name, "log"), **query)
+        assert answer.status == 400, answer.text
+        text: str = answer.body["message"]
+        return text

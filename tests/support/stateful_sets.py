@@ -1,0 +1,81 @@
+"""StatefulSets and what their pods claim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.client import Object
+from support.waiting import eventually
+from support.workloads import Workloads, replicated, template
+
+CLAIM = {
+    "metadata": {"name": "data"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+def mounting(image: str = "one", **spec: Any) -> Object:
+    """A template whose container mounts the claim."""
+    made = template(image, **spec)
+    made["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    return made
+
+
+class Sets(Workloads):
+    """A namespace with StatefulSets that are called `web`."""
+
+    def create(self, replicas: int, **spec: Any) -> Object:
+        spec = {"serviceName": "service", **spec}
+        return self.stateful_sets.create("web", spec=replicated(replicas, **spec))
+
+    def scale(self, replicas: int) -> None:
+        path = self.stateful_sets.item("web", "scale")
+        assert self.space.client.patch(path, {"spec": {"replicas": replicas}}).status == 200
+
+    def await_told(self, **wanted: Any) -> Object:
+        return self.await_status(self.stateful_sets, "web", **wanted)
+
+    def grow(self, replicas: int) -> None:
+        """Mark pods as ready until there are so many, all of them ready."""
+
+        def grown() -> bool:
+            self.make_ready()
+            told = self.status(self.stateful_sets, "web")
+            return bool(told.get("readyReplicas") == told["replicas"] == replicas)
+
+        eventually(grown, f"{replicas} pods")
+
+    def claim_names(self) -> list[str]:
+        return self.space.things("persistentvolumeclaims").names()
+
+    def update(self, image: str) -> None:
+        """Change the template."""
+        self.change(template={"spec": {"containers": [{"name": "c", "image": image}]}})
+
+    def change(self, **spec: Any) -> None:
+        answer = self.stateful_sets.patch("web", {"spec": spec})
+        assert answer.status == 200, answer.text
+
+    def numbers(self) -> dict[str, int]:
+        """The numbers of the revisions by their image."""
+        return {
+            one["data"]["spec"]["template"]["spec"]["containers"][0]["image"]: one["revision"]
+            for one in self.revisions.list().body["items"]
+        }
+
+    def finish_update(self, image: str, patience: float = 60.0) -> Object:
+        """Mark pods as ready until all have this image and the status says so."""
+
+        def complete() -> bool:
+            self.make_ready()
+            value = self.stateful_sets.read("web")
+            told, wanted = value["status"], value["spec"]["replicas"]
+            return bool(
+                set(self.images().values()) == {image}
+                and told["observedGeneration"] == value["metadata"]["generation"]
+                and told.get("readyReplicas") == told.get("updatedReplicas") == wanted
+                and told["currentRevision"] == told["updateRevision"]
+            )
+
+        eventually(complete, f"all pods have {image}", patience)
+        return self.status(self.stateful_sets, "web")
