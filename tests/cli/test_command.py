@@ -210,7 +210,7 @@ def test_verbosity_is_given_as_clients_are_used_to(flags: tuple[str, ...], level
     "flag",
     [
         "--etcd-servers=x",
-        "--controllers=*,job",
+        "--controllers=*,route",
     ],
 )
 def test_flags_of_the_specification_without_effect_are_taken_and_named(flag: str) -> None:
