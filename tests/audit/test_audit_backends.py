@@ -64,8 +64,6 @@ class Taking:
         self.batches.append([event])
         return self.stores
 
-    deliver_soon = deliver
-
     async def deliver_aside(self, events: list[bytes]) -> bool:
         await self.open.wait()
         self.batches.append(events)

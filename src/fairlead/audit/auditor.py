@@ -8,7 +8,7 @@ failed; and at the end, whatever it was, ResponseComplete.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fairlead import clock
@@ -20,6 +20,7 @@ from fairlead.audit.fragments import Caller, is_plain, new_id, stamp
 from fairlead.audit.policy import (
     COMPLETE,
     LEVELS,
+    METADATA,
     PANIC,
     RECEIVED,
     REQUEST,
@@ -48,6 +49,7 @@ _ANSWERED_WITH_STATUS = frozenset(("create", "delete", "deletecollection"))
 _Key = tuple[str, str, int, int]  # path and verb, and which objects user and caller are
 _MOST_KNOWN, _LONGEST_KNOWN = 4096, 1024
 _READING = frozenset(("get", "list", "watch"))
+_AT_ONCE = frozenset(("get", "list"))
 _NOBODY = User("")
 _CUT_OFF: dict[str, Any] = {
     "metadata": {},
@@ -57,12 +59,38 @@ _CUT_OFF: dict[str, Any] = {
 }
 
 
+TellBoth = Callable[[Record], object]
+
+
+def _is_plain(request: Request, record: Record, answer: Answer) -> bool:
+    """Whether all that there is to tell of a request that was not refused follows from what was
+    asked and who asked."""
+    operation = request.operation
+    return (
+        record.level == METADATA
+        and not record.subject.verdict.omitted
+        and type(answer) is Answer
+        and not record.is_given
+        and request.impersonator is None
+        and operation is not None
+        and not operation.annotations
+        and not operation.resource.deprecation
+    )
+
+
 class Auditor:
     """The audit log of a server."""
 
     def __init__(
-        self, policy: Policy, backend: Backend, dialect: Dialect, resources: Resources
+        self,
+        policy: Policy,
+        backend: Backend,
+        dialect: Dialect,
+        resources: Resources,
+        tell_both: TellBoth | None = None,
     ) -> None:
+        """`tell_both` stores the events of a usual request that came and was answered at once; it
+        must not have to wait."""
         self.names = Names(dialect.group_domain)
         self._bodies = Bodies(resources)
         self._policy = policy
@@ -70,6 +98,8 @@ class Auditor:
         self._callers = Callers()
         self._known: dict[_Key, Subject] = {}
         self._late: set[asyncio.Future[bool]] = set()
+        self._waiting: list[Request] = []
+        self._tell_both = tell_both
 
     # The way of a request
 
@@ -84,8 +114,30 @@ class Auditor:
             record.is_given = True
 
     def received(self, request: Request) -> Awaitable[None] | None:
+        """Nothing can come of a read before it is answered or the loop turns. Until then it is not
+        told that it came: most are answered by then, and both are told by one write."""
         record: Record = request.audited
-        self._judge(request, record, request.user)
+        target = request.target
+        if self._tell_both is None or target.verb not in _AT_ONCE or target.subresource:
+            return self._receive(request, record)
+        record.waits = True
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._catch_up)
+        self._waiting.append(request)
+        return None
+
+    def _catch_up(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for request in waiting:
+            if request.audited.waits:
+                self._receive(request, request.audited)
+
+    def _receive(self, request: Request, record: Record) -> Awaitable[None] | None:
+        record.waits = False
+        self._judge(request, record, request.impersonator or request.user)
+        return self._tell_received(record)
+
+    def _tell_received(self, record: Record) -> Awaitable[None] | None:
         if not record.level or RECEIVED in record.subject.verdict.omitted:
             return None
         outcome = self.tell(record, RECEIVED, record.received)
@@ -94,6 +146,8 @@ class Auditor:
     def refused(self, request: Request, error: StatusError) -> None:
         """The answer will be an error."""
         record: Record = request.audited
+        if record.waits:
+            self._receive(request, record)
         if not record.judged:
             record.is_early = True
             self._judge(request, record, None)
@@ -106,6 +160,15 @@ class Auditor:
         """The answer is known and about to be sent. What is sent at once is told as complete
         before that, so that whoever has an answer finds it in the log."""
         record: Record = request.audited
+        if record.waits:
+            record.waits = False
+            self._judge(request, record, request.impersonator or request.user)
+            if self._tell_both is not None and _is_plain(request, record, answer):
+                record.code, record.stamp, record.completed = answer.code, stamp(), True
+                _events[()] += 2
+                self._tell_both(record)
+                return None
+            self._tell_received(record)
         if not record.level or record.completed:
             return None
         record.code = answer.code
@@ -144,6 +207,8 @@ class Auditor:
         record: Record = request.audited
         if record.completed:
             return
+        if record.waits:
+            self._receive(request, record)
         record.completed = True
         if not record.judged:
             self._judge(request, record, None)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from fairlead.audit.counts import ERRORS
-from fairlead.audit.policy import RECEIVED, REQUEST
+from fairlead.audit.policy import REQUEST
 from fairlead.audit.record import Record
 from fairlead.logs import Tally
 
@@ -30,9 +30,6 @@ class Sink(Protocol):
 
     def deliver(self, event: bytes) -> Outcome:
         """Store an event before anything else happens."""
-
-    def deliver_soon(self, event: bytes) -> Outcome:
-        """The same for an event from which nothing can have come before the loop turns."""
 
     async def deliver_aside(self, events: list[bytes]) -> bool:
         """Store events without holding anybody up."""
@@ -62,10 +59,9 @@ class Blocking:
         event = self._shape(record)
         if event is None:
             return True
+        outcome = self._deliver(event)
         if self._strict:
-            return self._deliver(event)
-        soon = record.stage == RECEIVED
-        outcome = self._sink.deliver_soon(event) if soon else self._deliver(event)
+            return outcome
         return True if isinstance(outcome, bool) else _whatever(outcome)
 
     async def close(self) -> None:

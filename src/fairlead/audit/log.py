@@ -21,32 +21,15 @@ class FileLog:
 
     def __init__(self, file: RotatingFile) -> None:
         self._file = file
-        self._held: list[bytes] = []
 
-    def deliver(self, event: bytes) -> bool:
-        count = 1
-        if self._held:
-            self._held.append(event)
-            event, count = b"".join(self._held), len(self._held)
-            self._held.clear()
+    def deliver(self, event: bytes, count: int = 1) -> bool:
+        """Store an event, or several that come as one."""
         try:
             self._file.write(event)
         except OSError as error:
             lose(PLUGIN, error.strerror or str(error), count)
             return False
         return True
-
-    def deliver_soon(self, event: bytes) -> bool:
-        """With the next event, or when the loop turns: a read that waits for nothing is told by
-        one write instead of two."""
-        if not self._held:
-            asyncio.get_running_loop().call_soon(self._flush)
-        self._held.append(event)
-        return True
-
-    def _flush(self) -> None:
-        if self._held:
-            self.deliver(self._held.pop())
 
     def _write(self, events: list[bytes]) -> tuple[int, str]:
         """How many could not be written, and why."""
@@ -65,7 +48,6 @@ class FileLog:
         return not lost
 
     async def close(self) -> None:
-        self._flush()
         await asyncio.to_thread(self._file.close)
 
 
@@ -81,8 +63,6 @@ class StreamLog:
 
     def deliver(self, event: bytes) -> Outcome:
         return self.deliver_aside([event])
-
-    deliver_soon = deliver
 
     async def deliver_aside(self, events: list[bytes]) -> bool:
         if self._thread is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.audit.bodies import Collected
 from fairlead.audit.fragments import Caller, Users, caller, dumped, is_plain, quoted, stamp_of
-from fairlead.audit.policy import LEVELS, NONE, REQUEST, SILENCE, Verdict
+from fairlead.audit.policy import COMPLETE, LEVELS, NONE, RECEIVED, REQUEST, SILENCE, Verdict
 from fairlead.authentication.user import User
 from fairlead.authorization.decision import Decision
 from fairlead.authorization.requests import Target
@@ -139,6 +139,7 @@ class Record:
     response_object: bytes | None = None
     collected: Collected | None = None  # the response object to be
     received = ""  # when it came
+    waits = False  # that it came was not told yet
 
     def __init__(self, names: Names, audit_id: str, moment: float) -> None:
         self.names = names
@@ -208,6 +209,20 @@ class Record:
             f"{subject.asked}{as_other}{subject.caller.json}"
             f"{subject.ref if self.ref is None else self.ref}{answer}{objects}"
             f',"requestReceivedTimestamp":"{self.received}","stageTimestamp":"{self.stamp}"'
+            f"{noted}}}{after}"
+        ).encode()
+
+    def both(self, before: str, after: str) -> bytes:
+        """The events of a usual request that it came and that it was answered."""
+        subject, names = self.subject, self.names
+        last, noted = names.last_decided
+        if last is not self.decision:
+            noted = names.decided(self.decision)
+        head = f'{before}{subject.opening}"{self.id}","stage":"'
+        when = f',"requestReceivedTimestamp":"{self.received}","stageTimestamp":"'
+        return (
+            f'{head}{RECEIVED}{subject.usual}{when}{self.received}"}}{after}'
+            f'{head}{COMPLETE}{subject.usual}{_STATUSES[self.code]}{when}{self.stamp}"'
             f"{noted}}}{after}"
         ).encode()
 

@@ -6,7 +6,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from fairlead.audit.auditor import Auditor
+from fairlead.audit.auditor import Auditor, TellBoth
 from fairlead.audit.backend import Backend, Blocking, Both, Shape, Sink, in_json, truncated
 from fairlead.audit.buffer import MOST_BATCH_BYTES, Buffer
 from fairlead.audit.flags import BATCH, LEGACY, STRICT, BackendFlags, backend_flags
@@ -41,22 +41,31 @@ def build_auditor(
         raise AuditError(str(error)) from None
     version = api_version(dialect)
     backends: list[Backend] = []
+    tell_both = None
     if options.audit_log_path:
-        backends.append(_log(options, version))
+        backend, tell_both = _log(options, version)
+        backends.append(backend)
     if options.audit_webhook_config_file is not None:
         backends.append(_webhook(options, version))
     if not backends:
         return None
-    backend = backends[0] if len(backends) == 1 else Both(backends)
-    return Auditor(policy, backend, dialect, resources)
+    if len(backends) > 1:
+        return Auditor(policy, Both(backends), dialect, resources)
+    return Auditor(policy, backends[0], dialect, resources, tell_both)
 
 
-def _log(options: argparse.Namespace, version: str) -> Backend:
+def _log(options: argparse.Namespace, version: str) -> tuple[Backend, TellBoth | None]:
+    """The log, and how it is told of both events of a read at once where that can be."""
     flags = backend_flags(options, "log")
-    shape = _shape(flags, f'{{"kind":"Event","apiVersion":"{version}",', "\n")
-    if options.audit_log_format == LEGACY:
-        shape = legacy_line
-    return _in_mode(flags, shape, _log_sink(options), side_by_side=False)
+    before, after = f'{{"kind":"Event","apiVersion":"{version}",', "\n"
+    legacy = options.audit_log_format == LEGACY
+    shape = legacy_line if legacy else _shape(flags, before, after)
+    sink = _log_sink(options)
+    backend = _in_mode(flags, shape, sink, side_by_side=False)
+    plain = not legacy and flags.limits is None and flags.mode not in (BATCH, STRICT)
+    if not plain or not isinstance(sink, FileLog):
+        return backend, None
+    return backend, lambda record: sink.deliver(record.both(before, after), 2)
 
 
 def _log_sink(options: argparse.Namespace) -> Sink:

@@ -29,9 +29,6 @@ class Webhook:
         self._api_version = api_version
         self._first_pause = first_pause
 
-    def deliver_soon(self, event: bytes) -> Outcome:
-        return self.deliver(event)
-
     def deliver(self, event: bytes) -> Outcome:
         return self.deliver_aside([event])
 

@@ -97,7 +97,7 @@ class Request:
         """Whether the caller wants to be taken for somebody else; asked of every request, though
         it is the same for all that come with the same headers."""
         facts = self.exchange.head.facts
-        found = facts.get("impersonates")
+        found: bool | None = facts.get("impersonates")
         if found is None:
             found = facts["impersonates"] = asks_to_impersonate(self.raw_headers)
         return found

@@ -7,6 +7,7 @@ colons, repeated or odd lengths, and lengths beside transfer codings.
 from __future__ import annotations
 
 import re
+from typing import Any
 from urllib.parse import unquote
 
 import httptools
@@ -48,8 +49,9 @@ class Head:
         self.method = method.decode("ascii")
         self.fields = fields
         self.named = dict(reversed(fields))
-        # What others found out from the fields; shared by all heads that have the same.
-        self.facts: dict[str, bool] = {}
+        # What others found out from the fields; shared by all heads of a connection that have the
+        # same ones.
+        self.facts: dict[str, Any] = {}
         self.keep_alive = True
         self.modern = True  # HTTP/1.1 rather than 1.0
         self.chunked = False
