@@ -59,7 +59,7 @@ _CUT_OFF: dict[str, Any] = {
 }
 
 
-TellBoth = Callable[[Record], object]
+TellAtOnce = Callable[[Record], int]
 
 
 def _is_plain(request: Request, record: Record, answer: Answer) -> bool:
@@ -68,7 +68,7 @@ def _is_plain(request: Request, record: Record, answer: Answer) -> bool:
     operation = request.operation
     return (
         record.level == METADATA
-        and not record.subject.verdict.omitted
+        and COMPLETE not in record.subject.verdict.omitted
         and type(answer) is Answer
         and not record.is_given
         and request.impersonator is None
@@ -87,10 +87,10 @@ class Auditor:
         backend: Backend,
         dialect: Dialect,
         resources: Resources,
-        tell_both: TellBoth | None = None,
+        tell_at_once: TellAtOnce | None = None,
     ) -> None:
-        """`tell_both` stores the events of a usual request that came and was answered at once; it
-        must not have to wait."""
+        """`tell_at_once` stores the events of a usual request that was answered as it came, and
+        gives how many they are; it must not have to wait."""
         self.names = Names(dialect.group_domain)
         self._bodies = Bodies(resources)
         self._policy = policy
@@ -99,7 +99,7 @@ class Auditor:
         self._known: dict[_Key, Subject] = {}
         self._late: set[asyncio.Future[bool]] = set()
         self._waiting: list[Request] = []
-        self._tell_both = tell_both
+        self._tell_at_once = tell_at_once
 
     # The way of a request
 
@@ -118,7 +118,7 @@ class Auditor:
         told that it came: most are answered by then, and both are told by one write."""
         record: Record = request.audited
         target = request.target
-        if self._tell_both is None or target.verb not in _AT_ONCE or target.subresource:
+        if self._tell_at_once is None or target.verb not in _AT_ONCE or target.subresource:
             return self._receive(request, record)
         record.waits = True
         if not self._waiting:
@@ -163,10 +163,9 @@ class Auditor:
         if record.waits:
             record.waits = False
             self._judge(request, record, request.impersonator or request.user)
-            if self._tell_both is not None and _is_plain(request, record, answer):
+            if self._tell_at_once is not None and _is_plain(request, record, answer):
                 record.code, record.stamp, record.completed = answer.code, stamp(), True
-                _events[()] += 2
-                self._tell_both(record)
+                _events[()] += self._tell_at_once(record)
                 return None
             self._tell_received(record)
         if not record.level or record.completed:

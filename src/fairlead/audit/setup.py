@@ -6,13 +6,15 @@ import argparse
 import logging
 from pathlib import Path
 
-from fairlead.audit.auditor import Auditor, TellBoth
+from fairlead.audit.auditor import Auditor, TellAtOnce
 from fairlead.audit.backend import Backend, Blocking, Both, Shape, Sink, in_json, truncated
 from fairlead.audit.buffer import MOST_BATCH_BYTES, Buffer
 from fairlead.audit.flags import BATCH, LEGACY, STRICT, BackendFlags, backend_flags
 from fairlead.audit.legacy import legacy_line
 from fairlead.audit.log import STDOUT, FileLog, StreamLog
+from fairlead.audit.policy import COMPLETE, RECEIVED
 from fairlead.audit.policy_file import PolicyError, api_version, read_policy
+from fairlead.audit.record import Record
 from fairlead.audit.rotation import RotatingFile, Rotation
 from fairlead.audit.webhook import Webhook
 from fairlead.dialect import Dialect
@@ -41,9 +43,9 @@ def build_auditor(
         raise AuditError(str(error)) from None
     version = api_version(dialect)
     backends: list[Backend] = []
-    tell_both = None
+    tell_at_once = None
     if options.audit_log_path:
-        backend, tell_both = _log(options, version)
+        backend, tell_at_once = _log(options, version)
         backends.append(backend)
     if options.audit_webhook_config_file is not None:
         backends.append(_webhook(options, version))
@@ -51,11 +53,11 @@ def build_auditor(
         return None
     if len(backends) > 1:
         return Auditor(policy, Both(backends), dialect, resources)
-    return Auditor(policy, backends[0], dialect, resources, tell_both)
+    return Auditor(policy, backends[0], dialect, resources, tell_at_once)
 
 
-def _log(options: argparse.Namespace, version: str) -> tuple[Backend, TellBoth | None]:
-    """The log, and how it is told of both events of a read at once where that can be."""
+def _log(options: argparse.Namespace, version: str) -> tuple[Backend, TellAtOnce | None]:
+    """The log, and how it is told of the events of a read at once where that can be."""
     flags = backend_flags(options, "log")
     before, after = f'{{"kind":"Event","apiVersion":"{version}",', "\n"
     legacy = options.audit_log_format == LEGACY
@@ -65,7 +67,16 @@ def _log(options: argparse.Namespace, version: str) -> tuple[Backend, TellBoth |
     plain = not legacy and flags.limits is None and flags.mode not in (BATCH, STRICT)
     if not plain or not isinstance(sink, FileLog):
         return backend, None
-    return backend, lambda record: sink.deliver(record.both(before, after), 2)
+
+    def tell_at_once(record: Record) -> int:
+        record.stage = COMPLETE
+        if RECEIVED in record.subject.verdict.omitted:
+            sink.deliver(record.json(before, after))
+            return 1
+        sink.deliver(record.both(before, after), 2)
+        return 2
+
+    return backend, tell_at_once
 
 
 def _log_sink(options: argparse.Namespace) -> Sink:
