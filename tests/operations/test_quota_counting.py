@@ -48,7 +48,6 @@ def test_custom_resources_are_counted_from_when_they_are_served(
             [ResourceQuota(KUBERNETES, find, lambda key: api.collection(api.resources.named(key)))]
         )
         controllers = Controllers(api, [ResourceQuotas(api, system(api))])
-        controllers.start()
         running = asyncio.create_task(controllers.run())
         spec = {"hard": {NAME: "1", "secrets": "1"}}
         await system(api).create(

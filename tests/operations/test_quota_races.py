@@ -86,7 +86,6 @@ def _with_quota(work: Callable[[Api], Awaitable[None]], *, pausing_last: bool) -
         )
         api.admission = Chain([quota, Pausing()] if pausing_last else [Pausing(), quota])
         controllers = Controllers(api, [ResourceQuotas(api, system(api))])
-        controllers.start()
         running = asyncio.create_task(controllers.run())
         hard = {"pods": str(MOST_PODS), "requests.cpu": str(MOST_CPU)}
         quota_object = {"metadata": {"name": "q", "namespace": "work"}, "spec": {"hard": hard}}

@@ -93,6 +93,7 @@ class Controllers:
         self._api = api
         self._events = events or EventWriter()
         self._queues: list[tuple[Controller, WorkQueue[str]]] = []
+        self._started = False
         for controller in controllers:
             self.add(controller)
 
@@ -100,8 +101,10 @@ class Controllers:
         """Have another one run, before they start."""
         self._queues.append((controller, WorkQueue(controller.name)))
 
-    def start(self) -> None:
-        """Take in what exists and follow what changes. The server must not serve before."""
+    async def _start(self) -> None:
+        """Take in what exists and follow what changes: one controller after the other, since a
+        large store takes a while and the server serves already. What one finds it is told at once,
+        and nobody works before all of them know."""
         for controller, queue in self._queues:
             if isinstance(controller, Adding):
                 controller.add_by(queue.add)
@@ -109,6 +112,8 @@ class Controllers:
                 controller.grow_by(partial(self._follow, queue))
             for resource, keys in controller.follows().items():
                 self._follow(queue, resource, keys)
+            await asyncio.sleep(0)
+        self._started = True
 
     def _follow(
         self, queue: WorkQueue[str], resource: str, keys: Keys, *, replay: bool = True
@@ -131,6 +136,8 @@ class Controllers:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        if not self._started:
+            await self._start()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._events.run())
             for controller, queue in self._queues:

@@ -282,7 +282,6 @@ class Assembly:
                 self.aggregation.follow(self.follow)
                 await self.aggregation.reconcile()
         self._is_prepared = True
-        self.controllers.start()
 
     async def _publish(self, service: Object) -> None:
         """Let clients find this server by its service, now and as long as it runs. Like

@@ -8,11 +8,14 @@ from fairlead.storage.version import Version
 
 PODS, NODES = "core/v1/pods", "core/v1/nodes"
 _NONE: frozenset[str] = frozenset()
+_NODE_NAME = b'"nodeName":"'
 
 
 def node_of(pod: Version | None) -> str:
     """The name of the node that a pod is bound to, if there is one."""
-    return pod.fields.get("spec.nodeName", "") if pod is not None else ""
+    if pod is None or pod.body is None or _NODE_NAME not in pod.body:
+        return ""  # known without reading it
+    return pod.fields.get("spec.nodeName", "")
 
 
 class PodsByNode:
