@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from fairlead import clock
+from fairlead.file_stamps import stamp
 from fairlead.server.certificates import Clock, Pair, Pki, check_pair, ensure_pki, utc_now
 from fairlead.server.files import FileError
 from fairlead.server.validity import validity_of
@@ -77,7 +78,7 @@ class Renewal:
         return True
 
     def _current_stamps(self) -> list[object]:
-        return [_stamp(pair.certificate) for pair in self._followed]
+        return [stamp(pair.certificate) for pair in self._followed]
 
     def _say_what_ends(self) -> None:
         """Only a certificate that was given to us can come this far."""
@@ -97,11 +98,3 @@ class Renewal:
         if self._now() - self._said >= _SAY_AGAIN:
             self._said = self._now()
             logger.warning(text, *arguments)
-
-
-def _stamp(path: Path) -> object:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from fairlead.admission.chain import Attributes, PluginBase
-from fairlead.admission.plugins.remembering import FindNamespace
-from fairlead.admission.webhooks.calling import MUTATING, Asking, CallFailed, annotate
-from fairlead.admission.webhooks.configurations import Configurations
+from fairlead.admission.chain import Attributes
+from fairlead.admission.webhooks.calling import MUTATING, CallFailed, annotate
 from fairlead.admission.webhooks.matching import Match, selects
-from fairlead.admission.webhooks.reviews import JSON_PATCH, Answer, Reviews
-from fairlead.admission.webhooks.shapes import Documents, ShapeError, Shapes
+from fairlead.admission.webhooks.plugin import Means, WebhookPlugin
+from fairlead.admission.webhooks.reviews import JSON_PATCH, Answer
+from fairlead.admission.webhooks.shapes import Documents, ShapeError
 from fairlead.dialect import Dialect
 from fairlead.errors import internal
 from fairlead.patching.errors import MalformedPatch, OperationFailed, TooManyOperations
@@ -41,22 +40,12 @@ class _Rounds:
         self.willing.clear()
 
 
-class MutatingAdmissionWebhook(PluginBase):
+class MutatingAdmissionWebhook(WebhookPlugin):
     name = "MutatingAdmissionWebhook"
+    kind = MUTATING
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        configurations: Configurations,
-        reviews: Reviews,
-        shapes: Shapes,
-        find: FindNamespace,
-    ) -> None:
-        self.concerns = self.judged_by_more = configurations
-        self._configurations = configurations
-        self._shapes = shapes
-        self._find = find
-        self._asking = Asking(MUTATING, reviews)
+    def __init__(self, dialect: Dialect, means: Means) -> None:
+        super().__init__(means)
         self._mutation, self._patch = dialect.group_name(_MUTATION), dialect.group_name(_PATCH)
 
     async def admit(self, attributes: Attributes) -> None:

@@ -10,6 +10,7 @@ from fairlead.admission.configuration import Configuration, Section
 from fairlead.admission.plugins.remembering import FindNamespace
 from fairlead.admission.webhooks.configurations import Configurations
 from fairlead.admission.webhooks.mutating import MutatingAdmissionWebhook
+from fairlead.admission.webhooks.plugin import Means
 from fairlead.admission.webhooks.reviews import Reviews
 from fairlead.admission.webhooks.shapes import Shapes
 from fairlead.admission.webhooks.validating import ValidatingAdmissionWebhook
@@ -52,9 +53,8 @@ def webhook_plugins(
             continue
         users = _credentials(configuration.of(plugin.name))
         followed = _followed(given, key, users)
-        made[plugin.name] = plugin(
-            given.resources.dialect, followed, reviews, given.shapes, given.find
-        )
+        means = Means(followed, reviews, given.shapes, given.find)
+        made[plugin.name] = plugin(given.resources.dialect, means)
     return made
 
 

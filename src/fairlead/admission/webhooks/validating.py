@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import asyncio
 
-from fairlead.admission.chain import Attributes, PluginBase
-from fairlead.admission.plugins.remembering import FindNamespace
-from fairlead.admission.webhooks.calling import VALIDATING, Asking
-from fairlead.admission.webhooks.configurations import Configurations
+from fairlead.admission.chain import Attributes
+from fairlead.admission.webhooks.calling import VALIDATING
 from fairlead.admission.webhooks.matching import selects
-from fairlead.admission.webhooks.reviews import Answer, Reviews
-from fairlead.admission.webhooks.shapes import Documents, Shapes
+from fairlead.admission.webhooks.plugin import Means, WebhookPlugin
+from fairlead.admission.webhooks.reviews import Answer
+from fairlead.admission.webhooks.shapes import Documents
 from fairlead.dialect import Dialect
 
 _FAILED_OPEN = "failed-open.validating.webhook.admission.@/"
 
 
-class ValidatingAdmissionWebhook(PluginBase):
+class ValidatingAdmissionWebhook(WebhookPlugin):
     name = "ValidatingAdmissionWebhook"
+    kind = VALIDATING
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        configurations: Configurations,
-        reviews: Reviews,
-        shapes: Shapes,
-        find: FindNamespace,
-    ) -> None:
-        self.concerns = self.judged_by_more = configurations
-        self._configurations = configurations
-        self._shapes = shapes
-        self._find = find
-        self._asking = Asking(VALIDATING, reviews)
+    def __init__(self, dialect: Dialect, means: Means) -> None:
+        super().__init__(means)
         self._failed_open = dialect.group_name(_FAILED_OPEN)
 
     async def validate(self, attributes: Attributes) -> None:

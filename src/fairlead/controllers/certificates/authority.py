@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fairlead import clock
 from fairlead.controllers.certificates.asked import Asked
+from fairlead.file_stamps import stamp
 
 if TYPE_CHECKING:  # the library is imported when there is something to read or to sign
     from cryptography.hazmat.primitives import hashes
@@ -82,7 +83,7 @@ class SigningAuthority:
 
     def load(self) -> None:
         """Raises SigningFileError."""
-        stamps = [_stamp(path) for path in self._files]
+        stamps = [stamp(path) for path in self._files]
         self._loaded = _load(*self._files)
         self._stamps = stamps
 
@@ -96,7 +97,7 @@ class SigningAuthority:
         return certificate.sign(current.key, _hash_for(current.key)).public_bytes(Encoding.PEM)
 
     def _current(self) -> _Loaded:
-        if self._loaded is None or self._stamps != [_stamp(path) for path in self._files]:
+        if self._loaded is None or self._stamps != [stamp(path) for path in self._files]:
             try:
                 self.load()
             except SigningFileError as error:
@@ -105,14 +106,6 @@ class SigningAuthority:
                 logger.warning("%s; the signing CA read before stays in use", error)
         assert self._loaded is not None
         return self._loaded
-
-
-def _stamp(path: Path) -> object:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _read(path: Path) -> bytes:

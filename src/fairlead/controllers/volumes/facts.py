@@ -55,6 +55,20 @@ def is_bound_to(volume: Object, claim: Object) -> bool:
     return reference.get("uid", "") in ("", claim["metadata"]["uid"])
 
 
+def reserved(volume: Object, claim: Object) -> Object:
+    """A volume that is for this claim and no other."""
+    metadata = claim["metadata"]
+    reference = {
+        "kind": "PersistentVolumeClaim",
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "apiVersion": "v1",
+        "resourceVersion": metadata["resourceVersion"],
+    }
+    return {**volume, "spec": {**volume["spec"], "claimRef": reference}}
+
+
 def is_going(value: Object) -> bool:
     return value["metadata"].get("deletionTimestamp") is not None
 

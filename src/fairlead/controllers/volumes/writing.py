@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.bounded import Bounded
 from fairlead.controllers.events import Recorder
-from fairlead.controllers.volumes.facts import is_bound_to, size_of
+from fairlead.controllers.volumes.facts import is_bound_to, reserved, size_of
 from fairlead.controllers.volumes.names import (
     AVAILABLE,
     BOUND,
@@ -69,19 +69,11 @@ class Writer:
         await self.set_claim_status(claim, BOUND, volume)
 
     async def _bind_volume(self, volume: Object, claim: Object) -> Object:
-        names, metadata = self._names, claim["metadata"]
+        names = self._names
         reference = volume["spec"].get("claimRef") or {}
         if is_bound_to(volume, claim) and reference.get("uid"):
             return volume
-        wanted = {
-            "kind": "PersistentVolumeClaim",
-            "namespace": metadata["namespace"],
-            "name": metadata["name"],
-            "uid": metadata["uid"],
-            "apiVersion": "v1",
-            "resourceVersion": metadata["resourceVersion"],
-        }
-        changed = {**volume, "spec": {**volume["spec"], "claimRef": wanted}}
+        changed = reserved(volume, claim)
         if not is_bound_to(volume, claim):
             changed = with_annotations(changed, {names.bound_by_controller: _YES})
         return await self.replace(VOLUMES, changed)

@@ -11,6 +11,7 @@ from fairlead.controllers.volumes.facts import (
     is_bound_to,
     is_going,
     is_selected,
+    reserved,
     size_of,
 )
 from fairlead.controllers.volumes.names import (
@@ -100,16 +101,7 @@ class VolumeRule:
         for volume, claim in plan.given:
             if is_bound_to(volume, claim):
                 continue
-            metadata = claim["metadata"]
-            reference = {
-                "kind": "PersistentVolumeClaim",
-                "namespace": metadata["namespace"],
-                "name": metadata["name"],
-                "uid": metadata["uid"],
-                "apiVersion": "v1",
-                "resourceVersion": metadata["resourceVersion"],
-            }
-            taken = {**volume, "spec": {**volume["spec"], "claimRef": reference}}
+            taken = reserved(volume, claim)
             await self._client.replace(
                 VOLUMES, with_annotations(taken, {names.bound_by_controller: "yes"})
             )
