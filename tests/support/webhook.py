@@ -15,6 +15,7 @@ from typing import Any
 from fairlead.server.certificates import ensure_pki
 from support.client import Object
 from support.things import Space
+from support.waiting import eventually
 
 # Takes the request of a review and gives the response, or raw bytes with an HTTP code.
 Respond = Callable[[Object], Any]
@@ -149,6 +150,8 @@ class Hooked:
     """Webhook configurations for the objects of one namespace; they end with the test."""
 
     def __init__(self, space: Space, server: WebhookServer) -> None:
+        # What controllers put into every namespace is there before anybody is asked about it.
+        eventually(lambda: space.config_maps.names() != [], "the CA is published")
         self.space = space
         self.server = server
         self._made: list[tuple[str, str]] = []
