@@ -15,6 +15,7 @@ from admission_support import NAMESPACE, USER, World, refused
 from fairlead.admission.chain import UPDATE, Attributes, Chain
 from fairlead.admission.webhooks.configurations import Configurations
 from fairlead.admission.webhooks.mutating import MutatingAdmissionWebhook
+from fairlead.admission.webhooks.plugin import Means
 from fairlead.admission.webhooks.reviews import Reviews
 from fairlead.admission.webhooks.shapes import Patch
 from fairlead.admission.webhooks.validating import ValidatingAdmissionWebhook
@@ -89,9 +90,13 @@ class Asked:
             for kind in (MutatingAdmissionWebhook, ValidatingAdmissionWebhook)
         }
         reviews = Reviews(self.world.resources)
+        mutating, validating = (
+            Means(found, reviews, _Shapes(), self.world.namespace)
+            for found in self._configurations.values()
+        )
         plugins = [
-            kind(dialect, found, reviews, _Shapes(), self.world.namespace)
-            for kind, found in self._configurations.items()
+            MutatingAdmissionWebhook(dialect, mutating),
+            ValidatingAdmissionWebhook(dialect, validating),
         ]
         self.chain = chain = Chain(plugins)
         self._answers: dict[str, Answering] = {}
