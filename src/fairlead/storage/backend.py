@@ -28,7 +28,10 @@ class StorageError(Exception):
 
 
 class Conflict(Exception):
-    """The key moved on: its revision is no longer the expected one."""
+    """The key moved on: its revision is no longer the expected one. `at` is a revision at which
+    that can be seen, 0 if it can be already."""
+
+    at = 0
 
 
 class Compacted(Exception):
@@ -49,7 +52,9 @@ class Precondition(NamedTuple):
 
 
 class ConditionFailed(Exception):
-    """A precondition on another key did not hold; `condition` is which."""
+    """A precondition on another key did not hold; `condition` is which, `at` as of a Conflict."""
+
+    at = 0
 
     def __init__(self, condition: Precondition) -> None:
         super().__init__(f"{condition.resource} {condition.key} is not as required")
