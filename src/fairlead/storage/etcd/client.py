@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fairlead.storage.backend import Fault, StorageError
 from fairlead.storage.etcd.counts import FAILURES, REQUEST_SECONDS, SWITCHES
 from fairlead.storage.etcd.members import CallFailed, Member, Stream, Trust
-from fairlead.storage.etcd.messages import RANGE, RangeRequest, encode, read_header
+from fairlead.storage.etcd.messages import RANGE, RangeRequest, encode, read_header, read_revision
 
 logger = logging.getLogger("fairlead.storage.etcd")
 
@@ -113,7 +113,7 @@ class Client:
 
     async def ask_newest(self, timeout: float = 0.0) -> int:
         """The revision of the store now, as most members see it; raises CallFailed."""
-        return read_header(await self.call(RANGE, self._probe, timeout=timeout)).revision
+        return read_revision(await self.call(RANGE, self._probe, timeout=timeout))
 
     async def watch(self) -> Stream:
         """Raises CallFailed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -46,13 +47,25 @@ def encode(table: Table, **given: int | bytes | list[bytes]) -> bytes:
     for name, value in given.items():
         number, head = table[name]
         if isinstance(value, int):
-            parts += (number, varint(value))
+            parts += (number, size_of(value))
         elif isinstance(value, bytes):
-            parts += (head, varint(len(value)), value)
+            parts += (head, size_of(len(value)), value)
         else:
             for one in value:
-                parts += (head, varint(len(one)), one)
+                parts += (head, size_of(len(one)), one)
     return b"".join(parts)
+
+
+_SMALL = [bytes((number,)) for number in range(128)]
+
+
+def size_of(number: int) -> bytes:
+    """A varint; most are lengths, and short."""
+    if number < 128:
+        return _SMALL[number]
+    if number < 16384:
+        return bytes((number & 127 | 128, number >> 7))
+    return varint(number)
 
 
 def end_of(prefix: bytes) -> bytes:
@@ -111,6 +124,31 @@ class Status(NamedTuple):
     size: int
 
 
+# The readers of what comes with every write go by the order in which etcd writes the fields, which
+# is that of their numbers; what is written otherwise is read field by field.
+_VARINT = rb"([\x80-\xff]*[\x00-\x7f])"
+_SKIPPED = rb"[\x80-\xff]*[\x00-\x7f]"
+_HEADER = re.compile(
+    rb"\x0a[\x00-\x7f](?:\x08%b)?(?:\x10%b)?\x18%b(?:\x20%b)?"
+    % (_SKIPPED, _SKIPPED, _VARINT, _SKIPPED)
+)
+_WATCH_ID = re.compile(rb"(?:\x10%b)?" % _SKIPPED)
+_LENGTH = re.compile(_VARINT)
+_NUMBERS = re.compile(
+    rb"(?:\x10%b)?\x18%b\x20%b(?:\x2a%b)?" % (_SKIPPED, _VARINT, _VARINT, _VARINT)
+)
+_EVENT = 0x5A
+_DELETION = b"\x08\x01"
+_SUCCEEDED = b"\x10\x01"
+
+
+def _number(raw: bytes) -> int:
+    found = 0
+    for byte in reversed(raw):
+        found = found << 7 | byte & 127
+    return found
+
+
 def _last(raw: bytes) -> dict[int, Any]:
     """The fields of a message that has no repeated ones."""
     return {number: value for number, _, value in fields(raw)}
@@ -125,35 +163,50 @@ def read_header(raw: bytes) -> Header:
     return Header(0, 0)
 
 
+def read_revision(raw: bytes) -> int:
+    """The revision in the header of any answer."""
+    found = _HEADER.match(raw)
+    return _number(found[1]) if found else read_header(raw).revision
+
+
 def read_entry(raw: bytes) -> KeyValue:
-    found = _last(raw)
-    return KeyValue(found.get(1, b""), found.get(3, 0), found.get(4, 0), found.get(5, b""))
+    if raw[:1] == b"\x0a" and (length := _LENGTH.match(raw, 1)):
+        start = length.end()
+        end = start + _number(length[1])
+        if found := _NUMBERS.match(raw, end):
+            revision, version, size = found.groups(b"\0")
+            at = found.end()
+            behind = at + _number(size)
+            if behind == len(raw) or raw[behind : behind + 1] == b"\x30":  # a lease
+                key, value = raw[start:end], raw[at:behind]
+                return KeyValue(key, _number(revision), _number(version), value)
+    named = _last(raw)
+    return KeyValue(named.get(1, b""), named.get(3, 0), named.get(4, 0), named.get(5, b""))
 
 
 def read_range(raw: bytes) -> Found:
-    revision = total = 0
+    total = 0
     entries: list[KeyValue] = []
     for number, _, value in fields(raw):
         if isinstance(value, int):
             total = value if number == 4 else total
-        elif number == 1:
-            revision = _last(value).get(3, 0)
         elif number == 2:
             entries.append(read_entry(value))
-    return Found(revision, entries, total)
+    return Found(read_revision(raw), entries, total)
 
 
 def read_txn(raw: bytes) -> Outcome:
-    revision, succeeded = 0, False
+    """The answers only of one that did not succeed: nobody asks for the others."""
+    if (found := _HEADER.match(raw)) and raw.startswith(_SUCCEEDED, found.end()):
+        return Outcome(_number(found[1]), True, [])
+    succeeded = False
     answers: list[bytes] = []
     for number, _, value in fields(raw):
         if isinstance(value, int):
             succeeded = bool(value) if number == 2 else succeeded
-        elif number == 1:
-            revision = _last(value).get(3, 0)
         elif number == 3:
             answers.append(value)
-    return Outcome(revision, succeeded, answers)
+    return Outcome(read_revision(raw), succeeded, [] if succeeded else answers)
 
 
 def read_answer(raw: bytes) -> bytes:
@@ -165,22 +218,45 @@ def read_answer(raw: bytes) -> bytes:
 
 
 def read_watch(raw: bytes) -> Told:
-    revision, numbers, reason = 0, {}, ""
-    events: list[Event] = []
+    if found := _HEADER.match(raw):
+        events = _only_events(raw, found.end())
+        if events:
+            return Told(_number(found[1]), events, False, False, 0, "", False)
+    numbers: dict[int, int] = {}
+    events, reason = [], ""
     for number, _, value in fields(raw):
         if isinstance(value, int):
             numbers[number] = value
         elif number == 11:
             events.append(_read_event(value))
-        elif number == 1:
-            revision = _last(value).get(3, 0)
         elif number == 6:
             reason = value.decode(errors="replace")
     flags = (bool(numbers.get(3)), bool(numbers.get(4)), numbers.get(5, 0))
-    return Told(revision, events, *flags, reason, bool(numbers.get(7)))
+    return Told(read_revision(raw), events, *flags, reason, bool(numbers.get(7)))
+
+
+def _only_events(raw: bytes, at: int) -> list[Event]:
+    """What is behind the header if that is nothing but events."""
+    if found := _WATCH_ID.match(raw, at):
+        at = found.end()
+    events: list[Event] = []
+    end = len(raw)
+    while at < end:
+        if raw[at] != _EVENT or not (found := _LENGTH.match(raw, at + 1)):
+            return []
+        start = found.end()
+        at = start + _number(found[1])
+        events.append(_read_event(raw[start:at]))
+    return events
 
 
 def _read_event(raw: bytes) -> Event:
+    is_deletion = raw.startswith(_DELETION)
+    at = 2 if is_deletion else 0
+    if raw[at : at + 1] == b"\x12" and (length := _LENGTH.match(raw, at + 1)):
+        end = length.end() + _number(length[1])
+        if end == len(raw):
+            return Event(read_entry(raw[length.end() :]), is_deletion, None)
     found = _last(raw)
     before = found.get(3)
     return Event(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairlead.storage.backend import ConditionFailed, Conflict, Precondition, Write
@@ -21,6 +21,7 @@ from fairlead.storage.etcd.messages import (
     encode,
     read_answer,
     read_range,
+    size_of,
 )
 
 
@@ -34,39 +35,43 @@ class Put(NamedTuple):
     requires: Sequence[tuple[Precondition, bytes]]
 
 
+# The parts of a request before and after a key and its length.
+_ABSENT = encode(Compare, result=EQUAL, target=CREATED), encode(Compare, create_revision=0)
+_PRESENT = encode(Compare, result=GREATER, target=CREATED), encode(Compare, create_revision=0)
+_AT_REVISION = encode(Compare, result=EQUAL, target=MODIFIED)
+_COMPARED_KEY = Compare["key"][1]
+_LOOK_KEY, _LOOK_END = RangeRequest["key"][1], encode(RangeRequest, keys_only=1)
+
+
 def request_of(puts: Sequence[Put]) -> bytes:
-    """All of these or none."""
-    compares = [one for put in puts for one in _compares(put)]
-    operations = [_operation(put) for put in puts]
-    # Where it does not hold, the revisions of all that was compared tell why.
-    looks = [
-        encode(Operation, range=encode(RangeRequest, key=key, keys_only=1))
-        for put in puts
-        for key in _keys(put)
-    ]
+    """All of these or none. Where it does not hold, the revisions of all that was compared tell
+    why."""
+    compares: list[bytes] = []
+    operations: list[bytes] = []
+    looks: list[bytes] = []
+    for put in puts:
+        key = size_of(len(put.key)) + put.key
+        compares.append(_compare(key, put.write.expected_revision() or 0))
+        looks.append(_look(key))
+        operations.append(_operation(put))
+        for condition, named in put.requires:
+            key = size_of(len(named)) + named
+            compares.append(_compare(key, condition.revision))
+            looks.append(_look(key))
     return encode(TxnRequest, compare=compares, success=operations, failure=looks)
 
 
-def _keys(put: Put) -> Iterator[bytes]:
-    """The keys that are compared, in this order."""
-    yield put.key
-    for _, key in put.requires:
-        yield key
-
-
-def _compares(put: Put) -> Iterator[bytes]:
-    yield _has_revision(put.key, put.write.expected_revision() or 0)
-    for condition, key in put.requires:
-        if condition.revision is None:
-            yield encode(Compare, result=GREATER, target=CREATED, key=key, create_revision=0)
-        else:
-            yield _has_revision(key, condition.revision)
-
-
-def _has_revision(key: bytes, revision: int) -> bytes:
+def _compare(key: bytes, revision: int | None) -> bytes:
+    """That a key has this revision: 0 is for none, None for any."""
     if revision:
-        return encode(Compare, result=EQUAL, target=MODIFIED, key=key, mod_revision=revision)
-    return encode(Compare, result=EQUAL, target=CREATED, key=key, create_revision=0)
+        number = encode(Compare, mod_revision=revision)
+        return b"%b%b%b%b" % (_AT_REVISION, _COMPARED_KEY, key, number)
+    head, tail = _PRESENT if revision is None else _ABSENT
+    return b"%b%b%b%b" % (head, _COMPARED_KEY, key, tail)
+
+
+def _look(key: bytes) -> bytes:
+    return encode(Operation, range=b"%b%b%b" % (_LOOK_KEY, key, _LOOK_END))
 
 
 def _operation(put: Put) -> bytes:
