@@ -8,7 +8,7 @@ from __future__ import annotations
 import orjson
 
 from fairlead.interchange.former import Adapt, former_version
-from fairlead.interchange.layout import Layout, is_custom
+from fairlead.interchange.layout import Layout, is_custom, is_own
 from fairlead.kinds.apps.stateful_sets import say_kind_of_claims
 from fairlead.kinds.conversion import to_stored
 from fairlead.kinds.resources import Resource, Resources
@@ -119,6 +119,8 @@ class ReferenceCodec:
             if resource == self._definitions:
                 self._learn(orjson.loads(value))
             return form.encode(value)
+        if is_own(resource):
+            return value
         kind = self._custom_kinds.get(resource)
         if kind is None:
             raise InterchangeError(f"{resource} {key}: no definition says of which kind it is")
@@ -126,6 +128,8 @@ class ReferenceCodec:
 
     def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
         """The apiVersion and value of a row; raises InterchangeError."""
+        if is_own(resource):
+            return "", raw
         try:
             api_version, value = self._read(resource, key, raw)
             if not value["metadata"].get("name"):
