@@ -121,7 +121,7 @@ class Sharing:
             self._live.add(channel)
 
     async def _write(self, channel: Channel, number: int, group: list[tuple[Any, ...]]) -> Any:
-        writes = [Write(*one, [Precondition(*need) for need in needs]) for *one, needs in group]
+        writes = [_write(*one) for one in group]
         try:
             return await self._store.append(writes)
         except (Conflict, ConditionFailed) as error:
@@ -153,6 +153,18 @@ class Sharing:
     async def _size(self, channel: Channel, number: int) -> int:
         await asyncio.sleep(0)
         return self._store.log.size()
+
+
+def _write(
+    resource: str,
+    key: str,
+    api_version: str,
+    value: bytes | None,
+    expected: int,
+    requires: list[tuple[str, str, int | None]],
+) -> Write:
+    conditions = [Precondition(*one) for one in requires]
+    return Write(resource, key, api_version, value, expected, conditions)
 
 
 def _row(resource: str, version: Version) -> Row:
