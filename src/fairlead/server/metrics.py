@@ -92,7 +92,7 @@ class Metrics:
             _gauge(
                 "apiserver_longrunning_requests",
                 "Watches under way.",
-                dict(self._watches),
+                {key: count for key, count in self._watches.items()},
                 _LABELS,
             ),
             _gauge(
