@@ -11,6 +11,7 @@ from typing import Any
 
 from fairlead.metrics import Family, merged
 from fairlead.server.metrics import Metrics
+from fairlead.server.place import socket_of
 from fairlead.storage.backend import StorageError
 from fairlead.storage.local.calls import Desk, ask
 from fairlead.storage.local.channel import Channel
@@ -79,8 +80,3 @@ class Gathering:
 
     def _path(self, worker: int) -> Path:
         return self._directory / f"counts-{worker}"
-
-
-def socket_of(directory: Path, worker: int) -> Path:
-    """Where a worker answers the others."""
-    return directory / f"worker-{worker}"

@@ -71,6 +71,7 @@ class Metrics:
         """Everything that this process counts, as it is now."""
         requests: Rows = {(*key, str(code)): n for (key, code), n in self._requests.items()}
         durations: Rows = {key: tuple(row) for key, row in self._durations.items()}
+        watches: Rows = {(*key,): count for key, count in self._watches.items()}
         kinds: Rows = {("readOnly",): self.under_way[0], ("mutating",): self.under_way[1]}
         own = [
             Family(
@@ -92,7 +93,7 @@ class Metrics:
             _gauge(
                 "apiserver_longrunning_requests",
                 "Watches under way.",
-                {key: count for key, count in self._watches.items()},
+                watches,
                 _LABELS,
             ),
             _gauge(

@@ -77,11 +77,14 @@ class Slot:
         self._addresses = addresses
         self.counts = words[: WRITING + 1]
 
-    def begin(self, pid: int) -> None:
-        """A new process has the slot: nothing is under way. 0 for none."""
+    def clear(self) -> None:
+        """For the parent: the worker has ended, and with it what it had under way."""
         for place in range(len(self._words)):
             self._words[place] = 0
         self._addresses[:] = memoryview(bytes(self._addresses.nbytes)).cast("I")
+
+    def occupy(self, pid: int) -> None:
+        """For the parent: there is a worker."""
         self._words[_PID] = pid
 
     def set_ready(self, ready: bool) -> None:

@@ -44,9 +44,6 @@ class History(Protocol):
 class Owner(Protocol):
     """The store of the process that owns the log."""
 
-    @property
-    def log(self) -> History: ...
-
     revision: int
     floor: int
 
@@ -60,8 +57,9 @@ class Sharing:
     """Tells followers of every commit, in order, and does what they ask for. `committed` has to be
     called with the rows of each commit before anybody is told of it."""
 
-    def __init__(self, page: Page, desk: Desk) -> None:
+    def __init__(self, page: Page, desk: Desk, log: History) -> None:
         self._page = page
+        self._log = log
         self._live: set[Channel] = set()  # those who have everything up to the page's revision
         self._store: Owner
         desk.on_lost.append(self._live.discard)
@@ -111,7 +109,7 @@ class Sharing:
             raise Compacted(after)  # it has seen what never was: let it begin again
         while after < self._page.revision:
             upto = self._page.revision
-            rows = await self._store.log.feed(after, upto)
+            rows = await self._log.feed(after, upto)
             after = rows[-1].revision if rows else upto
             for piece in _pieces(rows):
                 channel.send((UNASKED, PART, piece[-1][0], piece))
@@ -131,7 +129,7 @@ class Sharing:
     async def _changes(
         self, channel: Channel, number: int, resource: str, after: int, upto: int
     ) -> Any:
-        steps = await self._store.log.changes(resource, after, upto)
+        steps = await self._log.changes(resource, after, upto)
         return [
             (tuple(step.row), tuple(step.before) if step.before is not None else None)
             for step in steps
@@ -147,12 +145,12 @@ class Sharing:
         below: str | None,
         limit: int,
     ) -> Any:
-        rows, more = await self._store.log.state(resource, revision, after, below, limit)
+        rows, more = await self._log.state(resource, revision, after, below, limit)
         return list(map(tuple, rows)), more
 
     async def _size(self, channel: Channel, number: int) -> int:
         await asyncio.sleep(0)
-        return self._store.log.size()
+        return self._log.size()
 
 
 def _write(
