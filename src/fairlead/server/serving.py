@@ -214,7 +214,8 @@ class Server:
     def _audit(self, resources: Resources) -> Auditor | None:
         """The audit log, which sees what the server's own parts do, too."""
         try:
-            auditor = build_auditor(self.options, self.dialect, resources)
+            locks = self._worker.place.directory if self._worker is not None else None
+            auditor = build_auditor(self.options, self.dialect, resources, locks)
         except AuditError as error:
             raise StartError(str(error)) from None
         if auditor is not None:
