@@ -57,7 +57,7 @@ class Application:
         self._auditor = handler.auditor = auditor
         self._under_way = metrics.under_way
         self._store = handler.api.store
-        self._shares_store = not self._store.alone
+        self._shares_store = not self._store.log.foresees
 
     async def __call__(self, exchange: Exchange) -> None:
         started = perf_counter()

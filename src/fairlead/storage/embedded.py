@@ -1,4 +1,4 @@
-"""The log in a file of this process: nobody else writes."""
+"""The log in a file of this process, which others may write through."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class EmbeddedLog:
     """Writes in groups from one thread, reads history in another one, and mends itself after
     failures as `Health` says."""
 
-    alone = True
+    foresees = True
 
     def __init__(self, backend: Backend, sealing: Sealing | None = None) -> None:
         self._backend = backend
@@ -57,6 +57,10 @@ class EmbeddedLog:
         self._checking: asyncio.Task[None] | None = None
         self._cache: Cache
         self.sharing: Sharing | None = None
+
+    @property
+    def alone(self) -> bool:
+        return self.sharing is None
 
     @property
     def floor(self) -> int:

@@ -33,11 +33,24 @@ def _ignore(message: str) -> None:
     """A source that fails is waited for: nothing is lost with this process."""
 
 
+class _Group:
+    """Writes that happen together, and those that build on them and wait."""
+
+    __slots__ = ("behind", "ended", "pending", "waits_for")
+
+    def __init__(self, pending: Sequence[Pending]) -> None:
+        self.pending = pending
+        self.behind: list[_Group] = []
+        self.waits_for = 0
+        self.ended = False
+
+
 class FollowedLog:
     """Keeps a cache current from a source's feed, and answers writers when the cache has what they
     wrote: so whoever reads afterwards sees it, and in the order in which it happened."""
 
     alone = False
+    foresees = False
 
     def __init__(self, source: Source) -> None:
         self.on_fatal: Callable[[str], None] = _ignore
@@ -46,7 +59,8 @@ class FollowedLog:
         self._cache: Cache
         self._following: asyncio.Task[None] | None = None
         self._measuring: asyncio.Task[None] | None = None
-        self._writing: dict[Write, asyncio.Task[None]] = {}
+        self._groups: dict[Write, _Group] = {}  # by the writes whose outcome is not known
+        self._writing: set[asyncio.Task[None]] = set()
         self._asking: asyncio.Task[int] | None = None
         self._asking_next: asyncio.Task[int] | None = None
         self._closed = False
@@ -110,40 +124,71 @@ class FollowedLog:
     def write_together(self, group: Sequence[Pending]) -> None:
         if self._closed:
             raise StorageError("the server is shutting down", Fault.PASSING)
-        # Looked up now: what these build upon is let go when it is done.
-        earlier = [self._writing[one] for one in _earlier(group) if one in self._writing]
-        task = asyncio.get_running_loop().create_task(self._write(group, earlier))
+        made = _Group(group)
+        for earlier in _earlier(group):
+            found = self._groups.get(earlier)
+            if found is not None:
+                found.behind.append(made)
+                made.waits_for += 1
         for pending in group:
-            self._writing[pending.write] = task
+            self._groups[pending.write] = made
+        if not made.waits_for:
+            self._send(made)
 
-    async def _write(self, group: Sequence[Pending], earlier: list[asyncio.Task[None]]) -> None:
-        writes = [pending.write for pending in group]
+    def _send(self, group: _Group) -> None:
+        task = asyncio.get_running_loop().create_task(self._write(group))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+    async def _write(self, group: _Group) -> None:
+        writes = [pending.write for pending in group.pending]
         try:
-            if earlier:
-                await asyncio.wait(earlier)
             if any(write.expected_revision() is None for write in writes):
                 raise Conflict(writes[0].key)
             revisions = await self._source.write(writes)
-            for write, revision in zip(writes, revisions, strict=True):
-                write.revision = revision
+            self._given(group, revisions)
             await self._reach(max(revisions))
-            self._cache.answered(group, revisions)
         except (Conflict, ConditionFailed) as refusal:
             await self._refuse(group, refusal)
         except Exception as raised:
-            self._cache.refused(group, storage_error(raised))
-        finally:
-            for write in writes:
-                del self._writing[write]
+            self._end(group, storage_error(raised))
+        else:
+            self._cache.answered(group.pending, revisions)
 
-    async def _refuse(self, group: Sequence[Pending], refusal: Conflict | ConditionFailed) -> None:
+    def _given(self, group: _Group, revisions: Sequence[int]) -> None:
+        """What builds on a group can be sent as soon as its revisions are known."""
+        for pending, revision in zip(group.pending, revisions, strict=True):
+            pending.write.revision = revision
+            del self._groups[pending.write]
+        behind, group.behind = group.behind, []
+        for one in behind:
+            one.waits_for -= 1
+            if not one.waits_for and not one.ended:
+                self._send(one)
+
+    async def _refuse(self, group: _Group, refusal: Conflict | ConditionFailed) -> None:
         """Whoever tries again must see why it was refused."""
         try:
             await self._reach(refusal.at)
         except StorageError as error:
-            self._cache.refused(group, error)
+            self._end(group, error)
         else:
-            self._cache.refused(group, refusal)
+            self._end(group, refusal)
+
+    def _end(self, group: _Group, error: Exception) -> None:
+        """Refuse a group and all that builds on it, in one go: whoever tries again before would
+        build on what is lost."""
+        ended = [group]
+        for one in ended:
+            one.ended = True
+            ended += (each for each in one.behind if each not in ended)
+            for pending in one.pending:
+                self._groups.pop(pending.write, None)
+        first, *others = ended
+        for one in others:
+            lost = error if isinstance(error, StorageError) else Conflict(one.pending[0].write.key)
+            self._cache.refused(one.pending, lost)
+        self._cache.refused(first.pending, error)
 
     async def _reach(self, revision: int) -> None:
         if revision > self._cache.revision and not await self._cache.wait_for(
@@ -209,7 +254,7 @@ class FollowedLog:
     async def flush(self) -> None:
         self._closed = True
         while self._writing:
-            await asyncio.wait(set(self._writing.values()))
+            await asyncio.wait(set(self._writing))
 
     async def close(self) -> None:
         for task in (self._following, self._measuring):

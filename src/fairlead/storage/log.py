@@ -41,9 +41,13 @@ class Cache(Protocol):
 
 
 class Log(Protocol):
-    """Compares, swaps and orders. `alone` says that what the cache has is all there is."""
+    """Compares, swaps and orders. `alone` says that nobody else writes, `foresees` that revisions
+    are given in this process: one after the other, to what the cache is told first."""
 
-    alone: bool
+    foresees: bool
+
+    @property
+    def alone(self) -> bool: ...
 
     @property
     def floor(self) -> int:

@@ -41,15 +41,19 @@ _UNFORESEEN = 1 << 62
 
 
 class Companion:
-    """A change of another object that goes with a write: if that is refused, so is this. `version`
-    is what it became when it was written."""
+    """A change of another object that goes with a write: if that is refused, so is this. `over` is
+    what it was made from, None for a new one, which has to name its key. `version` is what it
+    became when it was written."""
 
-    __slots__ = ("collection", "over", "value", "version")
+    __slots__ = ("collection", "key", "over", "value", "version")
 
-    def __init__(self, collection: Collection, value: dict[str, Any], over: Version) -> None:
+    def __init__(
+        self, collection: Collection, value: dict[str, Any], over: Version | None, key: str = ""
+    ) -> None:
         self.collection = collection
         self.value = value
         self.over = over
+        self.key = over.key if over is not None else key
         self.version: Version | None = None
 
 
@@ -70,7 +74,6 @@ class Store:
         history_bytes: int = 2 << 30,
     ) -> None:
         self.log = log
-        self.alone = log.alone  # nobody else writes: what is cached here is all there is
         self._past = Past(log)
         self._history = History(retention, history_memory, history_bytes)
         self._collections: dict[str, Collection] = {}
@@ -86,15 +89,20 @@ class Store:
         return self.log.healthy
 
     @property
+    def alone(self) -> bool:
+        """Whether nobody else writes."""
+        return self.log.alone
+
+    @property
     def told(self) -> int:
         """The revision up to which watchers have heard of everything."""
         return self._delivery.told(self.revision)
 
     @property
     def next_revision(self) -> int:
-        """What the next write is foreseen to get. All that are under way have lower ones, if
-        nobody else writes."""
-        return self._next_revision if self.alone else self.revision + 1
+        """What the next write is foreseen to get. All that are under way have lower ones, if that
+        can be foreseen."""
+        return self._next_revision if self.log.foresees else self.revision + 1
 
     def collection(self, resource: str) -> Collection:
         found = self._collections.get(resource)
@@ -123,7 +131,7 @@ class Store:
     def load(self, rows: Iterable[Row], revision: int, floor: int) -> None:
         found = self._versions(rows)
         self.revision, self.floor = revision, floor
-        self._next_revision = revision + 1 if self.alone else _UNFORESEEN
+        self._next_revision = revision + 1 if self.log.foresees else _UNFORESEEN
         for collection, versions in found.items():
             collection.load(versions)
         # What came before is read from the log; memory keeps what happens from now on.
@@ -191,7 +199,7 @@ class Store:
         group = [(collection, key, value, encoded, expected)]
         for one in alongside:
             content, over_write = encode(one.value), self._companion(one)
-            group.append((one.collection, one.over.key, one.value, content, over_write))
+            group.append((one.collection, one.key, one.value, content, over_write))
         written = self._write_together(group, requires)
         for one, pending in zip(alongside, written[1:], strict=True):
             one.version = pending.version
@@ -217,10 +225,11 @@ class Store:
 
     def _companion(self, one: Companion) -> int | Write:
         try:
-            return self._expected(one.collection, one.over.key, one.over, ())
+            return self._expected(one.collection, one.key, one.over, ())
         except Conflict:
-            resource, key = one.collection.resource, one.over.key
-            raise ConditionFailed(Precondition(resource, key, one.over.revision)) from None
+            revision = one.over.revision if one.over is not None else 0
+            condition = Precondition(one.collection.resource, one.key, revision)
+            raise ConditionFailed(condition) from None
 
     def _next_version(
         self, collection: Collection, key: str, value: dict[str, Any], encoded: bytes
@@ -395,7 +404,7 @@ class Store:
         for pending in group:
             self._unpend(pending)
             pending.answer(error)
-        if self.alone:
+        if self.log.foresees:
             self._next_revision = self.revision + 1
 
     def rebuild(self, rows: Iterable[Row], revision: int) -> None:
