@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from fairlead.storage.backend import Row, Slice, Step, Write
@@ -66,7 +66,7 @@ class SharedSource:
         revision, pieces = await (await self._connected()).gather("snapshot")
         return Snapshot(revision, [Row._make(row) for piece in pieces for row in piece])
 
-    async def feed(self, after: int) -> AsyncIterator[Reached]:
+    async def feed(self, after: int) -> AsyncGenerator[Reached, None]:
         caller = await self._connected()
         self._fed.clear()
         asking = asyncio.ensure_future(caller.call("feed", after))
