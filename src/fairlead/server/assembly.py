@@ -95,6 +95,7 @@ class Assembly:
         self.options = options
         self.dialect = dialect
         self._is_prepared = False
+        self._leads = False
         self.api = self._api(store, resources)
         self.api.allocators = self._allocators()
         self.api.reach = self._reach()
@@ -284,6 +285,10 @@ class Assembly:
             if self.aggregation is not None:
                 self.aggregation.follow(self.follow)
                 await self.aggregation.reconcile()
+        self._is_prepared = self._leads = True
+
+    def take_up(self) -> None:
+        """Instead of `prepare`, where another process of this server has done that."""
         self._is_prepared = True
 
     async def _publish(self, service: Object) -> None:
@@ -298,7 +303,9 @@ class Assembly:
         await own.sync()
 
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
-        """What runs while the server does."""
+        """What runs while the server does; the controllers where the objects were prepared."""
+        if not self._leads:
+            return [self.api.authentication.run]
         works = [self.api.authentication.run, self.controllers.run]
         return works if self.aggregation is None else [*works, self.aggregation.run]
 

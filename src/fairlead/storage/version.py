@@ -150,3 +150,10 @@ def body_of(encoded: bytes, revision: int) -> bytes:
     identity = _IDENTITY.match(encoded)
     at = identity.end() if identity is not None else len(_DISK_HEAD)
     return b'%b"resourceVersion":"%d",%b' % (encoded[1:at], revision, encoded[at:])
+
+
+def stored_bytes(version: Version) -> bytes:
+    """What is kept on disk of a version that is no deletion: `body_of` made its body from that."""
+    assert version.body is not None
+    mark = b'%b%d",' % (_RESOURCE_VERSION, version.revision)
+    return b"{" + version.body.replace(mark, b"", 1)
