@@ -224,7 +224,7 @@ async def put(
     names; raises Conflict and ConditionFailed."""
     check_fence()
     requires = context.requires if context is not None else ()
-    alongside = context.alongside if context is not None else ()
+    alongside = (*context.alongside, *context.claims) if context is not None else ()
     try:
         return await api.store.put(collection, key, value, over, requires, alongside)
     except (TooLarge, TooDeep) as error:
