@@ -104,7 +104,15 @@ class Server:
     ) -> None:
         options = self.options
         pki = self._certificates(options.data_dir)
-        self.assembly = Assembly(options, self.dialect, self.store, pki, resources, self.address)
+        self.assembly = Assembly(
+            options,
+            self.dialect,
+            self.store,
+            pki,
+            resources,
+            self.address,
+            leads=self._worker is None or self._worker.leads,
+        )
         self.api = self.assembly.api
         auditor = self._audit(resources)
         try:
