@@ -1,0 +1,1 @@
+"""Copies of a whole store: into a file, out of one, and from one storage into another."""
