@@ -143,7 +143,7 @@ class Archive:
             header = Header(told["dialect"], told["revision"], told["created"])
         except (ValueError, KeyError, TypeError):
             raise self._damaged("its second line cannot be read") from None
-        if header.dialect not in DIALECTS:
+        if header.dialect not in list(DIALECTS):
             raise self._damaged(f"there is no dialect {header.dialect!r}")
         if type(header.revision) is not int or not 0 <= header.revision < _HIGHEST_REVISION:
             raise self._damaged(f"{header.revision!r} is no revision")

@@ -53,8 +53,7 @@ def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
 
 def run(command: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     """Do what a command says; gives the exit code. Interrupted, it leaves nothing half done."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _stop)
+    before = {number: signal.signal(number, _stop) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         if command == "backup":
             _back_up(parser, options)
@@ -68,6 +67,9 @@ def run(command: str, parser: argparse.ArgumentParser, options: argparse.Namespa
     except (OSError, MemoryError) as error:
         complain(parser.prog, explain(error))
         return 1
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return 0
 
 
