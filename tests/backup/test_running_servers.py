@@ -25,7 +25,7 @@ from support.process import ServerProcess
 from support.things import Space
 from support.waiting import eventually
 
-from fairlead.backup.page import PATH
+from fairlead.backup import PATH
 
 LARGE, SECRETS = 700_000, 12  # more than connections hold on the way
 

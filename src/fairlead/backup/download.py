@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
+from fairlead.backup import PATH
 from fairlead.backup.errors import BackupError
-from fairlead.backup.page import PATH
 from fairlead.backup.progress import Progress
 from fairlead.outgoing.answers import check_success
 from fairlead.outgoing.client import Caller, CallError, Reply

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 
+from fairlead.backup import MEDIA_TYPE, PATH
 from fairlead.backup.archive import Header, pieces
 from fairlead.endpoints.answers import Answer, LongAnswer
 from fairlead.endpoints.chain import Handler, check_reading
@@ -14,8 +15,6 @@ from fairlead.operations.api import Api
 from fairlead.storage.backend import Row
 from fairlead.storage.version import Version, encoded_of
 
-PATH = "/fairlead/v1/backup"
-MEDIA_TYPE = "application/vnd.fairlead.backup"
 _MOST_AT_ONCE = 2
 
 
