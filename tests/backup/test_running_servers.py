@@ -29,26 +29,20 @@ from fairlead.backup import PATH
 
 LARGE, SECRETS = 700_000, 12  # more than connections hold on the way
 
-DEFINITION = {
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "x-kubernetes-preserve-unknown-fields": True,
-                    }
-                },
-            }
-        ],
-    },
+WIDGETS = {
+    "group": "example.com",
+    "scope": "Namespaced",
+    "names": {"plural": "widgets", "kind": "Widget"},
+    "versions": [
+        {
+            "name": "v1",
+            "served": True,
+            "storage": True,
+            "schema": {
+                "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+            },
+        }
+    ],
 }
 
 
@@ -63,9 +57,8 @@ def fill(server: ServerProcess) -> None:
     pods = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "0.1"}}}]}
     space.things("pods").create("pod", spec=pods)
     if server.dialect.name == "kubernetes":
-        space.everywhere("customresourcedefinitions", "apiextensions.@").create(
-            "widgets.example.com", **{k: v for k, v in DEFINITION.items() if k != "metadata"}
-        )
+        definitions = space.everywhere("customresourcedefinitions", "apiextensions.@")
+        definitions.create("widgets.example.com", spec=WIDGETS)
         widgets = space.things("widgets", "example.com")
         eventually(lambda: widgets.list().status == 200, "widgets are served")
         answer = widgets.client.post(

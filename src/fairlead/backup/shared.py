@@ -9,18 +9,18 @@ there tell of a restore that was cut off.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 
 from fairlead.backup.archive import Header
 from fairlead.backup.errors import BackupError
 from fairlead.backup.progress import Progress
-from fairlead.storage.backend import Conflict, Row, StorageError, Write
+from fairlead.storage.backend import ConditionFailed, Conflict, Row, StorageError, Write
 from fairlead.storage.source import Snapshot, Source
 
 MOST_RAISED = 1_000_000  # revisions: some minutes of commits
-_MARKS = "restore.fairlead/marks"
-_MARK_VERSION = "restore.fairlead/v1"
+_MARKS = "fairlead/restore"
+_DEFINITIONS = "/customresourcedefinitions"
 _LANES = 64  # commits at once while the revision is raised
 _GROUPS_AT_ONCE = 8
 _ROWS_A_GROUP = 64  # etcd takes 128 operations in a transaction, and 1.5 MiB
@@ -36,10 +36,16 @@ class Raising:
 
 
 async def fill(
-    source: Source, header: Header, rows: Iterable[Row], raising: Raising, progress: Progress
+    source: Source,
+    header: Header,
+    rows: Callable[[], Iterable[Row]],
+    raising: Raising,
+    progress: Progress,
 ) -> int:
     """Write all rows into an empty storage, or nothing; gives its revision, at which its history
-    begins. Raises BackupError, StorageError, and what `rows` raises."""
+    begins. They are asked for twice: definitions of custom resources go before the objects, which
+    cannot be written as others keep them without. Raises BackupError, StorageError, and what
+    `rows` raises."""
     _check_empty(await source.snapshot())
     newest = await source.ask_newest()
     wanted = newest if raising.accept_older else header.revision + raising.gap
@@ -50,15 +56,16 @@ async def fill(
             " clients anew and go on with --accept-older-revisions, or restore into a data"
             " directory"
         )
-    marks: dict[str, int] = {}
+    filling = _Filling(source, progress)
     try:
-        await _raise(source, wanted, marks, progress)
-        await _write(source, rows)
-        await _delete(source, [_mark(name, None, at) for name, at in marks.items()])
+        await filling.raise_to(wanted)
+        await filling.write(row for row in rows() if _is_definition(row))
+        await filling.write(row for row in rows() if not _is_definition(row))
+        await filling.remove_marks()
         revision = await source.ask_newest()
         await source.compact(revision)
     except BaseException as error:
-        await _undo(source, error)
+        await filling.undo(error)
         raise
     return revision
 
@@ -73,39 +80,87 @@ def _check_empty(snapshot: Snapshot) -> None:
         raise BackupError(f"the storage holds {len(snapshot.rows)} objects already")
 
 
+class _Filling:
+    """What was written so far."""
+
+    def __init__(self, source: Source, progress: Progress) -> None:
+        self._source = source
+        self._progress = progress
+        self._marks: dict[str, int] = {}  # and their revisions
+        self._ours: set[tuple[str, str]] = set()  # what may be there by us
+
+    async def raise_to(self, wanted: int) -> None:
+        """Commit until the storage's revision is at least as high; leaves marks, one at least."""
+        reached = 0
+
+        async def lane(name: str) -> None:
+            nonlocal reached
+            self._ours.add((_MARKS, name))
+            value = b'{"metadata":{"name":"%b"}}' % name.encode()
+            while not self._marks or reached < wanted:
+                write = _mark(name, value, self._marks.get(name, 0))
+                (reached,) = await self._source.write([write])
+                self._marks[name] = reached
+
+        await lane("0")
+        if reached < wanted:
+            self._progress.say(f"raising the revision of the storage from {reached} to {wanted}")
+            await _all(lane(str(number)) for number in range(1, _LANES))
+
+    async def write(self, rows: Iterable[Row]) -> None:
+        groups = _groups(self._progress.counted(rows))
+
+        async def lane() -> None:
+            for group in groups:
+                await self._write_group(group)
+
+        await _all(lane() for _ in range(_GROUPS_AT_ONCE))
+
+    async def _write_group(self, group: list[Write]) -> None:
+        places = {(write.resource, write.key) for write in group}
+        if len(places) < len(group) or places & self._ours:
+            raise BackupError("an object is there twice")
+        self._ours |= places
+        try:
+            await self._source.write(group)
+        except (Conflict, ConditionFailed):
+            self._ours -= places
+            raise BackupError("somebody else writes into the storage") from None
+        except ValueError as error:  # what cannot be written as others keep it
+            raise BackupError(str(error)) from None
+
+    async def remove_marks(self) -> None:
+        await self._delete([_mark(name, None, at) for name, at in self._marks.items()])
+
+    async def _delete(self, writes: list[Write]) -> None:
+        for start in range(0, len(writes), _ROWS_A_GROUP):
+            await self._source.write(writes[start : start + _ROWS_A_GROUP])
+
+    async def undo(self, why: BaseException) -> None:
+        """Take away what was written, the marks last."""
+        try:
+            while rows := await self._left():
+                rows.sort(key=lambda row: row.resource == _MARKS)
+                await self._delete(
+                    [Write(row.resource, row.key, "", None, row.revision) for row in rows]
+                )
+        except (StorageError, Conflict, ConditionFailed) as error:
+            raise BackupError(
+                f"{str(why) or type(why).__name__}; nor could what was written be taken away"
+                f" ({error}): delete what is below the prefix before you try again"
+            ) from why
+
+    async def _left(self) -> list[Row]:
+        rows = (await self._source.snapshot()).rows
+        return [row for row in rows if (row.resource, row.key) in self._ours]
+
+
 def _mark(name: str, value: bytes | None, over: int) -> Write:
-    return Write(_MARKS, name, _MARK_VERSION, value, over)
+    return Write(_MARKS, name, "", value, over)
 
 
-async def _raise(source: Source, wanted: int, marks: dict[str, int], progress: Progress) -> None:
-    """Commit until the storage's revision is at least as high as wanted. `marks` are what that
-    leaves, with their revisions, one at least."""
-    reached = 0
-
-    async def lane(name: str) -> None:
-        nonlocal reached
-        value = b'{"metadata":{"name":"%b"}}' % name.encode()
-        while not marks or reached < wanted:
-            (reached,) = await source.write([_mark(name, value, marks.get(name, 0))])
-            marks[name] = reached
-
-    await lane("0")
-    if reached < wanted:
-        progress.say(f"raising the revision of the storage from {reached} to {wanted}")
-        await _all(lane(str(number)) for number in range(1, _LANES))
-
-
-async def _write(source: Source, rows: Iterable[Row]) -> None:
-    groups = _groups(rows)
-
-    async def lane() -> None:
-        for group in groups:
-            try:
-                await source.write(group)
-            except Conflict as error:
-                raise BackupError(f"{error} is there already: twice, or by others") from None
-
-    await _all(lane() for _ in range(_GROUPS_AT_ONCE))
+def _is_definition(row: Row) -> bool:
+    return row.resource.endswith(_DEFINITIONS)
 
 
 def _groups(rows: Iterable[Row]) -> Iterator[list[Write]]:
@@ -135,24 +190,3 @@ async def _all(work: Iterable[Coroutine[None, None, None]]) -> None:
                 tasks.create_task(one)
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
-
-
-async def _delete(source: Source, writes: list[Write]) -> None:
-    for start in range(0, len(writes), _ROWS_A_GROUP):
-        await source.write(writes[start : start + _ROWS_A_GROUP])
-
-
-async def _undo(source: Source, why: BaseException) -> None:
-    """Take away what was written, the marks last. It was empty before, and nobody else uses it."""
-    try:
-        while rows := (await source.snapshot()).rows:
-            rows.sort(key=lambda row: row.resource == _MARKS)
-            await _delete(
-                source,
-                [Write(row.resource, row.key, row.api_version, None, row.revision) for row in rows],
-            )
-    except (StorageError, Conflict) as error:
-        raise BackupError(
-            f"{why or type(why).__name__}; nor could what was written be taken away ({error}):"
-            " delete what is below the prefix before you try again"
-        ) from why
