@@ -69,6 +69,7 @@ class SqliteBackend:
         self._swept = 0
         self._warned = False
         self.path = self._directory.database
+        self.dialect = dialect
         self.revision = 0
         self.floor = 0
 
@@ -143,6 +144,7 @@ class SqliteBackend:
         highest = self._db.execute("SELECT max(revision) FROM log").fetchone()[0] or 0
         try:
             self._check_dialect(str(state["dialect"]))
+            self.dialect = str(state["dialect"])
             self.floor = int(state["compacted"])
             self._swept = int(state["swept"])
             self.revision = max(int(highest), int(state["highest"]))

@@ -152,8 +152,8 @@ def body_of(encoded: bytes, revision: int) -> bytes:
     return b'%b"resourceVersion":"%d",%b' % (encoded[1:at], revision, encoded[at:])
 
 
-def stored_bytes(version: Version) -> bytes:
-    """What is kept on disk of a version that is no deletion: `body_of` made its body from that."""
-    assert version.body is not None
-    mark = b'%b%d",' % (_RESOURCE_VERSION, version.revision)
-    return b"{" + version.body.replace(mark, b"", 1)
+def encoded_of(body: bytes) -> bytes:
+    """What is kept on disk of a body: the inverse of `body_of`."""
+    start = body.index(_RESOURCE_VERSION)
+    end = body.index(b'",', start + len(_RESOURCE_VERSION)) + 2
+    return b"{%b%b" % (body[:start], body[end:])

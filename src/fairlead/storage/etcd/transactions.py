@@ -56,7 +56,7 @@ def request_of(puts: Sequence[Put]) -> bytes:
         operations.append(_operation(put))
         for condition, named in put.requires:
             key = size_of(len(named)) + named
-            compares.append(_compare(key, condition.revision))
+            compares.append(_compare(key, condition.wanted()))
             looks.append(_look(key))
     return encode(TxnRequest, compare=compares, success=operations, failure=looks)
 

@@ -20,7 +20,7 @@ from fairlead.storage.collection import Collection
 from fairlead.storage.local.calls import PART, UNASKED, Desk
 from fairlead.storage.local.channel import Channel, framed
 from fairlead.storage.local.page import Page
-from fairlead.storage.version import Version, stored_bytes
+from fairlead.storage.version import Version, encoded_of
 
 _BYTES_A_PIECE = 1 << 20
 _ROWS_A_PIECE = 1000
@@ -166,9 +166,9 @@ def _write(
 
 
 def _row(resource: str, version: Version) -> Row:
-    return Row(
-        version.revision, resource, version.key, 0, version.api_version, stored_bytes(version)
-    )
+    assert version.body is not None
+    value = encoded_of(version.body)
+    return Row(version.revision, resource, version.key, 0, version.api_version, value)
 
 
 def _pieces(rows: Iterable[Row]) -> Iterator[list[tuple[Any, ...]]]:
