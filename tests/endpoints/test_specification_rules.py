@@ -90,7 +90,7 @@ def test_conditions_say_of_what_and_how_it_is(
     cluster: Space, condition: dict[str, str], field: str, method: str
 ) -> None:
     things = cluster.things("statefulsets", "apps")
-    body = stateful_set()
+    body = stateful_set(replicas=0)  # of which the controller has nothing to count
     assert things.client.post(things.path, body).status == 201
     body["status"] = {"replicas": 0, "conditions": [condition]}
     path = things.item("d", "status")

@@ -20,6 +20,7 @@ from fairlead.operations.client import Client, system_user
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.schema.builtin import BuiltinTypes
+from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.format import OldNames
 from fairlead.storage.sqlite import SqliteBackend
 from fairlead.storage.store import Store
@@ -44,7 +45,7 @@ def on_api(
 
     async def run() -> Result:
         backend = SqliteBackend(directory, KUBERNETES.name, OldNames({}, {}))
-        store = Store(backend)
+        store = Store(EmbeddedLog(backend))
         await store.open()
         try:
             api = Api(Resources(KUBERNETES, BuiltinTypes(KUBERNETES)), store, parse_gates(""))

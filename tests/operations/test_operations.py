@@ -93,8 +93,8 @@ def test_deletes_of_a_collection_share_their_commits(tmp_path: Path) -> None:
                 CONFIG_MAPS, {"metadata": {"name": f"c{number}", "namespace": "work"}}
             )
         batches: list[int] = []
-        append = api.store._backend.append
-        api.store._backend.append = lambda writes: (  # type: ignore[method-assign]
+        append = api.store.log._backend.append
+        api.store.log._backend.append = lambda writes: (  # type: ignore[method-assign]
             batches.append(len(writes)),
             append(writes),
         )[1]

@@ -10,6 +10,7 @@ from support.backends import MemoryBackend, thing
 
 from fairlead.storage.backend import ConditionFailed, Conflict, Precondition
 from fairlead.storage.collection import Collection
+from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.store import Companion, Store
 
 Test = Callable[[Store, Collection, Collection], Awaitable[None]]
@@ -17,7 +18,7 @@ Test = Callable[[Store, Collection, Collection], Awaitable[None]]
 
 def run(test: Test) -> None:
     async def main() -> None:
-        store = Store(MemoryBackend())
+        store = Store(EmbeddedLog(MemoryBackend()))
         await store.open()
         try:
             await test(store, store.collection("core/things"), store.collection("core/sums"))

@@ -17,6 +17,7 @@ from support.waiting import comes_true
 from fairlead.storage import health, sqlite
 from fairlead.storage.backend import StorageError
 from fairlead.storage.collection import Collection
+from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.sqlite import SqliteBackend
 from fairlead.storage.store import Store
 
@@ -88,7 +89,7 @@ class Running:
         self.backend = backend
         self.things: Collection = store.collection("core/things")
         self.told: list[str] = []
-        store.on_fatal = self.told.append
+        store.log.on_fatal = self.told.append
 
     async def put(self, key: str, number: int = 0) -> None:
         await self.store.put(self.things, key, thing(number), self.store.latest(self.things, key))
@@ -109,7 +110,7 @@ def run(directory: Path, test: Callable[[Running], Awaitable[None]]) -> list[str
 
     async def main() -> None:
         backend = SqliteBackend(directory)
-        store = Store(backend)
+        store = Store(EmbeddedLog(backend))
         running = Running(store, backend)
         await store.open()
         await running.put("a", 1)
@@ -321,9 +322,9 @@ def test_damage_that_the_check_at_start_finds_is_fatal(tmp_path: Path, faults: F
     faults.answers["PRAGMA quick_check"] = "page 3 is odd"
 
     async def main() -> None:
-        store = Store(SqliteBackend(tmp_path))
+        store = Store(EmbeddedLog(SqliteBackend(tmp_path)))
         told: list[str] = []
-        store.on_fatal = told.append
+        store.log.on_fatal = told.append
         await store.open()
         await comes_true(lambda: bool(told), "the process is told to stop")
         assert "is damaged: page 3 is odd" in told[0]
@@ -337,7 +338,7 @@ def test_a_store_that_cannot_be_written_is_unhealthy_from_the_start(
 ) -> None:
     async def main() -> None:
         faults.plan("UPDATE state", sqlite_error(sqlite3.SQLITE_READONLY), times=3)
-        store = Store(SqliteBackend(tmp_path))
+        store = Store(EmbeddedLog(SqliteBackend(tmp_path)))
         await store.open()
         assert not store.healthy
         await comes_true(lambda: store.healthy, "the store is healthy")

@@ -13,6 +13,7 @@ from support.waiting import comes_true
 from fairlead.storage import followers
 from fairlead.storage.backend import StorageError
 from fairlead.storage.change import Change
+from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Store
 from fairlead.storage.watcher import Watcher
@@ -22,7 +23,7 @@ Test = Callable[[Store], Awaitable[None]]
 
 def run(test: Test) -> None:
     async def main() -> None:
-        store = Store(MemoryBackend())
+        store = Store(EmbeddedLog(MemoryBackend()))
         await store.open()
         try:
             await test(store)
@@ -140,7 +141,7 @@ def test_an_essential_follower_that_fails_stops_the_process() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         told: list[str] = []
-        store.on_fatal = told.append
+        store.log.on_fatal = told.append
 
         def fail(change: Change) -> None:
             raise KeyError("no such field")

@@ -19,6 +19,7 @@ from fairlead.storage.backend import (
     Write,
 )
 from fairlead.storage.change import Change
+from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version
@@ -30,7 +31,7 @@ Test = Callable[[Store, MemoryBackend], Awaitable[None]]
 def run(test: Test) -> None:
     async def main() -> None:
         backend = MemoryBackend()
-        store = Store(backend)
+        store = Store(EmbeddedLog(backend))
         await store.open()
         try:
             await test(store, backend)
@@ -296,7 +297,7 @@ def test_writes_of_one_hot_key_share_their_commits() -> None:
 def test_closing_commits_what_is_queued() -> None:
     async def main() -> None:
         backend = MemoryBackend()
-        store = Store(backend)
+        store = Store(EmbeddedLog(backend))
         await store.open()
         things = store.collection("core/things")
         writes = [asyncio.create_task(store.put(things, f"k{n}", thing(), None)) for n in range(20)]
@@ -325,7 +326,7 @@ def test_waiting_for_a_revision_ends_when_it_is_reached_or_time_is_up() -> None:
 def test_compaction_goes_on_after_it_failed_once() -> None:
     async def main() -> None:
         backend = MemoryBackend()
-        store = Store(backend, retention=0.02)
+        store = Store(EmbeddedLog(backend), retention=0.02)
         await store.open()
         things = store.collection("core/things")
         backend.failing_compactions = 1
@@ -416,7 +417,7 @@ class Shared(MemoryBackend):
 def test_revisions_are_the_backends_whatever_was_foreseen() -> None:
     async def main() -> None:
         backend = Shared()
-        store = Store(backend)
+        store = Store(EmbeddedLog(backend))
         await store.open()
         things = store.collection("core/things")
         first = asyncio.create_task(store.put(things, "a", thing(1), None))

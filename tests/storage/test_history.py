@@ -16,6 +16,7 @@ from support.waiting import comes_true
 from fairlead.storage import history
 from fairlead.storage.backend import Compacted, Outcome, Write
 from fairlead.storage.change import Change
+from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite import SqliteBackend
 from fairlead.storage.store import Store
@@ -72,7 +73,7 @@ def test_many_versions_of_a_large_object_hold_little_memory(tmp_path: Path, watc
         found = await events(store, 100)
         assert [change.revision for change in found] == list(range(101, 301))
 
-    run(Store(SqliteBackend(tmp_path), history_memory=8 * MEGABYTE), test)
+    run(Store(EmbeddedLog(SqliteBackend(tmp_path)), history_memory=8 * MEGABYTE), test)
 
 
 def test_a_days_worth_of_history_is_read_back_within_a_memory_bound(tmp_path: Path) -> None:
@@ -109,7 +110,9 @@ def test_a_days_worth_of_history_is_read_back_within_a_memory_bound(tmp_path: Pa
             range(4 * keys + 1, 5 * keys + 1)
         )
 
-    run(Store(SqliteBackend(tmp_path), retention=86_400, history_memory=MEGABYTE), test)
+    run(
+        Store(EmbeddedLog(SqliteBackend(tmp_path)), retention=86_400, history_memory=MEGABYTE), test
+    )
 
 
 def test_history_on_disk_is_bounded_by_bytes(
@@ -128,7 +131,7 @@ def test_history_on_disk_is_bounded_by_bytes(
         with pytest.raises(Compacted):
             await events(store, 1)
 
-    run(Store(SqliteBackend(tmp_path), retention=3600, history_bytes=MEGABYTE), test)
+    run(Store(EmbeddedLog(SqliteBackend(tmp_path)), retention=3600, history_bytes=MEGABYTE), test)
 
 
 def test_a_replay_sees_every_event_though_compaction_passes_under_it() -> None:
@@ -148,7 +151,7 @@ def test_a_replay_sees_every_event_though_compaction_passes_under_it() -> None:
         assert [change.added for change in seen] == [True] * 600 + [False] * 600
         assert all(b'"data"' in change.last_body() for change in seen[600:])
 
-    run(Store(MemoryBackend()), test)
+    run(Store(EmbeddedLog(MemoryBackend())), test)
 
 
 def test_a_replay_from_disk_that_compaction_overtakes_is_refused(tmp_path: Path) -> None:
@@ -166,7 +169,7 @@ def test_a_replay_from_disk_that_compaction_overtakes_is_refused(tmp_path: Path)
             async for _ in past:
                 pass
 
-    run(Store(SqliteBackend(tmp_path), history_memory=100_000), test)
+    run(Store(EmbeddedLog(SqliteBackend(tmp_path)), history_memory=100_000), test)
 
 
 def test_pages_of_an_older_snapshot_go_on_after_memory_let_go_of_it(tmp_path: Path) -> None:
@@ -186,7 +189,7 @@ def test_pages_of_an_older_snapshot_go_on_after_memory_let_go_of_it(tmp_path: Pa
         assert {version.revision for version in found} == set(range(1, 10))
         assert (first.remaining, second.remaining, third.remaining) == (5, 1, None)
 
-    run(Store(SqliteBackend(tmp_path), history_memory=20_000), test)
+    run(Store(EmbeddedLog(SqliteBackend(tmp_path)), history_memory=20_000), test)
 
 
 def test_what_is_older_than_the_floor_is_refused() -> None:
@@ -203,7 +206,7 @@ def test_what_is_older_than_the_floor_is_refused() -> None:
         page = await store.page(things, "", EVERYTHING, 3, 0)
         assert [version.revision for version in page.entries] == [3]
 
-    run(Store(MemoryBackend()), test)
+    run(Store(EmbeddedLog(MemoryBackend())), test)
 
 
 class Slow(MemoryBackend):
@@ -235,4 +238,4 @@ def test_a_hot_key_does_not_hold_on_to_its_past() -> None:
         assert depth(newest.commit.write) <= 10
         await asyncio.gather(*under_way)
 
-    run(Store(Slow(), history_memory=10_000), test)
+    run(Store(EmbeddedLog(Slow()), history_memory=10_000), test)

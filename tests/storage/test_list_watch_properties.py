@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.collection import Collection
+from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.selection import EVERYTHING, Selection, parse_fields, parse_labels
 from fairlead.storage.sqlite import SqliteBackend
 from fairlead.storage.store import Store
@@ -224,7 +225,7 @@ async def _replay_on_disk(directory: Path, parts: list[list[Any]]) -> None:
     model = Model()
     revisions = [0]  # of the store, by revision of the model
     for history in parts:
-        store = Store(SqliteBackend(directory), history_memory=4000)
+        store = Store(EmbeddedLog(SqliteBackend(directory)), history_memory=4000)
         await store.open()
         collection = store.collection("core/things")
         collection.select_fields = fields_of

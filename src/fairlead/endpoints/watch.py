@@ -192,7 +192,10 @@ class WatchStream(Answer):
             return self._error(too_old(error, self.store.floor))
         except (_BadEvent, StorageError) as error:
             return self._failure(error)
-        return self._failure(self.watcher.failure) if self.watcher.failure else b""
+        failure = self.watcher.failure
+        if isinstance(failure, Compacted):
+            return self._error(too_old(failure, self.store.floor))
+        return self._failure(failure) if failure is not None else b""
 
     async def _send_events(self, exchange: Exchange, events: Sequence[Event]) -> None:
         """Encode and send, some at a time. Frames are made here, not at the commit: what cannot

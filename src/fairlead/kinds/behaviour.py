@@ -20,11 +20,13 @@ from fairlead.schema.names import dns_subdomain
 class Behaviour:
     """The behaviour of one kind. `name_rule` is the syntax of its names, `error_group` the group
     that errors name where that is not the served one, `qualified_finalizers` tells whether its
-    finalizers need a domain."""
+    finalizers need a domain, `claims_values` whether objects are given values that no other one
+    may have."""
 
     name_rule: NameRule = staticmethod(dns_subdomain)
     error_group: str | None = None
     qualified_finalizers = True
+    claims_values = False
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource

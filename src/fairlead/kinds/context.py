@@ -25,6 +25,8 @@ class Allocators(Protocol):
 
     def reserve(self, *, dry_run: bool = False) -> Any: ...
 
+    def claims(self, reservation: Any) -> list[Companion]: ...
+
 
 @dataclass(slots=True)
 class Context:
@@ -33,7 +35,8 @@ class Context:
     `group_version` is the version the client speaks, as our tables name it (`events/v1`). What a
     hook set aside for the write goes into `undo`; whoever finds that the write will not happen
     calls `roll_back`. What a judgement rests on goes into `requires`: if that is so no more when
-    the write is committed, it is judged again. What must be written with it goes into `alongside`.
+    the write is committed, it is judged again. What a judgement wants to be written with it goes
+    into `alongside`, what was set aside for it in the store into `claims`.
     What an audit log shall tell goes into `annotations`.
     """
 
@@ -51,6 +54,7 @@ class Context:
     requires: list[Precondition] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
     alongside: list[Companion] = field(default_factory=list)
+    claims: list[Companion] = field(default_factory=list)
     user: Any = None  # fairlead.authentication.user.User, for kinds that write down who asked
 
     def warn(self, text: str) -> None:

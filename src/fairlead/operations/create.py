@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairlead.admission.chain import CREATE, Attributes
 from fairlead.errors import StatusError, already_exists, bad_request, verb_not_supported
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.services.claims import is_claimed
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
@@ -13,6 +14,7 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.stored import kept, shown_one
 from fairlead.operations.tracking import converting, set_entries, tracked
+from fairlead.patching.values import copied
 from fairlead.storage.backend import ConditionFailed, Conflict
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
@@ -27,6 +29,23 @@ async def create(
 ) -> Version:
     """Take a new object, in the stored version, through defaulting, admission and its rules into
     the store. `entries` are its owners where those are known already."""
+    if api.store.alone or not api.behaviour(operation.resource).claims_values:
+        return await _create(api, operation, value, options, entries)
+    while True:
+        try:
+            return await _create(api, operation, copied(value), options, entries)
+        except ConditionFailed as error:
+            if not is_claimed(error):
+                raise
+
+
+async def _create(
+    api: Api,
+    operation: Operation,
+    value: Object,
+    options: WriteOptions,
+    entries: list[Object] | None,
+) -> Version:
     resource, metadata = operation.resource, value["metadata"]
     if resource.custom is not None and resource.custom.definition.terminating:
         raise _ending(resource)
@@ -133,7 +152,9 @@ async def _put(api: Api, attributes: Attributes, collection: Collection, key: st
             custom = attributes.resource.custom is not None
             stored = await kept(attributes.resource, value) if custom else value
             return await preparing.put(api, collection, key, stored, None, context)
-        except ConditionFailed:
+        except ConditionFailed as error:
+            if is_claimed(error):
+                raise
             context.forget_judgement()
             await api.admission.admit(attributes)
             await api.admission.validate(attributes)

@@ -222,7 +222,7 @@ async def put(
     """Write an object that was prepared, on the conditions and with the companions that its context
     names; raises Conflict and ConditionFailed."""
     requires = context.requires if context is not None else ()
-    alongside = context.alongside if context is not None else ()
+    alongside = (*context.alongside, *context.claims) if context is not None else ()
     try:
         return await api.store.put(collection, key, value, over, requires, alongside)
     except (TooLarge, TooDeep) as error:

@@ -29,6 +29,7 @@ logger = logging.getLogger("fairlead")
 
 _READING = ("GET", "HEAD", "OPTIONS")
 _TOO_MANY = "Too many requests, please try again later."
+_FROM_STORE = ("/api", "/openapi")
 _HEALTH = ("/healthz", "/livez", "/readyz")
 
 
@@ -51,17 +52,20 @@ class Application:
         self._log_page = log_page
         self._auditor = handler.auditor = auditor
         self._under_way = metrics.under_way
+        self._store = handler.api.store
+        self._shares_store = not self._store.log.foresees
 
     async def __call__(self, exchange: Exchange) -> None:
         started = perf_counter()
         request = Request.of(exchange)
+        behind = self._shares_store and not await self._caught_up(request)
         self.handler.route(request)
         target = request.target
         auditor = self._auditor
         if auditor is not None:
             auditor.begin(request)
         try:
-            answer = await self._answer(request)
+            answer = await self._answer(request, behind)
             if auditor is not None:
                 storing = auditor.answered(request, answer)
                 if storing is not None:
@@ -96,9 +100,22 @@ class Application:
         for observe in self.handler.api.observers:
             observe(request.operation, code, seconds)
 
-    async def _answer(self, request: Request) -> Answer:
+    async def _caught_up(self, request: Request) -> bool:
+        """Have everything that anybody was told of before this request, on whichever server: also
+        what is served, who may do what, and what admission goes by."""
+        if not _needs_newest(request):
+            return True
+        try:
+            await self._store.catch_up()
+        except StorageError:
+            return False
+        return True
+
+    async def _answer(self, request: Request, behind: bool) -> Answer:
         """Nothing is done about a request before it was admitted and read to its end."""
         try:
+            if behind:
+                raise store_unavailable()
             await self.handler.admit(request)
             if request.exchange.head.has_body:
                 await request.read_body()
@@ -143,6 +160,14 @@ class Application:
             request.user_agent,
         )
         return error_answer(error, representation, self.handler.api.resources)
+
+
+def _needs_newest(request: Request) -> bool:
+    """Whether the answer must not be older than the request. Readers who name a resource version
+    take one that is at least that old."""
+    if not request.path.startswith(_FROM_STORE):
+        return False
+    return request.method not in _READING or not request.query.get("resourceVersion", ("",))[0]
 
 
 def _is_limited(request: Request) -> bool:

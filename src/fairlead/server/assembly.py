@@ -53,6 +53,7 @@ from fairlead.customresources.registry import DEFINITIONS, Registry
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.kinds.core.services.allocation import ServiceAllocators, parse_networks, parse_ports
+from fairlead.kinds.core.services.claims import Claims
 from fairlead.kinds.custom.kind import Converter
 from fairlead.kinds.gates import GateError, parse_gates
 from fairlead.kinds.resources import Resources
@@ -136,7 +137,9 @@ class Assembly:
         except ValueError as error:
             raise StartError(f"--service-node-port-range: {error}") from None
         band = self.api.gates["ServiceIPStaticSubrange"]
-        allocators = ServiceAllocators(networks, ports, static_band=band)
+        store = self.api.store
+        claims = Claims(store) if not store.alone else None
+        allocators = ServiceAllocators(networks, ports, static_band=band, claims=claims)
 
         def changed(change: Change) -> None:
             old = change.before.object() if change.before is not None else None

@@ -46,6 +46,7 @@ from fairlead.server.renewal import Renewal
 from fairlead.server.request_log import log_operation, log_page
 from fairlead.server.supervision import Supervisor
 from fairlead.storage.backend import StorageError
+from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.format import OldNames
 from fairlead.storage.sqlite import SqliteBackend
 from fairlead.storage.store import Store
@@ -179,13 +180,14 @@ class Server:
             OldNames(resources.old_prefixes(), systems),
             accept_lost_writes=self.options.accept_lost_writes,
         )
+        log = EmbeddedLog(backend)
+        log.on_fatal = _stop_at_once
         store = Store(
-            backend,
+            log,
             retention=self.options.history_retention,
             history_memory=self.options.history_memory,
             history_bytes=self.options.history_size,
         )
-        store.on_fatal = _stop_at_once
         try:
             prepare_directory(directory)
             await store.open()

@@ -38,17 +38,28 @@ class Compacted(Exception):
     """The revision asked for is older than the kept history."""
 
 
+_NEVER = -1  # no key has this revision
+
+
 class Precondition(NamedTuple):
     """What must hold of another key for a write to happen: that it exists, or exactly which
-    revision it has."""
+    revision it has. That may be the one that an earlier write is still to get."""
 
     resource: str
     key: str
-    revision: int | None = None
+    revision: int | Write | None = None
+
+    def wanted(self) -> int | None:
+        """The revision that it must have; None if any will do."""
+        if isinstance(self.revision, Write):
+            given = self.revision.revision
+            return given if given is not None else _NEVER
+        return self.revision
 
     def holds(self, revision: int) -> bool:
         """Whether it holds of a key at this revision, 0 if the key does not exist."""
-        return revision != 0 if self.revision is None else revision == self.revision
+        wanted = self.wanted()
+        return revision != 0 if wanted is None else revision == wanted
 
 
 class ConditionFailed(Exception):

@@ -69,6 +69,10 @@ class Collection:
     def bytes(self) -> int:
         return sum(len(head.body) for head in self.heads.values() if head.body is not None)
 
+    def __contains__(self, key: str) -> bool:
+        head = self.heads.get(key)
+        return head is not None and head.body is not None
+
     def fields_of(self, value: dict[str, Any]) -> Mapping[str, str]:
         return self.select_fields(value) if self.select_fields else {}
 
@@ -109,6 +113,30 @@ class Collection:
         change = Change(self.resource, key, version.revision, version.api_version, before, after)
         self._history.append(change)
         return change
+
+    def rebuild(self, versions: list[Version], revision: int) -> list[Change]:
+        """Take in what there is at a revision, in place of everything that was known before: what
+        happened meanwhile is not known. Gives the difference; watches end."""
+        old = {key: head for key, head in self.heads.items() if head.body is not None}
+        self.heads, self._history, self._older, self._graves = {}, [], {}, 0
+        self.load(versions)
+        self.floor = self.last_revision = revision
+        for watcher in list(self.watchers()):
+            watcher.expire(Compacted(revision))
+        made = []
+        for version in versions:
+            before = old.pop(version.key, None)
+            if before is None or before.revision != version.revision:
+                made.append(self._change(version.key, version.revision, before, version))
+        made += (self._change(key, revision, before, None) for key, before in old.items())
+        return made
+
+    def _change(
+        self, key: str, revision: int, before: Version | None, after: Version | None
+    ) -> Change:
+        content = after or before
+        assert content is not None
+        return Change(self.resource, key, revision, content.api_version, before, after)
 
     def publish(self, change: Change, *, alone: bool = False) -> None:
         """Tell those who need not know before the writer does. Nothing that they do gets here.

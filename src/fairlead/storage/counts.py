@@ -26,6 +26,9 @@ FOLLOWER_FAILURES = REGISTRY.counter(
 WATCHERS_ENDED = REGISTRY.counter(
     "fairlead_storage_watchers_ended", "Watchers that were cut off, by reason.", ("reason",)
 )
+FEED_RESTARTS = REGISTRY.counter(
+    "fairlead_storage_feed_restarts", "Times that the feed of a shared store was begun anew."
+)
 WATCH_ENCODES = REGISTRY.counter(
     "fairlead_watch_encodes", "Watch events that were encoded, by resource.", ("resource",)
 )

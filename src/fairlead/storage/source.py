@@ -53,8 +53,9 @@ class Source(Protocol):
     async def write(self, group: Sequence[Write]) -> list[int]:
         """Take all of these or none, in one commit; gives their revisions. The keys are different
         ones, and what they build upon (`Write.expected_revision()`, `Precondition.revision`) is
-        known. Raises Conflict, ConditionFailed (`at` says when that was found), StorageError: then
-        it may have happened all the same."""
+        known. Raises Conflict if the first one's key moved on, ConditionFailed if another one's did
+        or a condition does not hold (`at` says when that was found), StorageError: then it may
+        have happened all the same."""
 
     async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
         """As `Backend.changes`."""

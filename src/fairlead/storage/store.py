@@ -1,111 +1,108 @@
-"""The store that a server works with: writes go to the backend, reads come from the watch cache."""
+"""The store that a server works with: writes go to the log, reads come from the watch cache."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
 from fairlead.storage.backend import (
-    Backend,
     Compacted,
     ConditionFailed,
     Conflict,
-    Fault,
     Outcome,
     Precondition,
+    Row,
     StorageError,
     Write,
 )
 from fairlead.storage.change import Change, existing
 from fairlead.storage.collection import Collection, Page
-from fairlead.storage.counts import FEED_LAG, REFUSED
+from fairlead.storage.counts import REFUSED
+from fairlead.storage.delivery import Delivered, Delivery, Reaching
 from fairlead.storage.followers import FollowerFailed, Listener
-from fairlead.storage.health import Health
 from fairlead.storage.history import History
-from fairlead.storage.past import Past
+from fairlead.storage.log import Log
+from fairlead.storage.past import Past, version_of
+from fairlead.storage.pending import Pending
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version, body_of, encode
 from fairlead.storage.watcher import Watcher
-from fairlead.storage.writer import Pending, Writer
 
 logger = logging.getLogger("fairlead.storage")
 
-_HEAD = attrgetter("resource", "key", "revision", "api_version", "value")
-_CHANGES_A_TURN = 500  # handed out before other work of the loop gets its turn
+_ROW = attrgetter("resource", "key", "revision", "api_version", "value")
+# Where others write as well nothing can be foreseen: such numbers are no real revision's.
+_UNFORESEEN = 1 << 62
 
 
 class Companion:
-    """A change of another object that goes with a write: if that is refused, so is this. `version`
-    is what it became when it was written."""
+    """A change of another object that goes with a write: if that is refused, so is this. `over` is
+    what it was made from, None for a new one, which has to name its key. `version` is what it
+    became when it was written."""
 
-    __slots__ = ("collection", "over", "value", "version")
+    __slots__ = ("collection", "key", "over", "value", "version")
 
-    def __init__(self, collection: Collection, value: dict[str, Any], over: Version) -> None:
+    def __init__(
+        self, collection: Collection, value: dict[str, Any], over: Version | None, key: str = ""
+    ) -> None:
         self.collection = collection
         self.value = value
         self.over = over
+        self.key = over.key if over is not None else key
         self.version: Version | None = None
 
 
 class Store:
-    """All collections at one revision: the cache over one backend. Lives on the event loop.
+    """All collections at one revision: the cache over one log. Lives on the event loop.
 
     A write is checked against the newest version of its key, committed or still on its way to the
-    disk, and is acknowledged after its commit. Reads see commits only. The revision of a version
-    that is not committed yet is foreseen here and given by the backend.
-
-    `on_fatal` is called when the process must stop, with what to tell.
+    log, and is acknowledged after its commit. Reads see commits only. The revision of a version
+    that is not committed yet is foreseen here and given by the log.
     """
 
     def __init__(
         self,
-        backend: Backend,
+        log: Log,
         *,
         retention: float = 300.0,
         history_memory: int = 64 << 20,
         history_bytes: int = 2 << 30,
     ) -> None:
-        self._backend = backend
-        self._writer = Writer(backend, self)
-        self._past = Past(backend)
-        self._health = Health(backend, self._writer)
+        self.log = log
+        self._past = Past(log)
         self._history = History(retention, history_memory, history_bytes)
         self._collections: dict[str, Collection] = {}
         self._next_revision = 1
-        self._reached: list[tuple[int, asyncio.Future[None]]] = []
-        self._undelivered: list[tuple[Collection, Change]] = []
-        self._delivering = False
-        self._committed_at = 0.0  # the first of what is undelivered
+        self._delivery = Delivery()
+        self._reaching = Reaching()
         self._unswept = False
-        self._checking: asyncio.Task[None] | None = None
         self.revision = 0
         self.floor = 0
 
     @property
     def healthy(self) -> bool:
-        return self._health.healthy
+        return self.log.healthy
 
     @property
-    def on_fatal(self) -> Callable[[str], None]:
-        return self._health.on_fatal
-
-    @on_fatal.setter
-    def on_fatal(self, call: Callable[[str], None]) -> None:
-        self._health.on_fatal = call
+    def alone(self) -> bool:
+        """Whether nobody else writes."""
+        return self.log.alone
 
     @property
     def told(self) -> int:
         """The revision up to which watchers have heard of everything."""
-        return self._undelivered[0][1].revision - 1 if self._undelivered else self.revision
+        return self._delivery.told(self.revision)
 
     @property
     def next_revision(self) -> int:
-        """What the next write is foreseen to get: all that are under way have lower ones."""
-        return self._next_revision
+        """What the next write is foreseen to get. All that are under way have lower ones, if that
+        can be foreseen."""
+        return self._next_revision if self.log.foresees else self.revision + 1
 
     def collection(self, resource: str) -> Collection:
         found = self._collections.get(resource)
@@ -122,68 +119,54 @@ class Store:
         collection = self._collections.get(resource)
         if collection is None:
             return
-        self._deliver_all()
+        self._delivery.all()
         collection.forget_readers()
         if not len(collection) and not collection.pending:
             del self._collections[resource]
 
     async def open(self) -> None:
-        """Load what the backend keeps and start to write; raises StorageError."""
-        self._backend.open()
-        try:
-            self._load()
-            self._writer.start()
-            await self._health.begin()
-        except StorageError:
-            self._backend.close()
-            raise
-        self._checking = asyncio.create_task(self._check())
+        """Load what the log keeps and start to write; raises StorageError."""
+        await self.log.open(self)
 
-    async def _check(self) -> None:
-        """Look for damage beside the work: that would hold up the start of a large store."""
-        try:
-            await self._past.read(self._backend.check)
-        except StorageError as error:
-            if error.fault is Fault.PASSING:
-                logger.error("%s", error)
-            else:
-                self._health.give_up(str(error))
+    def load(self, rows: Iterable[Row], revision: int, floor: int) -> None:
+        found = self._versions(rows)
+        self.revision, self.floor = revision, floor
+        self._next_revision = revision + 1 if self.log.foresees else _UNFORESEEN
+        for collection, versions in found.items():
+            collection.load(versions)
+        # What came before is read from the log; memory keeps what happens from now on.
+        self._history.begin(revision, self.log.size() - self._live_bytes())
+        self._forget_in_memory(revision)
 
-    def _load(self) -> None:
+    def _versions(self, rows: Iterable[Row]) -> dict[Collection, list[Version]]:
         found: dict[Collection, list[Version]] = defaultdict(list)
-        for resource, key, revision, api_version, value in map(_HEAD, self._backend.heads()):
+        for resource, key, revision, api_version, value in map(_ROW, rows):
             collection = self.collection(resource)
             body = body_of(value or b"", revision)
             version = Version(key, revision, api_version, body, collection.fields_of)
             found[collection].append(version)
-        self.revision = self._backend.revision
-        self.floor = self._backend.floor
-        self._next_revision = self.revision + 1
-        for collection, versions in found.items():
-            collection.load(versions)
-        # What came before is read from the backend; memory keeps what happens from now on.
-        self._history.begin(self.revision, self._backend.size() - self._live_bytes())
-        self._forget_in_memory(self.revision)
+        return found
 
     def _live_bytes(self) -> int:
         return sum(collection.bytes for collection in self._collections.values())
 
     def end_watches(self) -> None:
         """Let every watcher finish with what it already has."""
-        self._deliver_all()
+        self._delivery.all()
         for collection in self.collections():
             for watcher in list(collection.watchers()):
                 watcher.close()
 
     async def close(self) -> None:
         self.end_watches()
-        self._health.stop()
-        await self._writer.stop()
-        self._deliver_all()
-        if self._checking is not None:
-            self._checking.cancel()
-        self._past.close()
-        self._backend.close()
+        await self.log.flush()
+        self._delivery.all()
+        await self.log.close()
+
+    async def catch_up(self) -> None:
+        """Wait until the cache has everything that anybody was told of before; raises
+        StorageError. Only where others write is there anything to wait for."""
+        await self.log.catch_up()
 
     def latest(self, collection: Collection, key: str) -> Version | None:
         """The newest live version of a key, including one that is not committed yet."""
@@ -203,33 +186,55 @@ class Store:
         from, None for a new one, in one commit with its companions, whose versions should be among
         what it requires. Returns after the commit; raises Conflict, ConditionFailed."""
         expected = self._expected(collection, key, over, requires)
+        if requires:
+            requires = self._resolved(requires)
         encoded = encode(value)
         if not alongside:
             version = self._next_version(collection, key, value, encoded)
-            await self._submit(collection, version, encoded, expected, requires).settled()
+            pending = self._pending(collection, version, encoded, expected, requires)
+            self.log.write(pending)
+            self._await_commit(pending)
+            await pending.settled()
             return version
-        companions = [(one, encode(one.value), self._companion(one)) for one in alongside]
-        version = self._next_version(collection, key, value, encoded)
-        pending = self._submit(collection, version, encoded, expected, requires)
-        exists = (Precondition(collection.resource, key),)
-        for one, content, over_write in companions:
-            another = self._next_version(one.collection, one.over.key, one.value, content)
-            self._submit(one.collection, another, content, over_write, exists)
-            one.version = another
-        await pending.settled()
-        return version
+        group = [(collection, key, value, encoded, expected)]
+        for one in alongside:
+            content, over_write = encode(one.value), self._companion(one)
+            group.append((one.collection, one.key, one.value, content, over_write))
+        written = self._write_together(group, requires)
+        for one, pending in zip(alongside, written[1:], strict=True):
+            one.version = pending.version
+        await written[0].settled()
+        return written[0].version
+
+    def _write_together(
+        self,
+        group: list[tuple[Collection, str, dict[str, Any], bytes, int | Write]],
+        requires: Sequence[Precondition],
+    ) -> list[Pending]:
+        """Put writes into the queue that are to happen together; the conditions are the first
+        one's."""
+        written: list[Pending] = []
+        for collection, key, value, encoded, expected in group:
+            version = self._next_version(collection, key, value, encoded)
+            wanted = requires if not written else ()
+            written.append(self._pending(collection, version, encoded, expected, wanted))
+        self.log.write_together(written)
+        for pending in written:
+            self._await_commit(pending)
+        return written
 
     def _companion(self, one: Companion) -> int | Write:
         try:
-            return self._expected(one.collection, one.over.key, one.over, ())
+            return self._expected(one.collection, one.key, one.over, ())
         except Conflict:
-            resource, key = one.collection.resource, one.over.key
-            raise ConditionFailed(Precondition(resource, key, one.over.revision)) from None
+            revision = one.over.revision if one.over is not None else 0
+            condition = Precondition(one.collection.resource, one.key, revision)
+            raise ConditionFailed(condition) from None
 
     def _next_version(
         self, collection: Collection, key: str, value: dict[str, Any], encoded: bytes
     ) -> Version:
-        revision = self._next_revision
+        revision = self._foreseen()
         body = body_of(encoded, revision)
         version = Version(key, revision, collection.api_version, body, collection.fields_of)
         version.know(value)
@@ -244,9 +249,39 @@ class Store:
     ) -> Version:
         """Delete an object as `put` writes it; gives the deletion."""
         expected = self._expected(collection, key, over, requires)
-        version = Version(key, self._next_revision, collection.api_version, None)
-        await self._submit(collection, version, None, expected, requires).settled()
+        version = Version(key, self._foreseen(), collection.api_version, None)
+        resolved = self._resolved(requires) if requires else ()
+        pending = self._pending(collection, version, None, expected, resolved)
+        self.log.write(pending)
+        self._await_commit(pending)
+        await pending.settled()
         return version
+
+    async def append(self, group: Sequence[Write]) -> list[int]:
+        """Take writes that another process prepared, all in one commit or none; gives their
+        revisions. Raises Conflict, ConditionFailed, StorageError."""
+        for write in group:
+            under_way = self.collection(write.resource).pending.get(write.key)
+            if under_way is not None:
+                with suppress(Exception):
+                    await self.settled(under_way)
+        taken = [self._prepared(write) for write in group]
+        self.log.write_together(taken)
+        for pending in taken:
+            self._await_commit(pending)
+        await asyncio.gather(*(pending.outcome() for pending in taken))
+        return [write.revision or 0 for write in group]
+
+    def _prepared(self, write: Write) -> Pending:
+        collection, revision = self.collection(write.resource), self._foreseen()
+        body = body_of(write.value, revision) if write.value is not None else None
+        version = Version(write.key, revision, write.api_version, body, collection.fields_of)
+        return Pending(collection, version, write)
+
+    def _foreseen(self) -> int:
+        revision = self._next_revision
+        self._next_revision = revision + 1
+        return revision
 
     def _expected(
         self,
@@ -271,24 +306,35 @@ class Store:
             return 0
         return current.commit.write if current.commit is not None else current.revision
 
-    def _submit(
-        self,
+    def _resolved(self, requires: Sequence[Precondition]) -> list[Precondition]:
+        """The same conditions, of the writes where revisions are only foreseen."""
+        found = []
+        for condition in requires:
+            version = self.latest(self.collection(condition.resource), condition.key)
+            if version is not None and version.commit is not None and condition.revision:
+                condition = condition._replace(revision=version.commit.write)
+            found.append(condition)
+        return found
+
+    @staticmethod
+    def _pending(
         collection: Collection,
         version: Version,
         encoded: bytes | None,
         expected: int | Write,
         requires: Sequence[Precondition],
     ) -> Pending:
-        """Put a write into the queue; what is submitted without a pause is committed together."""
         write = Write(
             collection.resource, version.key, version.api_version, encoded, expected, requires
         )
-        pending = Pending(collection, version, write)
-        self._writer.write(pending)
-        self._next_revision += 1
+        return Pending(collection, version, write)
+
+    @staticmethod
+    def _await_commit(pending: Pending) -> None:
+        """What builds on a version that is under way builds on its write."""
+        version = pending.version
         version.commit = pending
-        collection.pending[version.key] = version
-        return pending
+        pending.collection.pending[version.key] = version
 
     async def settled(self, version: Version) -> None:
         """Wait until a version that `latest` gave is on disk; raises StorageError if it never
@@ -297,28 +343,18 @@ class Store:
             await version.commit.settled()
 
     def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
-        """A batch reached the disk: the cache, the essential followers, the writers, and later
-        everybody else."""
-        self._health.worked()
-        changes: list[tuple[Collection, Change]] = []
+        """The cache, the essential followers, the writers, and later everybody else."""
+        changes: list[Delivered] = []
         for pending, outcome in zip(batch, outcomes, strict=True):
             self._unpend(pending)
             if isinstance(outcome, int):
                 changes.append((pending.collection, self._take(pending, outcome)))
         if self._next_revision <= self.revision:
             self._next_revision = self.revision + 1
-        try:
-            for collection, change in changes:
-                collection.followers.tell_essential(change)
-        except FollowerFailed as error:
-            self._health.give_up(f"what the server acts on is out of date: {error}")
+        self._tell_essential(changes)
         for pending, outcome in zip(batch, outcomes, strict=True):
             pending.answer(None if isinstance(outcome, int) else outcome)
-        self._deliver_later(changes)
-        if self._history.is_too_large:
-            self._forget_in_memory(self._history.shrink())
-        if self._reached:
-            self._announce()
+        self._tell(changes)
 
     def _take(self, pending: Pending, revision: int) -> Change:
         version, collection = pending.version, pending.collection
@@ -330,69 +366,75 @@ class Store:
         self._history.note(change, written, framed=collection.is_watched)
         return change
 
-    def failed(self, batch: Sequence[Pending], error: StorageError) -> None:
-        """A batch did not reach the disk, and what was queued behind it will not."""
-        for pending in batch:
+    def _tell_essential(self, changes: list[Delivered]) -> None:
+        try:
+            for collection, change in changes:
+                collection.followers.tell_essential(change)
+        except FollowerFailed as error:
+            self.log.give_up(f"what the server acts on is out of date: {error}")
+
+    def _tell(self, changes: list[Delivered]) -> None:
+        """Tell everybody but the essential followers, and those who wait for a revision."""
+        self._delivery.later(changes)
+        if self._history.is_too_large:
+            self._forget_in_memory(self._history.shrink())
+        if self._reaching.waiting:
+            self._reaching.announce(self.revision)
+
+    def followed(self, rows: Sequence[Row], revision: int) -> None:
+        changes: list[Delivered] = []
+        for row in rows:
+            collection = self.collection(row.resource)
+            if row.revision > self.revision and (row.value is not None or row.key in collection):
+                change = collection.add(version_of(collection, row))
+                self._history.note(change, len(row.value or b""), framed=collection.is_watched)
+                changes.append((collection, change))
+        self.revision = max(revision, self.revision)
+        self.floor = max(self.floor, self.log.floor)
+        self._tell_essential(changes)
+        self._tell(changes)
+
+    def answered(self, group: Sequence[Pending], revisions: Sequence[int]) -> None:
+        for pending, revision in zip(group, revisions, strict=True):
+            self._unpend(pending)
+            pending.version.settle_at(revision)
+            pending.answer(None)
+
+    def refused(self, group: Sequence[Pending], error: Exception) -> None:
+        for pending in group:
             self._unpend(pending)
             pending.answer(error)
-        self._next_revision = self.revision + 1
-        self._health.failed(error)
+        if self.log.foresees:
+            self._next_revision = self.revision + 1
+
+    def rebuild(self, rows: Iterable[Row], revision: int) -> None:
+        """Followers are told of the difference, which is all that they need. Watchers are not:
+        they would take it for what happened."""
+        self._delivery.all()
+        found = self._versions(rows)
+        changes: list[Delivered] = []
+        for collection in self.collections():
+            made = collection.rebuild(found.get(collection, []), revision)
+            changes += ((collection, change) for change in made)
+        self.revision = self.floor = revision
+        self._history.compacted(revision)
+        self._history.floor = revision
+        self._tell_essential(changes)
+        self._tell(changes)
 
     @staticmethod
     def _unpend(pending: Pending) -> None:
-        version = pending.version
-        pending.write.expected = 0  # a hot key would hold on to all of its past
+        version, write = pending.version, pending.write
+        write.expected, write.requires = 0, ()  # a hot key would hold on to all of its past
         version.commit = None
         if pending.collection.pending.get(version.key) is version:
             del pending.collection.pending[version.key]
-
-    def _deliver_later(self, changes: list[tuple[Collection, Change]]) -> None:
-        """Behind the tasks of the writers, which were woken before this."""
-        self._undelivered += changes
-        if changes and not self._delivering:
-            loop = asyncio.get_running_loop()
-            self._delivering, self._committed_at = True, loop.time()
-            loop.call_soon(self._deliver)
-
-    def _deliver(self) -> None:
-        turn, self._undelivered = self._undelivered, []
-        if len(turn) > _CHANGES_A_TURN:
-            turn, self._undelivered = turn[:_CHANGES_A_TURN], turn[_CHANGES_A_TURN:]
-        alone = len(turn) == 1
-        for collection, change in turn:
-            collection.publish(change, alone=alone)
-        loop = asyncio.get_running_loop()
-        if turn:
-            FEED_LAG.observe(loop.time() - self._committed_at)
-        self._delivering = bool(self._undelivered)
-        if self._delivering:
-            loop.call_soon(self._deliver)
-
-    def _deliver_all(self) -> None:
-        while self._undelivered:
-            self._deliver()
-
-    def _announce(self) -> None:
-        waiting, self._reached = self._reached, []
-        for revision, future in waiting:
-            if future.done():
-                continue
-            if revision <= self.revision:
-                future.set_result(None)
-            else:
-                self._reached.append((revision, future))
 
     async def wait_for(self, revision: int, timeout: float) -> bool:
         """Wait until the cache is at least this new; False when the time is up."""
         if revision <= self.revision:
             return True
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._reached.append((revision, future))
-        try:
-            await asyncio.wait_for(future, timeout)
-        except TimeoutError:
-            return False
-        return True
+        return await self._reaching.wait(revision, timeout)
 
     def check_kept(self, revision: int) -> None:
         """Raise Compacted if the state at a revision can no longer be told."""
@@ -463,12 +505,7 @@ class Store:
         self._history.compacted(floor)
         self._forget_in_memory(max(floor, self._history.floor))
         self._unswept = True
-        try:
-            while await self._writer.run(lambda: self._backend.compact(floor)):
-                pass
-        except StorageError as error:
-            self._health.failed(error)
-            raise
+        await self.log.compact(floor)
         self._unswept = False
 
     def _forget_in_memory(self, floor: int) -> None:
@@ -477,4 +514,4 @@ class Store:
             collection.forget(floor)
 
     def size(self) -> int:
-        return self._backend.size()
+        return self.log.size()

@@ -11,7 +11,7 @@ import orjson
 from fairlead.serialization.limits import MOST_STORED_BYTES, STORED_DEPTH, TooLarge, bounded_json
 
 if TYPE_CHECKING:
-    from fairlead.storage.writer import Pending
+    from fairlead.storage.pending import Pending
 
 _DISK_HEAD = b'{"metadata":{'
 _NO_FACTS: Mapping[str, str] = {}

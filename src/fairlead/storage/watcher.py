@@ -104,6 +104,12 @@ class Watcher:
             self.on_close()
         self.wake()
 
+    def expire(self, failure: Exception) -> None:
+        """End the stream because what comes next can no longer be told."""
+        self.failure = failure
+        WATCHERS_ENDED.add(of=("expired",))
+        self.close()
+
     def wake(self) -> None:
         """Let `take` return, with what there is."""
         waiter = self._waiter

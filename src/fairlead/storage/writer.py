@@ -9,36 +9,12 @@ from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
-from fairlead.storage.backend import Backend, Fault, Outcome, StorageError, Write
-from fairlead.storage.collection import Collection
+from fairlead.storage.backend import Backend, Fault, Outcome, StorageError
 from fairlead.storage.counts import BATCH_SIZES, COMMIT_SECONDS, COMMITS, QUEUE_DEPTH
-from fairlead.storage.version import Version
+from fairlead.storage.log import storage_error
+from fairlead.storage.pending import Pending
 
 Result = TypeVar("Result")
-
-
-class Pending:
-    """A version on its way to the disk, and those who wait for it: each with a future of its own,
-    so that one who gives up takes nobody along."""
-
-    __slots__ = ("collection", "version", "waiters", "write")
-
-    def __init__(self, collection: Collection, version: Version, write: Write) -> None:
-        self.collection = collection
-        self.version = version
-        self.write = write
-        self.waiters: list[asyncio.Future[None]] = []
-
-    async def settled(self) -> None:
-        """Wait until it is on disk; raises why it is not."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waiters.append(future)
-        await future
-
-    def answer(self, error: Exception | None) -> None:
-        for waiter in self.waiters:
-            if not waiter.done():
-                waiter.set_result(None) if error is None else waiter.set_exception(error)
 
 
 class Listener(Protocol):
@@ -113,7 +89,7 @@ class Writer:
             try:
                 result = call()
             except BaseException as raised:
-                error = _storage_error(raised)
+                error = storage_error(raised)
             loop.call_soon_threadsafe(settle, result, error)
 
         self._jobs.put(job)
@@ -147,7 +123,7 @@ class Writer:
         try:
             outcomes = self._backend.append([pending.write for pending in batch])
         except BaseException as raised:
-            error = _storage_error(raised)
+            error = storage_error(raised)
         seconds = perf_counter() - start
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._committed, batch, outcomes, error, seconds)
@@ -178,9 +154,3 @@ class Writer:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             job()
-
-
-def _storage_error(raised: BaseException) -> StorageError:
-    if isinstance(raised, StorageError):
-        return raised
-    return StorageError(f"the store failed: {type(raised).__name__}: {raised}")

@@ -3,6 +3,7 @@
 `ServiceAllocators` is the one object a server has. A write sets values aside in a `Reservation`;
 once the write is committed, `observe` makes them the service's, and if it is not, the reservation
 is released. Committed services always win: `observe` follows what is stored, whatever was reserved.
+Where other servers give values out as well, what was reserved is claimed in the store (`claims`).
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from ipaddress import ip_address
 from itertools import chain
 
 from fairlead.kinds.core.addresses import Network, family_of, parse_address, parse_network
+from fairlead.kinds.core.services.claims import Claims
 from fairlead.kinds.core.services.fields import HEADLESS, addresses, needs_address, node_ports
 from fairlead.schema.model import Object as Object
+from fairlead.storage.store import Companion
 
 DEFAULT_NETWORKS = "10.0.0.0/24"
 DEFAULT_PORTS = "30000-32767"
@@ -154,7 +157,9 @@ class ServiceAllocators:
         ports: tuple[int, int],
         *,
         static_band: bool = True,
+        claims: Claims | None = None,
     ) -> None:
+        self._claims_in_store = claims
         ranges = [AddressRange(network, static_band=static_band) for network in networks]
         self.ranges = {each.family: each for each in ranges}
         self.ports = PortRange(*ports)
@@ -203,6 +208,12 @@ class ServiceAllocators:
     def reserve(self, *, dry_run: bool = False) -> Reservation:
         return Reservation(self, dry_run)
 
+    def claims(self, reservation: Reservation) -> list[Companion]:
+        """What has to be written with the service that was given what is reserved."""
+        if self._claims_in_store is None:
+            return []
+        return self._claims_in_store.of(reservation.names)
+
 
 class Reservation:
     """What one write has set aside. A dry run sets nothing aside, and what it would be given is
@@ -212,6 +223,7 @@ class Reservation:
         self._allocators = allocators
         self._dry_run = dry_run
         self._taken: list[tuple[Pool, int]] = []
+        self.names: list[str] = []  # of what is set aside, as the store knows it
         self._dry_ports: set[int] = set()
         self._last_dry_port = 0
 
@@ -221,7 +233,9 @@ class Reservation:
         if not wanted:
             if self._dry_run:
                 return str(ip_address(each.network.network_address))
-            return each.address_of(self._take_free(each.pool))
+            given = each.address_of(self._take_free(each.pool))
+            self.names.append(f"address-{given}")
+            return given
         number = each.number_of(wanted)
         if number is None:
             raise AllocationError(
@@ -230,6 +244,7 @@ class Reservation:
             )
         if not self._dry_run:
             self._take(each.pool, number, "provided IP is already allocated")
+            self.names.append(f"address-{each.address_of(number)}")
         return wanted
 
     def port(self, wanted: int = 0) -> int:
@@ -238,13 +253,16 @@ class Reservation:
             return self._dry_port(wanted)
         ports = self._allocators.ports
         if not wanted:
-            return ports.low + self._take_free(ports.pool)
+            given = ports.low + self._take_free(ports.pool)
+            self.names.append(f"port-{given}")
+            return given
         number = ports.number_of(wanted)
         if number is None:
             raise AllocationError(
                 f"provided port is not in the valid range. The range of valid ports is {ports}"
             )
         self._take(ports.pool, number, "provided port is already allocated")
+        self.names.append(f"port-{wanted}")
         return wanted
 
     def _dry_port(self, wanted: int) -> int:

@@ -39,6 +39,7 @@ from fairlead.schema.names import dns_1035_label
 
 class ServiceBehaviour(Behaviour):
     name_rule = staticmethod(dns_1035_label)
+    claims_values = True
 
     def fill_defaults(self, value: Object, context: Context) -> None:
         fill_defaults(value["spec"])

@@ -69,6 +69,7 @@ def grant(resource: Resource, service: Object, old: Object | None, context: Cont
     except Refusal as refusal:
         context.roll_back()
         raise refusal.status_error(resource, service["metadata"].get("name", "")) from None
+    context.claims += context.allocators.claims(reservation)
 
 
 def _grant_addresses(spec: Object, reservation: Reservation) -> None:

@@ -1,0 +1,198 @@
+"""The log in a file of this process, which others may write through."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from fairlead.storage.backend import (
+    Backend,
+    Fault,
+    Outcome,
+    Precondition,
+    Row,
+    Slice,
+    Step,
+    StorageError,
+)
+from fairlead.storage.health import Health
+from fairlead.storage.log import Cache
+from fairlead.storage.pending import Pending
+from fairlead.storage.writer import Writer
+
+logger = logging.getLogger("fairlead.storage")
+
+Result = TypeVar("Result")
+
+
+class Sealing(Protocol):
+    """Makes values unreadable on disk for those without a key."""
+
+    def seal(self, resource: str, key: str, value: bytes) -> bytes: ...
+
+    def unseal(self, resource: str, key: str, stored: bytes) -> bytes: ...
+
+
+class Sharing(Protocol):
+    """Who hears of every commit before its writers do."""
+
+    def committed(self, rows: Sequence[Row]) -> None: ...
+
+
+class EmbeddedLog:
+    """Writes in groups from one thread, reads history in another one, and mends itself after
+    failures as `Health` says."""
+
+    foresees = True
+
+    def __init__(self, backend: Backend, sealing: Sealing | None = None) -> None:
+        self._backend = backend
+        self._sealing = sealing
+        self._writer = Writer(backend, self)
+        self._health = Health(backend, self._writer)
+        self._reader = ThreadPoolExecutor(1, "fairlead-reader")
+        self._checking: asyncio.Task[None] | None = None
+        self._cache: Cache
+        self.sharing: Sharing | None = None
+
+    @property
+    def alone(self) -> bool:
+        return self.sharing is None
+
+    @property
+    def floor(self) -> int:
+        return self._backend.floor
+
+    @property
+    def healthy(self) -> bool:
+        return self._health.healthy
+
+    @property
+    def on_fatal(self) -> Callable[[str], None]:
+        return self._health.on_fatal
+
+    @on_fatal.setter
+    def on_fatal(self, call: Callable[[str], None]) -> None:
+        self._health.on_fatal = call
+
+    async def open(self, cache: Cache) -> None:
+        self._cache = cache
+        backend = self._backend
+        backend.open()
+        try:
+            cache.load(self._readable(backend.heads()), backend.revision, backend.floor)
+            self._writer.start()
+            await self._health.begin()
+        except BaseException:
+            backend.close()
+            raise
+        self._checking = asyncio.create_task(self._check())
+
+    async def _check(self) -> None:
+        """Look for damage beside the work: that would hold up the start of a large store."""
+        try:
+            await self._read(self._backend.check)
+        except StorageError as error:
+            if error.fault is Fault.PASSING:
+                logger.error("%s", error)
+            else:
+                self._health.give_up(str(error))
+
+    def write(self, pending: Pending) -> None:
+        if self._sealing is not None:
+            self._seal(pending, self._sealing)
+        self._writer.write(pending)
+
+    def write_together(self, group: Sequence[Pending]) -> None:
+        first = group[0].write
+        written = (Precondition(first.resource, first.key),)
+        self.write(group[0])
+        # What is submitted without a pause is committed together.
+        for pending in group[1:]:
+            pending.write.requires = (*pending.write.requires, *written)
+            self.write(pending)
+
+    def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
+        """A batch reached the disk."""
+        self._health.worked()
+        if self.sharing is not None:
+            self.sharing.committed(list(self._readable(_rows(batch, outcomes))))
+        self._cache.committed(batch, outcomes)
+
+    def failed(self, batch: Sequence[Pending], error: StorageError) -> None:
+        """A batch did not reach the disk, and what was queued behind it will not."""
+        self._cache.refused(batch, error)
+        self._health.failed(error)
+
+    async def catch_up(self) -> None:
+        """The cache has everything as soon as it is committed."""
+
+    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
+        steps = await self._read(lambda: self._backend.changes(resource, after, upto))
+        if self._sealing is None:
+            return steps
+        return [
+            Step(self._unsealed(row), self._unsealed(before) if before is not None else None)
+            for row, before in steps
+        ]
+
+    async def state(
+        self, resource: str, revision: int, after: str, below: str | None, limit: int
+    ) -> Slice:
+        rows, more = await self._read(
+            lambda: self._backend.state(resource, revision, after, below, limit)
+        )
+        return Slice(list(self._readable(rows)), more)
+
+    async def _read(self, call: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._reader, call)
+
+    async def compact(self, floor: int) -> None:
+        """In small steps between commits."""
+        try:
+            while await self._writer.run(lambda: self._backend.compact(floor)):
+                pass
+        except StorageError as error:
+            self._health.failed(error)
+            raise
+
+    def give_up(self, message: str) -> None:
+        self._health.give_up(message)
+
+    def size(self) -> int:
+        return self._backend.size()
+
+    async def flush(self) -> None:
+        self._health.stop()
+        await self._writer.stop()
+
+    async def close(self) -> None:
+        if self._checking is not None:
+            self._checking.cancel()
+        self._reader.shutdown(cancel_futures=True)
+        self._backend.close()
+
+    @staticmethod
+    def _seal(pending: Pending, sealing: Sealing) -> None:
+        write = pending.write
+        if write.value is not None:
+            write.value = sealing.seal(write.resource, write.key, write.value)
+
+    def _readable(self, rows: Iterable[Row]) -> Iterator[Row]:
+        return iter(rows) if self._sealing is None else map(self._unsealed, rows)
+
+    def _unsealed(self, row: Row) -> Row:
+        if row.value is None or self._sealing is None:
+            return row
+        return row._replace(value=self._sealing.unseal(row.resource, row.key, row.value))
+
+
+def _rows(batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> list[Row]:
+    return [
+        Row(outcome, write.resource, write.key, 0, write.api_version, write.value)
+        for write, outcome in zip((one.write for one in batch), outcomes, strict=True)
+        if isinstance(outcome, int)
+    ]

@@ -1,0 +1,272 @@
+"""The log of a source that others write to as well: the cache follows what all of them write."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterator, Sequence
+
+from fairlead.storage.backend import (
+    Compacted,
+    ConditionFailed,
+    Conflict,
+    Fault,
+    Slice,
+    Step,
+    StorageError,
+    Write,
+)
+from fairlead.storage.counts import FEED_RESTARTS
+from fairlead.storage.log import Cache, storage_error
+from fairlead.storage.pending import Pending
+from fairlead.storage.source import Source
+
+logger = logging.getLogger("fairlead.storage")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_LONGEST_WAIT = 30.0  # for the feed to come to a revision that the other side has given out
+_SIZE_EVERY = 30.0
+
+
+def _ignore(message: str) -> None:
+    """A source that fails is waited for: nothing is lost with this process."""
+
+
+class _Group:
+    """Writes that happen together, and those that build on them and wait."""
+
+    __slots__ = ("behind", "ended", "pending", "waits_for")
+
+    def __init__(self, pending: Sequence[Pending]) -> None:
+        self.pending = pending
+        self.behind: list[_Group] = []
+        self.waits_for = 0
+        self.ended = False
+
+
+class FollowedLog:
+    """Keeps a cache current from a source's feed, and answers writers when the cache has what they
+    wrote: so whoever reads afterwards sees it, and in the order in which it happened."""
+
+    alone = False
+    foresees = False
+
+    def __init__(self, source: Source) -> None:
+        self.on_fatal: Callable[[str], None] = _ignore
+        self.healthy = False
+        self._source = source
+        self._cache: Cache
+        self._following: asyncio.Task[None] | None = None
+        self._measuring: asyncio.Task[None] | None = None
+        self._groups: dict[Write, _Group] = {}  # by the writes whose outcome is not known
+        self._writing: set[asyncio.Task[None]] = set()
+        self._asking: asyncio.Task[int] | None = None
+        self._asking_next: asyncio.Task[int] | None = None
+        self._closed = False
+        self._size = 0
+
+    @property
+    def floor(self) -> int:
+        return self._source.floor
+
+    async def open(self, cache: Cache) -> None:
+        self._cache = cache
+        await self._source.open()
+        try:
+            revision, rows = await self._source.snapshot()
+        except BaseException:
+            await self._source.close()
+            raise
+        cache.load(rows, revision, max(self._source.floor, 0))
+        self.healthy = True
+        self._following = asyncio.create_task(self._follow())
+        self._measuring = asyncio.create_task(self._measure())
+
+    async def _follow(self) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            begun = self._cache.revision
+            try:
+                await self._take_feed()
+            except Compacted:
+                await self._rebuild()
+            except Exception as raised:
+                self._lost(storage_error(raised))
+            FEED_RESTARTS.add()
+            pause = _FIRST_PAUSE if self._cache.revision > begun else min(pause * 2, _LONGEST_PAUSE)
+            await asyncio.sleep(pause * (0.5 + random.random()))
+
+    async def _take_feed(self) -> None:
+        async for revision, rows in self._source.feed(self._cache.revision):
+            if not self.healthy:
+                logger.warning("the store is followed again, at revision %d", revision)
+                self.healthy = True
+            self._cache.followed(rows, revision)
+
+    def _lost(self, error: StorageError) -> None:
+        if self.healthy:
+            logger.error("the store is not followed: %s", error)
+        self.healthy = False
+
+    async def _rebuild(self) -> None:
+        try:
+            revision, rows = await self._source.snapshot()
+        except Exception as raised:
+            self._lost(storage_error(raised))
+            return
+        logger.warning("what happened up to revision %d is not known; lists begin anew", revision)
+        self._cache.rebuild(rows, revision)
+
+    def write(self, pending: Pending) -> None:
+        self.write_together((pending,))
+
+    def write_together(self, group: Sequence[Pending]) -> None:
+        if self._closed:
+            raise StorageError("the server is shutting down", Fault.PASSING)
+        made = _Group(group)
+        for earlier in _earlier(group):
+            found = self._groups.get(earlier)
+            if found is not None:
+                found.behind.append(made)
+                made.waits_for += 1
+        for pending in group:
+            self._groups[pending.write] = made
+        if not made.waits_for:
+            self._send(made)
+
+    def _send(self, group: _Group) -> None:
+        task = asyncio.get_running_loop().create_task(self._write(group))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+    async def _write(self, group: _Group) -> None:
+        writes = [pending.write for pending in group.pending]
+        try:
+            if any(write.expected_revision() is None for write in writes):
+                raise Conflict(writes[0].key)
+            revisions = await self._source.write(writes)
+            self._given(group, revisions)
+            await self._reach(max(revisions))
+        except (Conflict, ConditionFailed) as refusal:
+            await self._refuse(group, refusal)
+        except Exception as raised:
+            self._end(group, storage_error(raised))
+        else:
+            self._cache.answered(group.pending, revisions)
+
+    def _given(self, group: _Group, revisions: Sequence[int]) -> None:
+        """What builds on a group can be sent as soon as its revisions are known."""
+        for pending, revision in zip(group.pending, revisions, strict=True):
+            pending.write.revision = revision
+            del self._groups[pending.write]
+        behind, group.behind = group.behind, []
+        for one in behind:
+            one.waits_for -= 1
+            if not one.waits_for and not one.ended:
+                self._send(one)
+
+    async def _refuse(self, group: _Group, refusal: Conflict | ConditionFailed) -> None:
+        """Whoever tries again must see why it was refused."""
+        try:
+            await self._reach(refusal.at)
+        except StorageError as error:
+            self._end(group, error)
+        else:
+            self._end(group, refusal)
+
+    def _end(self, group: _Group, error: Exception) -> None:
+        """Refuse a group and all that builds on it, in one go: whoever tries again before would
+        build on what is lost."""
+        ended = [group]
+        for one in ended:
+            one.ended = True
+            ended += (each for each in one.behind if each not in ended)
+            for pending in one.pending:
+                self._groups.pop(pending.write, None)
+        first, *others = ended
+        for one in others:
+            lost = error if isinstance(error, StorageError) else Conflict(one.pending[0].write.key)
+            self._cache.refused(one.pending, lost)
+        self._cache.refused(first.pending, error)
+
+    async def _reach(self, revision: int) -> None:
+        if revision > self._cache.revision and not await self._cache.wait_for(
+            revision, _LONGEST_WAIT
+        ):
+            raise StorageError("the store is not followed at present", Fault.PASSING)
+
+    async def catch_up(self) -> None:
+        newest = self._source.newest()
+        if newest is None:
+            newest = await self._ask()
+        await self._reach(newest)
+
+    async def _ask(self) -> int:
+        """What was asked before this call is no answer to it; all who come while that is under way
+        share the next question."""
+        asking = self._asking_next
+        if asking is None:
+            under_way = self._asking
+            asking = asyncio.get_running_loop().create_task(self._ask_after(under_way))
+            if under_way is None:
+                self._asking = asking
+            else:
+                self._asking_next = asking
+        return await asyncio.shield(asking)
+
+    async def _ask_after(self, under_way: asyncio.Task[int] | None) -> int:
+        if under_way is not None:
+            await asyncio.wait((under_way,))
+            self._asking, self._asking_next = self._asking_next, None
+        try:
+            return await self._source.ask_newest()
+        finally:
+            if self._asking_next is None:
+                self._asking = None
+
+    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
+        return await self._source.changes(resource, after, upto)
+
+    async def state(
+        self, resource: str, revision: int, after: str, below: str | None, limit: int
+    ) -> Slice:
+        return await self._source.state(resource, revision, after, below, limit)
+
+    async def compact(self, floor: int) -> None:
+        await self._source.compact(floor)
+
+    def give_up(self, message: str) -> None:
+        self.healthy = False
+        self.on_fatal(message)
+
+    def size(self) -> int:
+        return self._size
+
+    async def _measure(self) -> None:
+        while True:
+            try:
+                self._size = await self._source.size()
+            except StorageError as error:
+                logger.debug("the size of the store is not known: %s", error)
+            await asyncio.sleep(_SIZE_EVERY)
+
+    async def flush(self) -> None:
+        self._closed = True
+        while self._writing:
+            await asyncio.wait(set(self._writing))
+
+    async def close(self) -> None:
+        for task in (self._following, self._measuring):
+            if task is not None:
+                task.cancel()
+        await self._source.close()
+
+
+def _earlier(group: Sequence[Pending]) -> Iterator[Write]:
+    """The writes that must have ended before these can be sent."""
+    for pending in group:
+        write = pending.write
+        for found in (write.expected, *(one.revision for one in write.requires)):
+            if isinstance(found, Write):
+                yield found

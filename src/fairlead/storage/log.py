@@ -1,0 +1,102 @@
+"""What a store works on: a log that orders the writes of all who use it, and what it tells.
+
+There are two: `EmbeddedLog` over the file of this process, where nobody else writes, and
+`FollowedLog` over a `Source` that others write to as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from fairlead.storage.backend import Outcome, Row, Slice, Step, StorageError
+from fairlead.storage.pending import Pending
+
+
+class Cache(Protocol):
+    """Who is told on the loop what happened, in the order of revisions."""
+
+    revision: int
+
+    def load(self, rows: Iterable[Row], revision: int, floor: int) -> None:
+        """Take in everything that there is at a revision, before anything else."""
+
+    def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
+        """Writes of this process ended, and nobody else's came before them."""
+
+    def followed(self, rows: Sequence[Row], revision: int) -> None:
+        """These rows, of anybody, are all that happened up to a revision."""
+
+    def answered(self, group: Sequence[Pending], revisions: Sequence[int]) -> None:
+        """Writes of this process got revisions that were followed already."""
+
+    def refused(self, group: Sequence[Pending], error: Exception) -> None:
+        """Writes of this process did not happen, or nobody knows whether they did."""
+
+    def rebuild(self, rows: Iterable[Row], revision: int) -> None:
+        """What happened up to a revision can no longer be told, only what there is now."""
+
+    async def wait_for(self, revision: int, timeout: float) -> bool:
+        """Wait until it has come to a revision; False if that took too long."""
+
+
+class Log(Protocol):
+    """Compares, swaps and orders. `alone` says that nobody else writes, `foresees` that revisions
+    are given in this process: one after the other, to what the cache is told first."""
+
+    foresees: bool
+
+    @property
+    def alone(self) -> bool: ...
+
+    @property
+    def floor(self) -> int:
+        """The oldest revision whose state can be told."""
+
+    @property
+    def healthy(self) -> bool: ...
+
+    on_fatal: Callable[[str], None]
+
+    async def open(self, cache: Cache) -> None:
+        """Load the cache and keep it current from now on; raises StorageError."""
+
+    def write(self, pending: Pending) -> None:
+        """Take a write; the cache is told how it ended. Raises StorageError where it is known
+        already that it cannot."""
+
+    def write_together(self, group: Sequence[Pending]) -> None:
+        """Take all of these writes in one commit, or none."""
+
+    async def catch_up(self) -> None:
+        """Wait until the cache has everything that was acknowledged before; raises
+        StorageError."""
+
+    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
+        """As `Backend.changes`."""
+
+    async def state(
+        self, resource: str, revision: int, after: str, below: str | None, limit: int
+    ) -> Slice:
+        """As `Backend.state`."""
+
+    async def compact(self, floor: int) -> None:
+        """Forget what the state at `floor` and the changes after it do not need."""
+
+    def give_up(self, message: str) -> None:
+        """Nothing can be trusted any more: the process has to stop."""
+
+    def size(self) -> int:
+        """Bytes on disk."""
+
+    async def flush(self) -> None:
+        """Finish what is under way; nothing may be written afterwards."""
+
+    async def close(self) -> None: ...
+
+
+def storage_error(raised: BaseException) -> StorageError:
+    """Whatever a log may meet, as the error that its callers expect."""
+    if isinstance(raised, StorageError):
+        return raised
+    return StorageError(f"the store failed: {type(raised).__name__}: {raised}")

@@ -1,0 +1,195 @@
+"""Operations of two servers on one store, each of which hears of the other's writes a little later.
+
+What a server keeps in memory is right only if it is alone: these are the places where that shows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_network
+
+import pytest
+from operations_support import NAMESPACES, OPTIONS, Object, config_map, operation, system
+from support.sources import MemorySource, Shared
+
+from fairlead.admission.chain import Chain
+from fairlead.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from fairlead.authorization.always import AlwaysAllow
+from fairlead.authorization.chain import Authorizer
+from fairlead.dialect import KUBERNETES
+from fairlead.errors import StatusError
+from fairlead.kinds.core.services.allocation import ServiceAllocators
+from fairlead.kinds.core.services.claims import Claims
+from fairlead.kinds.gates import parse_gates
+from fairlead.kinds.resources import Resources
+from fairlead.operations.api import Api
+from fairlead.operations.apply import apply
+from fairlead.operations.create import create
+from fairlead.operations.delete import delete
+from fairlead.operations.options import DeleteOptions
+from fairlead.operations.update import update
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.storage.change import Change
+from fairlead.storage.followed import FollowedLog
+from fairlead.storage.store import Store
+
+SERVICES = "core/v1/services"
+Test = Callable[[Shared, Api, Api], Awaitable[None]]
+
+
+def on_two_servers(test: Test) -> None:
+    async def run() -> None:
+        shared = Shared()
+        one, other = await _server(shared), await _server(shared)
+        try:
+            await system(one).create(NAMESPACES, {"metadata": {"name": "work"}})
+            await other.store.catch_up()
+            await asyncio.wait_for(test(shared, one, other), 20)
+        finally:
+            shared.moving.set()
+            await one.store.close()
+            await other.store.close()
+
+    asyncio.run(run())
+
+
+async def _server(shared: Shared) -> Api:
+    store = Store(FollowedLog(MemorySource(shared)))
+    await store.open()
+    api = Api(Resources(KUBERNETES, BuiltinTypes(KUBERNETES)), store, parse_gates(""))
+    api.authorizer = Authorizer([AlwaysAllow()])
+    api.admission = Chain([NamespaceLifecycle(KUBERNETES, api.newest)])
+    networks = [ip_network("10.0.0.0/28")]
+    allocators = ServiceAllocators(networks, (30000, 30009), claims=Claims(store))
+    api.allocators = allocators
+
+    def observe(change: Change) -> None:
+        old = change.before.object() if change.before is not None else None
+        allocators.observe(old, change.after.object() if change.after is not None else None)
+
+    store.follow(api.collection(api.resources.named(SERVICES)), observe, essential=True)
+    return api
+
+
+def service(name: str, **spec: object) -> Object:
+    ports = [{"port": 80, "protocol": "TCP"}]
+    return {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": ports, **spec}}
+
+
+def test_two_servers_never_give_the_same_address_or_port() -> None:
+    async def test(shared: Shared, one: Api, other: Api) -> None:
+        shared.moving.clear()  # neither hears of what the other gives away
+        making = [
+            asyncio.create_task(
+                create(api, operation(api, "create", key=SERVICES), service(name), OPTIONS)
+            )
+            for number in range(4)
+            for api, name in ((one, f"a{number}"), (other, f"b{number}"))
+        ]
+        await asyncio.sleep(0.01)
+        shared.moving.set()
+        made = [version.object()["spec"] for version in await asyncio.gather(*making)]
+        assert len({spec["clusterIP"] for spec in made}) == 8
+        assert len({spec["ports"][0]["nodePort"] for spec in made}) == 8
+
+    on_two_servers(test)
+
+
+def test_an_address_that_another_server_gave_away_is_refused_to_who_asks_for_it() -> None:
+    async def test(shared: Shared, one: Api, other: Api) -> None:
+        shared.moving.clear()
+        making = [
+            asyncio.create_task(
+                create(
+                    api,
+                    operation(api, "create", key=SERVICES),
+                    service(name, clusterIP="10.0.0.5"),
+                    OPTIONS,
+                )
+            )
+            for api, name in ((one, "a"), (other, "b"))
+        ]
+        await asyncio.sleep(0.01)
+        shared.moving.set()
+        outcomes = await asyncio.gather(*making, return_exceptions=True)
+        [refused] = [found for found in outcomes if isinstance(found, StatusError)]
+        assert refused.code == 422
+        assert "provided IP is already allocated" in refused.message
+
+    on_two_servers(test)
+
+
+def test_an_address_can_be_had_again_once_its_service_is_gone() -> None:
+    async def test(shared: Shared, one: Api, other: Api) -> None:
+        wanted = service("a", clusterIP="10.0.0.5")
+        await create(one, operation(one, "create", key=SERVICES), wanted, OPTIONS)
+        await delete(one, operation(one, "delete", "a", SERVICES), DeleteOptions())
+        await other.store.catch_up()
+        wanted = service("b", clusterIP="10.0.0.5")
+        made = await create(other, operation(other, "create", key=SERVICES), wanted, OPTIONS)
+        assert made.object()["spec"]["clusterIP"] == "10.0.0.5"
+
+    on_two_servers(test)
+
+
+def test_changes_of_two_servers_to_one_object_lose_nothing() -> None:
+    async def test(shared: Shared, one: Api, other: Api) -> None:
+        await create(one, operation(one, "create"), config_map("a"), OPTIONS)
+        await other.store.catch_up()
+
+        async def count(api: Api) -> None:
+            def add(old: Object) -> Object:
+                data = old.get("data") or {}
+                return {**old, "data": {"n": str(int(data.get("n", "0")) + 1)}}
+
+            await system(api).change("core/v1/configmaps", "work", "a", add)
+
+        await asyncio.gather(*(count(api) for api in (one, other) for _ in range(20)))
+        await one.store.catch_up()
+        found = one.store.latest(
+            one.collection(one.resources.named("core/v1/configmaps")), "work/a"
+        )
+        assert found is not None
+        assert found.object()["data"] == {"n": "40"}
+
+    on_two_servers(test)
+
+
+def test_nothing_is_created_in_a_namespace_that_another_server_is_deleting() -> None:
+    async def test(shared: Shared, one: Api, other: Api) -> None:
+        shared.moving.clear()
+        deleting = asyncio.create_task(
+            delete(one, operation(one, "delete", "work", NAMESPACES), DeleteOptions())
+        )
+        creating = asyncio.create_task(
+            create(other, operation(other, "create"), config_map("a"), OPTIONS)
+        )
+        await asyncio.sleep(0.01)
+        shared.moving.set()
+        await deleting
+        with pytest.raises(StatusError, match="being terminated"):
+            await creating
+
+    on_two_servers(test)
+
+
+def test_an_apply_that_is_known_to_change_nothing_is_not_answered_from_what_was() -> None:
+    async def test(shared: Shared, one: Api, other: Api) -> None:
+        configuration = {"kind": "ConfigMap", "apiVersion": "v1", **config_map("a", x="1")}
+
+        async def configure() -> str:
+            wanted = operation(one, "patch", "a")
+            outcome = await apply(one, wanted, {**configuration}, OPTIONS)
+            return str(outcome.version.object()["data"]["x"])
+
+        for _ in range(3):
+            assert await configure() == "1"
+        await other.store.catch_up()
+        changed = operation(other, "update", "a")
+        await update(other, changed, lambda: config_map("a", x="2"), OPTIONS)
+        await one.store.catch_up()
+        with pytest.raises(StatusError, match="conflict"):
+            await configure()
+
+    on_two_servers(test)

@@ -1,0 +1,260 @@
+"""Stores that share a source: each follows what all of them write."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from support.backends import thing
+from support.sources import MemorySource, Shared
+from support.waiting import comes_true
+
+from fairlead.storage.backend import (
+    Compacted,
+    ConditionFailed,
+    Conflict,
+    Precondition,
+    StorageError,
+    Write,
+)
+from fairlead.storage.change import Change
+from fairlead.storage.collection import Collection
+from fairlead.storage.followed import FollowedLog
+from fairlead.storage.selection import EVERYTHING
+from fairlead.storage.store import Companion, Store
+from fairlead.storage.version import encode
+from fairlead.storage.watcher import Watcher
+
+THINGS = "core/things"
+
+
+class Side:
+    """One of two stores, and its collection."""
+
+    def __init__(self, shared: Shared) -> None:
+        self.store = Store(FollowedLog(MemorySource(shared)))
+
+    @property
+    def things(self) -> Collection:
+        return self.store.collection(THINGS)
+
+    async def put(self, key: str, number: int) -> int:
+        over = self.store.latest(self.things, key)
+        return (await self.store.put(self.things, key, thing(number), over)).revision
+
+    def names(self) -> list[str]:
+        return [version.key for version in self.things.current("")]
+
+
+Test = Callable[[Shared, Side, Side], Awaitable[None]]
+
+
+def run(test: Test) -> None:
+    async def main() -> None:
+        shared = Shared()
+        sides = Side(shared), Side(shared)
+        for side in sides:
+            await side.store.open()
+        try:
+            await asyncio.wait_for(test(shared, *sides), 20)
+        finally:
+            shared.back()
+            shared.moving.set()
+            for side in sides:
+                await side.store.close()
+
+    asyncio.run(main())
+
+
+def test_what_one_wrote_the_other_has_after_catching_up() -> None:
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        revision = await one.put("a", 1)
+        await other.store.catch_up()
+        assert other.things.heads["a"].revision == revision
+        assert other.things.heads["a"].object()["data"] == {"n": "1"}
+        assert b'"resourceVersion":"%d"' % revision in (other.things.heads["a"].body or b"")
+
+    run(test)
+
+
+def test_a_writer_is_answered_when_its_own_cache_has_the_write() -> None:
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        shared.moving.clear()
+        writing = asyncio.create_task(one.put("a", 1))
+        await comes_true(lambda: bool(shared.kept.rows), "so far")
+        await asyncio.sleep(0.01)
+        assert not writing.done()
+        shared.moving.set()
+        assert await writing == one.things.heads["a"].revision
+
+    run(test)
+
+
+def test_a_write_over_what_another_has_changed_is_refused_and_can_be_tried_again() -> None:
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        await one.put("a", 1)
+        await other.store.catch_up()
+        stale = other.things.heads["a"]
+        await one.put("a", 2)
+        with pytest.raises(Conflict):
+            await other.store.put(other.things, "a", thing(3), stale)
+        await other.put("a", 3)  # sees what it was refused for
+        await one.store.catch_up()
+        assert one.things.heads["a"].object()["data"] == {"n": "3"}
+
+    run(test)
+
+
+def test_writes_of_one_key_queue_up_behind_each_other() -> None:
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        revisions = await asyncio.gather(*(one.put("a", number) for number in range(20)))
+        assert revisions == sorted(revisions)
+        assert one.things.heads["a"].object()["data"] == {"n": "19"}
+        assert not one.things.pending
+
+    run(test)
+
+
+def test_what_builds_on_a_refused_write_is_refused_too() -> None:
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        await one.put("a", 0)
+        await other.store.catch_up()
+        shared.moving.clear()
+        overtaking = asyncio.create_task(other.put("a", 1))
+        await comes_true(lambda: len(shared.kept.rows) == 2, "so far")
+        behind = asyncio.gather(one.put("a", 2), one.put("a", 3), return_exceptions=True)
+        await asyncio.sleep(0)
+        shared.moving.set()
+        assert [type(found) for found in await behind] == [Conflict, Conflict]
+        await overtaking
+
+    run(test)
+
+
+def test_a_condition_can_be_of_a_write_that_is_still_under_way() -> None:
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        first = asyncio.create_task(one.put("a", 0))
+        await asyncio.sleep(0)
+        foreseen = one.store.latest(one.things, "a")
+        assert foreseen is not None
+        assert foreseen.commit is not None
+        condition = Precondition(THINGS, "a", foreseen.revision)
+        await one.store.put(one.things, "b", thing(1), None, (condition,))
+        await first
+        with pytest.raises(ConditionFailed):
+            await one.store.put(one.things, "c", thing(1), None, (condition,))
+
+    run(test)
+
+
+def test_companions_happen_together_with_their_write_or_not_at_all() -> None:
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        total = await one.store.put(one.things, "sum", thing(0), None)
+        companion = Companion(one.things, thing(1), total)
+        condition = Precondition(THINGS, "sum", total.revision)
+        await one.store.put(one.things, "a", thing(), None, (condition,), [companion])
+        await other.store.catch_up()
+        assert other.things.heads["sum"].object()["data"] == {"n": "1"}
+        moved = other.things.heads["sum"]
+        await one.put("sum", 5)
+        other.things.heads["sum"] = moved  # it has not heard of that yet
+        stale = Companion(other.things, thing(2), moved)
+        with pytest.raises(ConditionFailed):
+            await other.store.put(other.things, "b", thing(), None, (), [stale])
+        assert "b" not in other.names()
+
+    run(test)
+
+
+def test_those_who_catch_up_together_ask_together() -> None:
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        await one.put("a", 1)
+        before = shared.asked
+        await asyncio.gather(*(other.store.catch_up() for _ in range(50)))
+        assert shared.asked - before == 2  # the first one's, and one for all who came meanwhile
+        await asyncio.gather(*(other.store.catch_up() for _ in range(3)))
+        assert other.names() == ["a"]
+
+    run(test)
+
+
+def test_a_lost_connection_is_made_again_and_nothing_is_missed() -> None:
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        seen: list[int] = []
+        other.store.follow(
+            other.things, lambda change: seen.append(change.revision), essential=True
+        )
+        await one.put("a", 1)
+        shared.cut()
+        with pytest.raises(StorageError):
+            await one.put("b", 1)
+        with pytest.raises(StorageError):
+            await other.store.catch_up()
+        await comes_true(lambda: not one.store.healthy and not other.store.healthy, "so far")
+        shared.back()
+        await one.put("b", 2)
+        await one.put("a", 3)
+        await other.store.catch_up()
+        assert other.store.healthy
+        assert seen == [1, 2, 3]
+
+    run(test)
+
+
+def test_after_a_gap_followers_hear_the_difference_and_watches_end() -> None:
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        for key in ("changed", "gone", "same"):
+            await one.put(key, 1)
+        await other.store.catch_up()
+        told: list[tuple[str, str]] = []
+
+        def hear(change: Change) -> None:
+            told.append((change.kind, change.key))
+
+        other.store.follow(other.things, hear, essential=True, replay=False)
+        watcher = Watcher("", EVERYTHING, other.store.revision)
+        other.things.watch(watcher)
+        shared.cut()
+        await comes_true(lambda: not other.store.healthy, "so far")
+        source = MemorySource(shared)
+        shared.away = False
+        await _elsewhere(source, shared)
+        await other.store.catch_up()
+        assert sorted(told) == [("ADDED", "new"), ("DELETED", "gone"), ("MODIFIED", "changed")]
+        assert watcher.closed
+        assert isinstance(watcher.failure, Compacted)
+        assert other.names() == ["changed", "new", "same"]
+        with pytest.raises(Compacted):
+            other.store.check_kept(1)
+
+    run(test)
+
+
+async def _elsewhere(source: MemorySource, shared: Shared) -> None:
+    """What a third one does while nobody can follow, and forgets at once."""
+    at = {row.key: row.revision for row in shared.kept.heads()}
+    body = encode(thing(2))
+    for write in (
+        Write(THINGS, "changed", "v1", body, at["changed"]),
+        Write(THINGS, "gone", "v1", None, at["gone"]),
+        Write(THINGS, "new", "v1", body, 0),
+    ):
+        await source.write([write])
+    await source.compact(shared.kept.revision)
+
+
+def test_older_states_and_changes_come_from_the_source() -> None:
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        first = await one.put("a", 1)
+        await one.put("b", 1)
+        third = Side(shared)
+        await third.store.open()
+        page = await third.store.page(third.things, "", EVERYTHING, first, 0)
+        assert [version.key for version in page.entries] == ["a"]
+        watcher = Watcher("", EVERYTHING, first)
+        past = third.store.watch(third.things, watcher)
+        assert [change.key async for part in past for change in part] == ["b"]
+        await third.store.close()
+
+    run(test)
