@@ -115,6 +115,12 @@ class Client:
         """The revision of the store now, as most members see it; raises CallFailed."""
         return read_revision(await self.call(RANGE, self._probe, timeout=timeout))
 
+    async def check_kept(self, revision: int) -> None:
+        """Make sure that what came after a revision can be told; raises CallFailed. A watch does
+        not do that: it begins at a compacted revision whose deletions may be gone."""
+        if revision > 0:
+            await self.call(RANGE, self._probe + encode(RangeRequest, revision=revision))
+
     async def watch(self) -> Stream:
         """Raises CallFailed."""
         ends = asyncio.get_running_loop().time() + self.timing.request

@@ -37,8 +37,8 @@ Operation = _table(range=1, put=2, delete=3)
 TxnRequest = _table(compare=1, success=2, failure=3)
 CompactRequest = _table(revision=1)
 GrantRequest = _table(ttl=1)
-WatchRequest = _table(create=1, progress=3)
-WatchCreate = _table(key=1, range_end=2, start_revision=3, progress_notify=4, prev_kv=6, fragment=8)
+WatchRequest = _table(create=1)
+WatchCreate = _table(key=1, range_end=2, start_revision=3, prev_kv=6, fragment=8)
 
 
 def encode(table: Table, **given: int | bytes | list[bytes]) -> bytes:
