@@ -61,9 +61,9 @@ _SMALL = [bytes((number,)) for number in range(128)]
 
 def size_of(number: int) -> bytes:
     """A varint; most are lengths, and short."""
-    if number < 128:
+    if 0 <= number < 128:
         return _SMALL[number]
-    if number < 16384:
+    if 0 <= number < 16384:
         return bytes((number & 127 | 128, number >> 7))
     return varint(number)
 
