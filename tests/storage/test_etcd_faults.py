@@ -24,7 +24,7 @@ pytestmark = needs_etcd
 
 THINGS = "core/things"
 HASTY = Timing(
-    open=20.0, request=8.0, stalled=0.3, probe=2.0, heartbeat=0.3, pause=0.02, longest_pause=0.2
+    open=20.0, request=8.0, answer=1.0, stalled=0.3, heartbeat=0.3, pause=0.02, longest_pause=0.2
 )
 
 

@@ -207,20 +207,21 @@ class Feed:
         self._marking = None
 
     async def _beat(self, watch: Watch) -> None:
-        """End a watch that does not tell what others are told. The question alone makes sure that
-        a member which has lost the others is left."""
-        loop = asyncio.get_running_loop()
+        """End a watch that does not tell what others are told, or that nobody can say that of."""
+        loop, timing = asyncio.get_running_loop(), self._client.timing
         while True:
-            await asyncio.sleep(self._client.timing.heartbeat)
+            await asyncio.sleep(timing.heartbeat)
+            asked = loop.time()
             try:
-                newest = await self._client.ask_newest()
-                if newest <= self._reached:
-                    continue
-                asked = loop.time()
+                newest = await self._client.ask_newest(timing.answer)
                 await self.show(newest)
-                await asyncio.sleep(self._client.timing.heartbeat)
             except CallFailed:
-                continue  # the store is away; the watch will see that, or go on
-            waits = self._reads_since
-            if self._reached < newest and waits is not None and waits <= asked:
                 watch.close()
+                return
+            if newest <= self._reached:
+                continue
+            await asyncio.sleep(timing.answer)
+            waits = self._reads_since
+            if self._reached < newest and waits is not None and waits <= asked + timing.answer / 2:
+                watch.close()
+                return
