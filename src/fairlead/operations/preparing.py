@@ -29,6 +29,7 @@ from fairlead.serialization.limits import (
 )
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version, body_of, encode
+from fairlead.storage.version import ordered as ordered
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_STEM = 58
@@ -123,23 +124,6 @@ def check_changed(
         causes = found.causes
     if causes:
         raise invalid(behaviour.error_ref(old_metadata["name"]), causes)
-
-
-# The order in which metadata is shown. The resourceVersion, which is not stored here, goes before
-# the generation.
-_METADATA_ORDER = (
-    *("name", "generateName", "namespace", "uid", "generation", "creationTimestamp"),
-    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations"),
-    *("ownerReferences", "finalizers", "managedFields"),
-)
-_PLACES = {name: place for place, name in enumerate(_METADATA_ORDER)}
-
-
-def ordered(value: Object) -> Object:
-    """The object with its metadata first, in its order, and without what is not stored."""
-    sent = value.pop("metadata")
-    names = sorted(_PLACES.keys() & sent.keys(), key=_PLACES.__getitem__)
-    return {"metadata": {name: sent[name] for name in names}, **value}
 
 
 def attributes(

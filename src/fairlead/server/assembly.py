@@ -73,7 +73,8 @@ class StartError(Exception):
 
 
 class Assembly:
-    """The parts of one server. `prepare` must be awaited before it serves."""
+    """The parts of one server. `prepare` must be awaited before it serves. `leads` is False where
+    another process of the same server looks after its objects."""
 
     def __init__(
         self,
@@ -83,6 +84,8 @@ class Assembly:
         pki: Pki,
         resources: Resources,
         address: str,
+        *,
+        leads: bool = True,
     ) -> None:
         self.options = options
         self.dialect = dialect
@@ -98,7 +101,7 @@ class Assembly:
         self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
-        self.controlling = self._controlling(pki.ca, address)
+        self.controlling = self._controlling(pki.ca, address, leads)
 
     def _api(self, store: Store, resources: Resources) -> Api:
         try:
@@ -238,9 +241,17 @@ class Assembly:
             return Configuration()
         return read_configuration(path, self.api.types, ORDER)
 
-    def _controlling(self, ca: Pair, address: str) -> Controlling:
+    def _controlling(self, ca: Pair, address: str, leads: bool) -> Controlling:
         try:
-            return Controlling(self.api, self.options, ca, address, self._objects, self.definitions)
+            return Controlling(
+                self.api,
+                self.options,
+                ca,
+                address,
+                self._objects,
+                self.definitions,
+                has_part=leads,
+            )
         except SigningFlagError as error:
             raise StartError(str(error)) from None
 
@@ -255,6 +266,10 @@ class Assembly:
             if self.controlling.aggregation is not None:
                 self.controlling.aggregation.follow(self.follow)
                 await self.controlling.aggregate()
+        self._is_prepared = True
+
+    def take_up(self) -> None:
+        """Instead of `prepare`, where another process of this server has done that."""
         self._is_prepared = True
 
     def _reached_at(self, port: int) -> Server | None:

@@ -47,16 +47,16 @@ _LAST_WORDS = 2.0  # seconds
 
 
 def shares_store(api: Api) -> bool:
-    """Whether other servers write to the store. The workers of one do, too, but of them only one
-    has the log in its own process."""
+    """Whether other servers write to the store, and not only workers of this one through the
+    process that has its log."""
     return not api.store.log.foresees
 
 
 class Controlling:
     """`address` is where clients reach this server, `objects` the API as the server itself.
 
-    Where servers share the store one of them is elected to do what one does. A process that leaves
-    all of this to another one of the same server does not call `prepare`. Raises
+    `has_part` is False for a process that leaves all of this to another one of the same server.
+    Where servers share the store one of them is elected to do what one does. Raises
     SigningFlagError."""
 
     def __init__(
@@ -67,6 +67,8 @@ class Controlling:
         address: str,
         objects: Client,
         definitions: Registry,
+        *,
+        has_part: bool = True,
     ) -> None:
         self._api = api
         self._options = options
@@ -74,6 +76,7 @@ class Controlling:
         self._address = address
         self._objects = objects
         self._definitions = definitions
+        self._has_part = has_part
         self._is_alone = not shares_store(api)
         self._elects = options.leader_elect and not self._is_alone
         self._running = chosen_controllers(",".join(options.controllers)).running
@@ -82,6 +85,8 @@ class Controlling:
         self._own_service: OwnService | None = None
         self._has_left = False
         self.aggregation: ClusterRoleAggregation | None = None
+        if not has_part:
+            return
         given = self._surroundings()
         if "clusterrole-aggregation" in self._running:
             client = given.client("clusterrole-aggregation-controller")
@@ -114,6 +119,8 @@ class Controlling:
     async def prepare(self, service: Object, server: Server | None) -> None:
         """Let clients find this server by its service, now and as long as it runs; without an
         address they cannot."""
+        if not self._has_part:
+            return
         listing = self._listing(server)
         self._own_service = OwnService(self._objects, self._api.dialect, service, listing)
         if self._is_alone:
@@ -136,17 +143,15 @@ class Controlling:
 
     def works(self) -> list[Work]:
         """What runs while the server does."""
-        if self._own_service is None:
-            return []
-        return [self.run_for_every_server, self.run_for_one_server]
+        return [self.run_for_every_server, self.run_for_one_server] if self._has_part else []
 
     async def run_for_every_server(self) -> None:
         """What is part of serving rather than of what can be left to somebody else."""
-        assert self._own_service is not None
         running: list[Controller] = [
-            DefinitionController(self._api, self._definitions, self._objects),
-            self._own_service,
+            DefinitionController(self._api, self._definitions, self._objects)
         ]
+        if self._own_service is not None:
+            running.append(self._own_service)
         if self._api.gates["APIServerIdentity"]:
             running.append(self._identity_lease())
         await Controllers(self._api, running, self._events).run()
