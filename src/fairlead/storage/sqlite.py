@@ -355,6 +355,9 @@ class SqliteBackend:
     def changes(self, resource: str, after: int, upto: int) -> list[Step]:
         return self._past.changes(self._names, resource, after, upto)
 
+    def feed(self, after: int, upto: int) -> list[Row]:
+        return self._past.feed(self._names, after, upto)
+
     def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
     ) -> Slice:
