@@ -6,15 +6,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from io import StringIO
+from pathlib import Path
 
 import pytest
-from copying_support import HEADER, ROWS
+from copying_support import HEADER, ROWS, make_store, stored
 from support.sources import MemorySource, Shared
 
 from fairlead.backup.archive import Header
 from fairlead.backup.errors import BackupError
 from fairlead.backup.progress import Progress
 from fairlead.backup.shared import MOST_RAISED, Raising, fill
+from fairlead.backup.storages import DirectoryStorage, SharedStorage
 from fairlead.storage.backend import Row, StorageError, Write
 
 AT_ONCE = Raising()
@@ -60,6 +62,21 @@ def contents(shared: Shared) -> list[tuple[str, str, str, bytes | None]]:
 
 def copied(rows: list[Row]) -> list[tuple[str, str, str, bytes | None]]:
     return sorted((row.resource, row.key, row.api_version, row.value) for row in rows)
+
+
+def test_a_directory_comes_back_from_a_shared_storage(tmp_path: Path) -> None:
+    make_store(tmp_path / "old", "a", "b")
+    shared = SharedStorage(lambda dialect: MemorySource(kept), "cluster")
+    kept = Shared()
+    progress = Progress("", stream=StringIO())
+    with DirectoryStorage(tmp_path / "old").reading() as contents:
+        revision = shared.fill(contents, AT_ONCE, progress)
+    with shared.reading() as contents:
+        assert contents.header.revision == revision
+        assert DirectoryStorage(tmp_path / "new").fill(contents, AT_ONCE, progress) == revision
+    before, after = stored(tmp_path / "old"), stored(tmp_path / "new")
+    assert after[0] > before[0]
+    assert copied(after[1]) == copied(before[1])
 
 
 def test_everything_is_there_and_nothing_else() -> None:
