@@ -42,11 +42,10 @@ async def fill(
     raising: Raising,
     progress: Progress,
 ) -> int:
-    """Write all rows into an empty storage, or nothing; gives its revision, at which its history
-    begins. They are asked for twice: definitions of custom resources go before the objects, which
-    cannot be written as others keep them without. Raises BackupError, StorageError, and what
-    `rows` raises."""
-    _check_empty(await source.snapshot())
+    """Write all rows into a storage that was found empty, or nothing; gives its revision, at which
+    its history begins. They are asked for twice: definitions of custom resources go before the
+    objects, which cannot be written as others keep them without. Raises BackupError, StorageError,
+    and what `rows` raises."""
     newest = await source.ask_newest()
     wanted = newest if raising.accept_older else header.revision + raising.gap
     if wanted - newest > MOST_RAISED:
@@ -70,7 +69,8 @@ async def fill(
     return revision
 
 
-def _check_empty(snapshot: Snapshot) -> None:
+def check_empty(snapshot: Snapshot) -> None:
+    """Raises BackupError if there is something in a storage."""
     if any(row.resource == _MARKS for row in snapshot.rows):
         raise BackupError(
             "the storage has a part of a restore that was cut off: delete what is below the prefix"
