@@ -361,7 +361,8 @@ class Resources:
     def old_prefixes(self) -> dict[str, tuple[str, str]]:
         """What the prefixes of older data stood for: the name in the store, and the apiVersion."""
         return {
-            resource.storage_prefix: (
+            # Those that a server of their own keeps had no group in front.
+            resource.storage_prefix.removeprefix(f"{resource.group}/"): (
                 self.stored_as(resource),
                 self.api_version_of(resource.stored_version),
             )

@@ -84,7 +84,7 @@ async def _store(
     collection = api.collection(operation.resource)
     if gone:
         if not options.dry_run:
-            await api.store.delete(collection, current.key, current)
+            await preparing.remove(api, collection, current)
         return new
     if new == old or options.dry_run:
         await api.store.settled(current)

@@ -12,6 +12,7 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.metadata import check_metadata, check_metadata_update, check_names
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
+from fairlead.operations.fencing import check_fence
 from fairlead.operations.operation import Operation
 from fairlead.patching.entries import decoded
 from fairlead.patching.field_sets import InvalidFields
@@ -28,6 +29,7 @@ from fairlead.serialization.limits import (
 )
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version, body_of, encode
+from fairlead.storage.version import ordered as ordered
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_STEM = 58
@@ -124,23 +126,6 @@ def check_changed(
         raise invalid(behaviour.error_ref(old_metadata["name"]), causes)
 
 
-# The order in which metadata is shown. The resourceVersion, which is not stored here, goes before
-# the generation.
-_METADATA_ORDER = (
-    *("name", "generateName", "namespace", "uid", "generation", "creationTimestamp"),
-    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations"),
-    *("ownerReferences", "finalizers", "managedFields"),
-)
-_PLACES = {name: place for place, name in enumerate(_METADATA_ORDER)}
-
-
-def ordered(value: Object) -> Object:
-    """The object with its metadata first, in its order, and without what is not stored."""
-    sent = value.pop("metadata")
-    names = sorted(_PLACES.keys() & sent.keys(), key=_PLACES.__getitem__)
-    return {"metadata": {name: sent[name] for name in names}, **value}
-
-
 def attributes(
     operation: Operation,
     action: str,
@@ -221,12 +206,19 @@ async def put(
 ) -> Version:
     """Write an object that was prepared, on the conditions and with the companions that its context
     names; raises Conflict and ConditionFailed."""
+    check_fence()
     requires = context.requires if context is not None else ()
     alongside = (*context.alongside, *context.claims) if context is not None else ()
     try:
         return await api.store.put(collection, key, value, over, requires, alongside)
     except (TooLarge, TooDeep) as error:
         raise _giant(error) from None
+
+
+async def remove(api: Api, collection: Collection, current: Version) -> None:
+    """Take an object out of the store; raises Conflict."""
+    check_fence()
+    await api.store.delete(collection, current.key, current)
 
 
 def check_decoded(value: Object) -> None:

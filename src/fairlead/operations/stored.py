@@ -15,10 +15,9 @@ from typing import TypeVar
 
 from fairlead.kinds.custom.kind import CustomKind
 from fairlead.kinds.resources import Resource
-from fairlead.operations.preparing import ordered
 from fairlead.schema.model import Object
 from fairlead.storage.change import DELETED, Change
-from fairlead.storage.version import Version, body_of, encode
+from fairlead.storage.version import Version, body_of, encode, ordered
 from fairlead.storage.watcher import Event
 
 T = TypeVar("T")

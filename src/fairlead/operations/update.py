@@ -117,7 +117,7 @@ async def store_changed(
                 if new != old:
                     version = preparing.unstored(collection, key, new, current.revision, resource)
             elif preparing.is_finished(new):
-                await api.store.delete(collection, key, current)
+                await preparing.remove(api, collection, current)
                 version = preparing.unstored(collection, key, new, current.revision, resource)
             else:
                 version = await preparing.put(api, collection, key, stored, current, context)

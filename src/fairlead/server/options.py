@@ -17,6 +17,11 @@ from fairlead.controllers.certificates.flags import (
     check_signing_flags,
 )
 from fairlead.controllers.enabling import DEFAULT_CONTROLLERS, chosen_controllers
+from fairlead.controllers.servers.flags import (
+    ServersFlagError,
+    add_servers_flags,
+    check_servers_flags,
+)
 from fairlead.dialect import DIALECTS
 from fairlead.endpoints.discovery import ADVERTISED
 from fairlead.http.limits import MOST_CONNECTIONS, MOST_CONNECTIONS_OF_AN_ADDRESS
@@ -50,6 +55,7 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     _add_storage_flags(parser)
     _add_api_flags(parser)
     _add_controller_flags(parser)
+    add_servers_flags(parser, duration, whole_number)
     _add_admission_flags(parser)
     add_authentication_flags(parser, duration)
     _add_authorization_flags(parser)
@@ -392,6 +398,10 @@ def check_flags(options: argparse.Namespace) -> None:
         raise FlagError(str(error)) from None
     if options.storage != "sqlite":
         raise FlagError("--storage: etcd is not available in this release yet; use sqlite")
+    try:
+        check_servers_flags(options)
+    except ServersFlagError as error:
+        raise FlagError(str(error)) from None
     try:
         check_audit_flags(options)
     except AuditFlagError as error:

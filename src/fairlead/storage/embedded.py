@@ -139,6 +139,10 @@ class EmbeddedLog:
             for row, before in steps
         ]
 
+    async def feed(self, after: int, upto: int) -> list[Row]:
+        """As `Backend.feed`, for those who share this log."""
+        return list(self._readable(await self._read(lambda: self._backend.feed(after, upto))))
+
     async def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
     ) -> Slice:

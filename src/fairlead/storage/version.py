@@ -111,6 +111,23 @@ def at_revision(body: bytes, revision: int) -> bytes:
     return b"%b%d%b" % (body[:start], revision, body[body.index(b'"', start) :])
 
 
+# The order in which metadata is shown. The resourceVersion, which is not stored here, goes before
+# the generation.
+_METADATA_ORDER = (
+    *("name", "generateName", "namespace", "uid", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations"),
+    *("ownerReferences", "finalizers", "managedFields"),
+)
+_PLACES = {name: place for place, name in enumerate(_METADATA_ORDER)}
+
+
+def ordered(value: dict[str, Any]) -> dict[str, Any]:
+    """The object with its metadata first, in its order, and without what is not stored."""
+    sent = value.pop("metadata")
+    names = sorted(_PLACES.keys() & sent.keys(), key=_PLACES.__getitem__)
+    return {"metadata": {name: sent[name] for name in names}, **value}
+
+
 def encode(value: dict[str, Any]) -> bytes:
     """The bytes kept on disk. `value` has no kind, no apiVersion and no resourceVersion; its
     metadata comes first and is not empty. Raises TooLarge, TooDeep."""
@@ -133,3 +150,10 @@ def body_of(encoded: bytes, revision: int) -> bytes:
     identity = _IDENTITY.match(encoded)
     at = identity.end() if identity is not None else len(_DISK_HEAD)
     return b'%b"resourceVersion":"%d",%b' % (encoded[1:at], revision, encoded[at:])
+
+
+def encoded_of(body: bytes) -> bytes:
+    """What is kept on disk of a body: the inverse of `body_of`."""
+    start = body.index(_RESOURCE_VERSION)
+    end = body.index(b'",', start + len(_RESOURCE_VERSION)) + 2
+    return b"{%b%b" % (body[:start], body[end:])

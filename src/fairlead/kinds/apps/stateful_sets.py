@@ -55,6 +55,12 @@ STATUS = StatusCounts(
 )
 
 
+def say_kind_of_claims(spec: Object) -> None:
+    """The templates of claims are whole objects."""
+    for claim in spec.get("volumeClaimTemplates") or ():
+        claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
+
+
 class StatefulSetBehaviour(TemplateBehaviour):
     def fill_defaults(self, value: Object, context: Context) -> None:
         super().fill_defaults(value, context)
@@ -64,8 +70,7 @@ class StatefulSetBehaviour(TemplateBehaviour):
             retention = spec.setdefault(RETENTION, {})
             for name in ("whenDeleted", "whenScaled"):
                 retention[name] = retention.get(name) or "Retain"
-        for claim in spec.get("volumeClaimTemplates") or ():
-            claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
+        say_kind_of_claims(spec)
 
     def drop_disabled(self, value: Object, old: Object | None, context: Context) -> None:
         super().drop_disabled(value, old, context)

@@ -1,0 +1,1 @@
+"""Keys and values as the reference lays them out, so that both can use the same store."""

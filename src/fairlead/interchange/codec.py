@@ -1,0 +1,182 @@
+"""Values as the reference writes them: built-in kinds as messages in its envelope, definitions, API
+services and custom objects as JSON. What is read may be either, in any version that it ever kept
+and that can still be made one of ours.
+"""
+
+from __future__ import annotations
+
+import orjson
+
+from fairlead.interchange.former import Adapt, former_version
+from fairlead.interchange.layout import Layout, is_custom, is_own
+from fairlead.kinds.apps.stateful_sets import say_kind_of_claims
+from fairlead.kinds.conversion import to_stored
+from fairlead.kinds.resources import Resource, Resources
+from fairlead.schema.decode import decoder
+from fairlead.schema.defaults import fill_defaults
+from fairlead.schema.mismatch import DecodeError
+from fairlead.schema.model import Object
+from fairlead.serialization.limits import STORED_DEPTH, TooDeep, bounded_json
+from fairlead.serialization.protobuf import (
+    MAGIC,
+    ProtobufError,
+    envelope,
+    envelope_around,
+    from_message,
+    writer,
+)
+from fairlead.storage.version import ordered
+
+_SEALED = b"k8s:enc:"
+# Those that the reference keeps by a server of their own, which writes JSON.
+_AS_JSON = ("apiextensions", "apiregistration")
+_STATEFUL_SETS = "apps/v1/statefulsets"
+_DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
+
+
+class InterchangeError(ValueError):
+    """A value that cannot be read or written; the text names the object."""
+
+
+class _Form:
+    """One version in which objects of a built-in kind are written and read."""
+
+    def __init__(self, resource: Resource, api_version: str, adapt: Adapt | None = None) -> None:
+        self._resource = resource
+        self._adapt = adapt
+        self.kind = resource.kind
+        self._type = {"kind": resource.kind, "apiVersion": api_version}
+        self._is_json = resource.group_version.short in _AS_JSON
+        self._has_claims = resource.key == _STATEFUL_SETS
+
+    def encode(self, value: bytes) -> bytes:
+        if self._is_json:
+            return _as_json(value, self._type["kind"], self._type["apiVersion"])
+        body = writer(self._resource.struct)(orjson.loads(value))
+        opening, closing = envelope_around(self._type, len(body))
+        return opening + body + closing
+
+    def decode(self, content: bytes | Object) -> Object:
+        """The object of a message or of parsed JSON, in the version that is kept here; fields that
+        are not known are dropped."""
+        resource = self._resource
+        if isinstance(content, dict):
+            value = content
+        elif self._is_json:
+            raise ProtobufError("is kept as JSON only")
+        else:
+            value = from_message(resource.struct, content)
+        if self._adapt is not None:
+            value = self._adapt(value, resource.dialect)
+        made = to_stored(resource, decoder(resource.struct)(value, []))
+        fill_defaults(resource.stored_struct, made)
+        if self._has_claims:  # messages do not tell the kind of what is inside
+            say_kind_of_claims(made["spec"])
+        return made
+
+
+class ReferenceCodec:
+    """Between our rows (see `storage.version.encode` for their values) and what the reference keeps
+    under a path. To be made before anything is switched off.
+
+    What kind the objects of a custom resource are is learned from the definitions that pass: they
+    have to before the first such object can be encoded.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        builtin = resources.stored()
+        self._layout = Layout(resources, builtin)
+        self._forms: dict[tuple[str, str], _Form] = {}  # by resource and apiVersion
+        # The apiVersion of all that is built in.
+        self._kept = {resources.stored_as(one): one.api_version for one in builtin}
+        for found in resources.group_versions():
+            for one in found.resources.values():
+                if "delete" in one.verbs:
+                    self._know(resources.stored_as(one), one)
+        self._definitions = resources.stored_as(resources.named(_DEFINITIONS))
+        self._custom_kinds: dict[str, str] = {}
+
+    def _know(self, name: str, resource: Resource) -> None:
+        self._forms[name, resource.api_version] = _Form(resource, resource.api_version)
+        if former := former_version(resource.key, resource.dialect):
+            api_version, adapt = former
+            self._forms[name, api_version] = _Form(resource, api_version, adapt)
+
+    def path(self, resource: str, key: str) -> str:
+        """Where an object lies below the prefix; without a key, where all of a resource do."""
+        return self._layout.path(resource, key)
+
+    def place(self, path: str) -> tuple[str, str] | None:
+        """The resource and key of a path; None for what is no object that could be served."""
+        return self._layout.place(path)
+
+    def encode(self, resource: str, key: str, api_version: str, value: bytes) -> bytes:
+        """What the reference would keep of a row; raises InterchangeError."""
+        if resource in self._kept:
+            form = self._forms.get((resource, api_version))
+            if form is None:
+                raise _unknown(resource, key, api_version)
+            if resource == self._definitions:
+                self._learn(orjson.loads(value))
+            return form.encode(value)
+        if is_own(resource):
+            return value
+        kind = self._custom_kinds.get(resource)
+        if kind is None:
+            raise InterchangeError(f"{resource} {key}: no definition says of which kind it is")
+        return _as_json(value, kind, api_version)
+
+    def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
+        """The apiVersion and value of a row; raises InterchangeError."""
+        if is_own(resource):
+            return "", raw
+        try:
+            api_version, value = self._read(resource, key, raw)
+            if not value["metadata"].get("name"):
+                raise InterchangeError(f"{resource} {key}: has no name")
+            if resource == self._definitions:
+                self._learn(value)
+            return api_version, bounded_json(ordered(value), STORED_DEPTH)
+        except InterchangeError:
+            raise
+        except (ProtobufError, DecodeError, TooDeep, orjson.JSONDecodeError) as error:
+            raise InterchangeError(f"{resource} {key}: {error}") from None
+        except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+            # Of another shape than it says.
+            raise InterchangeError(f"{resource} {key}: is malformed") from None
+
+    def _read(self, resource: str, key: str, raw: bytes) -> tuple[str, Object]:
+        if raw.startswith(_SEALED):
+            raise InterchangeError(f"{resource} {key}: is encrypted")
+        content: bytes | Object
+        if raw.startswith(MAGIC):
+            api_version, kind, content = envelope(raw)
+        else:
+            content = _parsed(raw)
+            api_version, kind = content.pop("apiVersion"), content.pop("kind")
+            if resource not in self._kept and is_custom(resource):
+                return api_version, content
+        form = self._forms.get((resource, api_version))
+        if form is None or kind != form.kind:
+            raise _unknown(resource, key, f"{api_version} {kind}")
+        return self._kept[resource], form.decode(content)
+
+    def _learn(self, definition: Object) -> None:
+        """A kind cannot change once it was accepted."""
+        spec = definition["spec"]
+        accepted = (definition.get("status") or {}).get("acceptedNames") or {}
+        kind = accepted.get("kind") or spec["names"]["kind"]
+        self._custom_kinds[f"{spec['group']}/{spec['names']['plural']}"] = kind
+
+
+def _parsed(raw: bytes) -> Object:
+    value: Object = orjson.loads(raw)
+    return value
+
+
+def _as_json(value: bytes, kind: str, api_version: str) -> bytes:
+    return b'{"kind":"%b","apiVersion":"%b",%b' % (kind.encode(), api_version.encode(), value[1:])
+
+
+def _unknown(resource: str, key: str, what: str) -> InterchangeError:
+    return InterchangeError(f"{resource} {key}: {what} cannot be read by this release")

@@ -1,0 +1,93 @@
+"""How one key seals a value. A path is what the value is kept under."""
+
+from __future__ import annotations
+
+from os import urandom
+from typing import Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers import Cipher as BlockCipher
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CBC
+
+AES_SIZES = (16, 24, 32)
+SECRETBOX_SIZES = (32,)
+_BLOCK = 16
+_NONCE = 12
+_TAG = 16
+
+
+class NotOpened(Exception):
+    """A value that was not sealed with this key, or was changed."""
+
+
+class Cipher(Protocol):
+    def seal(self, path: str, value: bytes) -> bytes: ...
+
+    def open(self, path: str, sealed: bytes) -> bytes:
+        """Raises NotOpened."""
+
+
+class AesCbc:
+    """A random start, then blocks whose last one says how much of it fills up. Nothing tells a
+    changed value or one that was moved."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = AES(key)
+
+    def seal(self, path: str, value: bytes) -> bytes:
+        start = urandom(_BLOCK)
+        missing = _BLOCK - len(value) % _BLOCK
+        writing = BlockCipher(self._key, CBC(start)).encryptor()
+        return start + writing.update(value + bytes([missing]) * missing) + writing.finalize()
+
+    def open(self, path: str, sealed: bytes) -> bytes:
+        if len(sealed) < 2 * _BLOCK or len(sealed) % _BLOCK:
+            raise NotOpened
+        reading = BlockCipher(self._key, CBC(sealed[:_BLOCK])).decryptor()
+        value = reading.update(sealed[_BLOCK:]) + reading.finalize()
+        missing = value[-1]
+        if not 1 <= missing <= _BLOCK or value[-missing:] != bytes([missing]) * missing:
+            raise NotOpened
+        return value[:-missing]
+
+
+class AesGcm:
+    """A random nonce, then the value and its tag. The path is part of what the tag is over, so
+    that a value cannot be moved."""
+
+    def __init__(self, key: bytes) -> None:
+        self._aead = AESGCM(key)
+
+    def seal(self, path: str, value: bytes) -> bytes:
+        nonce = urandom(_NONCE)
+        return nonce + self._aead.encrypt(nonce, value, path.encode())
+
+    def open(self, path: str, sealed: bytes) -> bytes:
+        if len(sealed) < _NONCE + _TAG:
+            raise NotOpened
+        try:
+            return self._aead.decrypt(sealed[:_NONCE], sealed[_NONCE:], path.encode())
+        except InvalidTag:
+            raise NotOpened from None
+
+
+class SecretBox:
+    """A random nonce, then what XSalsa20 and Poly1305 make of the value."""
+
+    def __init__(self, key: bytes) -> None:
+        from nacl.exceptions import CryptoError  # few servers need it
+        from nacl.secret import SecretBox as Box
+
+        self._box = Box(key)
+        self._failure = CryptoError
+
+    def seal(self, path: str, value: bytes) -> bytes:
+        return bytes(self._box.encrypt(value))
+
+    def open(self, path: str, sealed: bytes) -> bytes:
+        try:
+            return self._box.decrypt(sealed)
+        except (self._failure, ValueError):
+            raise NotOpened from None

@@ -1,0 +1,177 @@
+"""`--encryption-provider-config`: reading the file and saying what is wrong with it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from fairlead.dialect import Dialect
+from fairlead.schema.decode import decoder, unknown_paths
+from fairlead.schema.mismatch import DecodeError
+from fairlead.schema.model import Object, Struct
+from fairlead.schema.notation import parse
+from fairlead.serialization.bodies import BodyError, parse_yaml
+from fairlead.serialization.limits import TooDeep
+from fairlead.storage.encryption.ciphers import (
+    AES_SIZES,
+    SECRETBOX_SIZES,
+    AesCbc,
+    AesGcm,
+    Cipher,
+    SecretBox,
+)
+from fairlead.storage.encryption.sealing import PLAIN, Key, Sealing, named_key
+
+FLAG = "--encryption-provider-config"
+
+_PROVIDERS: dict[str, tuple[Callable[[bytes], Cipher], tuple[int, ...]]] = {
+    "aesgcm": (AesGcm, AES_SIZES),
+    "aescbc": (AesCbc, AES_SIZES),
+    "secretbox": (SecretBox, SECRETBOX_SIZES),
+}
+_CHOICES = (*_PROVIDERS, "identity")
+# The apiVersions and kinds by which such a file goes; the last one is from old documentation.
+_NAMES = (
+    ("apiserver.config.@/v1", "EncryptionConfiguration"),
+    ("v1", "EncryptionConfig"),
+)
+
+
+class EncryptionError(ValueError):
+    """A configuration that cannot be used; the text names the file and the field, never a key."""
+
+
+class _Fault(ValueError):
+    """What is wrong with a field."""
+
+    def __init__(self, place: str, why: str) -> None:
+        super().__init__(why)
+        self.place = place
+
+
+def read_encryption(path: Path, dialect: Dialect) -> Sealing:
+    """Raises EncryptionError."""
+    try:
+        return Sealing(_keys(_decoded(_load(path), dialect)))
+    except _Fault as fault:
+        where = f"{path}: {fault.place}" if fault.place else str(path)
+        raise EncryptionError(f"{FLAG}: {where}: {fault}") from None
+
+
+def _load(path: Path) -> Object:
+    try:
+        value, repeated = parse_yaml(path.read_bytes())
+    except OSError as error:
+        raise _Fault("", f"cannot be read: {error.strerror}") from None
+    except (BodyError, TooDeep) as error:
+        raise _Fault("", str(error)) from None
+    if repeated:
+        raise _Fault("", repeated[0])
+    if not isinstance(value, dict):
+        raise _Fault("", "is not a mapping of fields")
+    return value
+
+
+def _decoded(value: Object, dialect: Dialect) -> Object:
+    given = value.pop("apiVersion", None), value.pop("kind", None)
+    names = [(dialect.group_name(version), kind) for version, kind in _NAMES]
+    if given not in names:
+        place = "kind" if given[0] in dict(names) else "apiVersion"
+        shown = " ".join(str(word) for word in given if word is not None) or "nothing"
+        raise _Fault(place, f'"{shown}" is not known, only {" ".join(names[0])}')
+    unknown: list[str] = []
+    try:
+        decoded: Object = decoder(_struct())(value, unknown)
+    except DecodeError as error:
+        raise _Fault(".".join(reversed(error.fields)), str(error)) from None
+    if unknown:
+        raise _Fault(unknown_paths(_struct(), value)[0], "unknown field")
+    return decoded
+
+
+def _keys(value: Object) -> dict[str, list[Key]]:
+    """The keys by resource; one that is named again has those keys too, behind the others."""
+    found: dict[str, list[Key]] = {}
+    entries = value.get("resources") or ()
+    if not entries:
+        raise _Fault("resources", "there are none, so that nothing would be encrypted")
+    for index, entry in enumerate(entries):
+        place = f"resources[{index}]"
+        names = entry.get("resources") or ()
+        if not names:
+            raise _Fault(f"{place}.resources", "at least one is required")
+        keys = list(_of_entry(f"{place}.providers", entry.get("providers") or ()))
+        if not keys:
+            raise _Fault(f"{place}.providers", "at least one is required")
+        for number, name in enumerate(names):
+            here = f"{place}.resources[{number}]"
+            known = found.setdefault(_stored_name(here, name), [])
+            if any(key.cipher and key.prefix == other.prefix for key in keys for other in known):
+                raise _Fault(here, "has a key of the same name in an earlier element")
+            known.extend(keys)
+    return found
+
+
+def _stored_name(place: str, name: str) -> str:
+    """How the store names a resource that is given as `secrets` or `deployments.apps`."""
+    plural, dot, group = name.partition(".")
+    if not plural or "*" in name or "/" in name or (dot and not group):
+        raise _Fault(place, f'"{name}" is no resource such as secrets or deployments.apps')
+    return f"{group or 'core'}/{plural}"
+
+
+def _of_entry(place: str, providers: Sequence[Object]) -> Iterator[Key]:
+    for index, provider in enumerate(providers):
+        here = f"{place}[{index}]"
+        given = list(provider)
+        if "kms" in given:
+            raise _Fault(f"{here}.kms", f"is not supported, only {', '.join(_CHOICES)}")
+        if not given:
+            raise _Fault(here, f"names no provider, only {', '.join(_CHOICES)} are known")
+        if len(given) > 1:
+            raise _Fault(here, f"names {len(given)} providers; each is an element of its own")
+        name = given[0]
+        if name == "identity":
+            yield PLAIN
+        else:
+            yield from _of_provider(f"{here}.{name}.keys", name, provider[name].get("keys") or ())
+
+
+def _of_provider(place: str, provider: str, keys: Sequence[Object]) -> Iterator[Key]:
+    if not keys:
+        raise _Fault(place, "at least one is required")
+    make, sizes = _PROVIDERS[provider]
+    names: set[str] = set()
+    for index, key in enumerate(keys):
+        here = f"{place}[{index}]"
+        name = key.get("name", "")
+        if not name or ":" in name:
+            raise _Fault(f"{here}.name", "may not hold a colon" if name else "is required")
+        if name in names:
+            raise _Fault(f"{here}.name", f'"{name}" is the name of another key')
+        names.add(name)
+        yield named_key(provider, name, make(_secret(f"{here}.secret", key, sizes)))
+
+
+def _secret(place: str, key: Object, sizes: tuple[int, ...]) -> bytes:
+    text = key.get("secret", "")
+    if not text:
+        raise _Fault(place, "is required")
+    try:
+        secret = base64.b64decode(text.translate({10: None, 13: None}), validate=True)
+    except (binascii.Error, ValueError):
+        raise _Fault(place, "is not base64") from None
+    if len(secret) not in sizes:
+        allowed = " or ".join(str(size) for size in sizes)
+        raise _Fault(place, f"has {len(secret)} bytes, not {allowed}")
+    return secret
+
+
+@cache
+def _struct() -> Struct:
+    text = files(__package__).joinpath("configuration.types").read_text()
+    return parse("encryption", text, lambda _: {})["EncryptionConfiguration"]

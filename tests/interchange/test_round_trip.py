@@ -1,0 +1,50 @@
+"""What is written as the reference would is read back as the same row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from support.generating import objects_of
+
+from fairlead.dialect import KUBERNETES
+from fairlead.interchange.codec import ReferenceCodec
+from fairlead.kinds.apps.stateful_sets import say_kind_of_claims
+from fairlead.kinds.resources import Resource, Resources
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.schema.decode import decoder
+from fairlead.schema.defaults import fill_defaults
+from fairlead.storage.version import encode, ordered
+
+RESOURCES = Resources(KUBERNETES, BuiltinTypes(KUBERNETES))
+CODEC = ReferenceCodec(RESOURCES)
+
+
+def as_stored(resource: Resource, value: dict[str, Any]) -> bytes:
+    """A row of what a client could have sent."""
+    for name in ("kind", "apiVersion"):
+        value.pop(name, None)
+    metadata = {**(value.get("metadata") or {}), "name": "a", "uid": "u", "managedFields": None}
+    made = decoder(resource.struct)({**value, "metadata": metadata}, [])
+    fill_defaults(resource.struct, made)
+    if resource.kind == "StatefulSet":
+        say_kind_of_claims(made["spec"])
+    return encode(ordered(made))
+
+
+@pytest.mark.parametrize("resource", RESOURCES.stored(), ids=lambda resource: resource.key)
+def test_a_row_is_read_as_it_was_written(resource: Resource) -> None:
+    name = RESOURCES.stored_as(resource)
+
+    @settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
+    @given(objects_of(resource.struct, 7))
+    def check(value: dict[str, Any]) -> None:
+        row = as_stored(resource, value)
+        raw = CODEC.encode(name, "a", resource.api_version, row)
+        api_version, read = CODEC.decode(name, "a", raw)
+        assert api_version == resource.api_version
+        assert orjson.loads(read) == orjson.loads(row)
+
+    check()
