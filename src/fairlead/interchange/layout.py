@@ -14,6 +14,15 @@ from collections.abc import Iterable
 from fairlead.kinds.resources import Resource, Resources
 
 
+# What servers of our own keep beside objects; the reference passes over it.
+_OWN = "fairlead/"
+
+
+def is_own(resource: str) -> bool:
+    """Whether a resource is no part of the API: its values lie as they are."""
+    return resource.startswith(_OWN)
+
+
 def is_custom(resource: str) -> bool:
     """Whether a resource that no table names can be a custom one: their groups have a dot."""
     return "." in resource.partition("/")[0]
@@ -59,6 +68,8 @@ class Layout:
     def _other(self, resource: str, key: str) -> tuple[str, str] | None:
         if is_own(resource):
             return (resource, key) if key else None
+        if is_own(resource):
+            return (resource, key) if _is_whole(key) else None
         if not is_custom(resource) or resource in self._prefixes:
             return None
         whole = _is_whole(resource) and _is_whole(key)

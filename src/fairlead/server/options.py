@@ -178,9 +178,25 @@ def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="start though acknowledged writes are missing from the store",
     )
-    flag("--storage", choices=("sqlite", "etcd"), default="sqlite", help=argparse.SUPPRESS)
-    flag("--etcd-servers", default="", help=argparse.SUPPRESS)
-    flag("--workers", type=whole_number, default=1, help=argparse.SUPPRESS)
+    flag(
+        "--storage",
+        choices=("sqlite", "etcd"),
+        default="sqlite",
+        help="a file in the data directory, or an etcd cluster that several servers can share",
+    )
+    flag(
+        "--workers",
+        type=whole_number,
+        default=1,
+        metavar="N",
+        help="processes that serve together",
+    )
+    flag(
+        "--encryption-provider-config",
+        type=Path,
+        metavar="FILE",
+        help="keys under which values of some resources are stored",
+    )
 
 
 def _add_api_flags(parser: argparse.ArgumentParser) -> None:
@@ -396,8 +412,6 @@ def check_flags(options: argparse.Namespace) -> None:
         check_signing_flags(options)
     except SigningFlagError as error:
         raise FlagError(str(error)) from None
-    if options.storage != "sqlite":
-        raise FlagError("--storage: etcd is not available in this release yet; use sqlite")
     try:
         check_servers_flags(options)
     except ServersFlagError as error:
@@ -423,7 +437,6 @@ def _check_runtime_config(options: argparse.Namespace) -> None:
 
 
 def planned_flags(options: argparse.Namespace) -> list[str]:
-    """What was given that has no effect: flags, and controllers that are not built."""
-    given = ["--etcd-servers"] if options.etcd_servers else []
+    """What was given that has no effect: controllers that are not built."""
     without_effect = chosen_controllers(",".join(options.controllers)).without_effect
-    return given + [f"--controllers={name}" for name in without_effect]
+    return [f"--controllers={name}" for name in without_effect]

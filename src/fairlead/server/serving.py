@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import gc
 import logging
-import os
 import signal
 import socket
 import sys
@@ -46,13 +45,12 @@ from fairlead.server.options import planned_flags
 from fairlead.server.place import Place
 from fairlead.server.renewal import Renewal
 from fairlead.server.request_log import log_operation, log_page
+from fairlead.server.stores import embedded_log, etcd_log
 from fairlead.server.supervision import Supervisor
 from fairlead.server.worker import Worker
 from fairlead.server.workers import Parent
 from fairlead.storage.backend import StorageError
-from fairlead.storage.embedded import EmbeddedLog
-from fairlead.storage.format import OldNames
-from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.log import Log
 from fairlead.storage.store import Store
 
 logger = logging.getLogger("fairlead")
@@ -184,39 +182,30 @@ class Server:
 
     async def _open_store(self, directory: Path, resources: Resources) -> Store:
         """Before anything else is written: another server may have the directory."""
-        if self.options.storage != "sqlite":
-            raise StartError("--storage etcd is not available in this release yet; use sqlite")
-        worker = self._worker
-        follows = worker is not None and worker.place.follows_owner
-        store = Store(
-            worker.followed_log() if worker and follows else self._own_log(directory, resources),
-            retention=self.options.history_retention,
-            history_memory=self.options.history_memory,
-            history_bytes=self.options.history_size,
-        )
         try:
             prepare_directory(directory)
+            store = Store(
+                self._log(resources),
+                retention=self.options.history_retention,
+                history_memory=self.options.history_memory,
+                history_bytes=self.options.history_size,
+            )
             await store.open()
-            if worker is not None:
-                worker.opened(store)
-        except FileError as error:
-            raise StartError(str(error)) from None
-        except StorageError as error:
+            if self._worker is not None:
+                self._worker.opened(store)
+        except (FileError, StorageError) as error:
             raise StartError(str(error)) from None
         return store
 
-    def _own_log(self, directory: Path, resources: Resources) -> EmbeddedLog:
-        systems = {name: dialect.system_namespace for name, dialect in DIALECTS.items()}
-        backend = SqliteBackend(
-            directory,
-            self.dialect.name,
-            OldNames(resources.old_prefixes(), systems),
-            accept_lost_writes=self.options.accept_lost_writes,
-        )
-        log = EmbeddedLog(backend)
-        log.on_fatal = _stop_at_once
-        if self._worker is not None:
-            self._worker.share(log)
+    def _log(self, resources: Resources) -> Log:
+        worker = self._worker
+        if self.options.storage == "etcd":
+            return etcd_log(self.options, self.dialect, resources)
+        if worker is not None and worker.place.follows_owner:
+            return worker.followed_log()
+        log = embedded_log(self.options, self.dialect, resources)
+        if worker is not None:
+            worker.share(log)
         return log
 
     def _audit(self, resources: Resources) -> Auditor | None:
@@ -392,12 +381,6 @@ def tune_garbage_collector() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     gc.enable()
-
-
-def _stop_at_once(message: str) -> None:
-    """What the store holds can no longer be told: whatever would still be done might be wrong."""
-    print(f"fairlead: {message}", file=sys.stderr, flush=True)
-    os._exit(1)
 
 
 def serve(options: argparse.Namespace, run: Callable[..., None]) -> int:
