@@ -18,7 +18,7 @@ from fairlead.storage.backend import (
     Write,
 )
 from fairlead.storage.counts import FEED_RESTARTS
-from fairlead.storage.log import Cache, storage_error
+from fairlead.storage.log import Cache, say_fatal, storage_error
 from fairlead.storage.pending import Pending
 from fairlead.storage.source import Source
 
@@ -27,10 +27,6 @@ logger = logging.getLogger("fairlead.storage")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _LONGEST_WAIT = 30.0  # for the feed to come to a revision that the other side has given out
 _SIZE_EVERY = 30.0
-
-
-def _ignore(message: str) -> None:
-    """A source that fails is waited for: nothing is lost with this process."""
 
 
 class _Group:
@@ -53,7 +49,7 @@ class FollowedLog:
     foresees = False
 
     def __init__(self, source: Source) -> None:
-        self.on_fatal: Callable[[str], None] = _ignore
+        self.on_fatal: Callable[[str], None] = say_fatal
         self.healthy = False
         self._source = source
         self._cache: Cache
@@ -105,6 +101,8 @@ class FollowedLog:
             self._cache.followed(rows, revision)
 
     def _lost(self, error: StorageError) -> None:
+        if error.fault is Fault.FATAL:
+            self.give_up(str(error))
         if self.healthy:
             logger.error("the store is not followed: %s", error)
         self.healthy = False
