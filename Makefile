@@ -19,7 +19,7 @@ QUICK := tests/schema/test_notation.py tests/schema/test_texts.py tests/schema/t
 COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick coverage covered lint format bench parity crash fuzz fuzz-wire
+.PHONY: help serve test quick coverage covered lint format bench parity crash chaos fuzz fuzz-wire
 
 help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
@@ -86,6 +86,10 @@ parity: $(TESTING) ## compare with the recorded answers of the reference, under 
 
 crash: $(TESTING) ## kill a server under load, round after round, and look for losses
 	FAIRLEAD_CRASH_ROUNDS=$(or $(ROUNDS),30) $(BIN)/pytest tests/storage/test_crash.py $(ARGS)
+
+chaos: $(TESTING) ## half an hour of kills, stops and cuts under load; nothing may be lost or told wrong
+	@$(COMPILE)
+	$(BIN)/python tools/chaos.py $(ARGS)
 
 fuzz-wire: $(TESTING) ## send noise and broken requests over 100,000 connections
 	FAIRLEAD_FUZZ_CONNECTIONS=$(or $(CONNECTIONS),100000) $(BIN)/pytest tests/attacks/test_fuzzed_wire.py $(ARGS)

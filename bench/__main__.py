@@ -7,6 +7,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from bench.client import WorkFailedError
+from bench.etcd import Etcd
 from bench.report import previous_figures, table, write
 from bench.works import Bench, Row, run, works
 
@@ -22,6 +24,8 @@ def _arguments() -> argparse.Namespace:
     add("--seconds", type=float, default=3.0, help="measured per work (default 3)")
     add("--connections", type=int, default=16, help="keep-alive connections (default 16)")
     add("--watchers", type=int, nargs="+", default=[100, 1000], help="default: 100 1000")
+    add("--storage", choices=("sqlite", "etcd"), default="sqlite", help="under the server")
+    add("--workers", type=int, default=1, help="processes of the server (default 1)")
     add("--server-args", default="", help="more flags for the server: --server-args='--a=1 --b'")
     add("--server-command", default="", help="instead of `python -m fairlead serve`")
     add("--profile", type=Path, help="py-spy of the measured window (.svg, .json, else raw)")
@@ -43,16 +47,25 @@ def main() -> int:
         print("bench: no work has such a name", file=sys.stderr)
         return 2
     command = shlex.split(options.server_command) or [sys.executable, "-m", "fairlead", "serve"]
+    if options.workers > 1:
+        command.append(f"--workers={options.workers}")
     command += shlex.split(options.server_args)
     bench = Bench(command, options.seconds, options.connections, options.profile, len(chosen) > 1)
     rows: list[Row] = []
     try:
+        bench.etcd = Etcd() if options.storage == "etcd" else None
         for name, work in chosen.items():
             print(f"bench: {name}", file=sys.stderr, flush=True)
             rows += run(bench, name, work)
+    except WorkFailedError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
     finally:
         bench.close()
+        if bench.etcd is not None:
+            bench.etcd.close()
     settings = {"seconds": options.seconds, "connections": options.connections, "command": command}
+    settings["storage"] = options.storage
     write(options.json, rows, settings)
     print(table(rows, previous))
     return 1 if any(row.error for row in rows) else 0

@@ -12,7 +12,7 @@ from bench.targets import TARGETS, Target
 from bench.works import Row
 
 HEAD = ["work", "per s", "p50 ms", "p99 ms", "figure", "best", "previous", "wanted"]
-HEAD += ["", "reference", "client", "others"]
+HEAD += ["", "reference", "client", "others", "etcd"]
 PREVIOUS = HEAD.index("previous")
 
 
@@ -24,13 +24,18 @@ def _number(value: float | None, unit: str = "") -> str:
 
 def _wanted(row: Row, target: Target) -> tuple[str, str]:
     """The limit as text, and whether it is kept."""
+    if row.least_rate and row.rate is not None:
+        return _least(row.least_rate, row.rate)
     limit = row.limit or target.limit
     if limit and row.figure is not None:
         return f"≤ {_number(limit, row.unit)}", "ok" if row.figure <= limit else "OVER"
     if target.least_rate and row.rate is not None:
-        kept = row.rate >= target.least_rate
-        return f"≥ {_number(target.least_rate)}/s", "ok" if kept else "UNDER"
+        return _least(target.least_rate, row.rate)
     return "", ""
+
+
+def _least(wanted: float, rate: float) -> tuple[str, str]:
+    return f"≥ {_number(wanted)}/s", "ok" if rate >= wanted else "UNDER"
 
 
 def _cells(row: Row, before: float | None) -> list[str]:
@@ -42,7 +47,8 @@ def _cells(row: Row, before: float | None) -> list[str]:
     speed = [_number(value) for value in (row.rate, row.p50, row.p99)]
     figures = [_number(row.figure, row.unit), _number(row.best, row.unit)]
     previous = _number(before, row.unit) + change
-    return [row.name, *speed, *figures, previous, *_wanted(row, target), reference, *shares]
+    store = _number(row.store, "µs") if row.store is not None else ""
+    return [row.name, *speed, *figures, previous, *_wanted(row, target), reference, *shares, store]
 
 
 def previous_figures(file: Path) -> dict[str, float]:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,7 +23,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 READY_SECONDS = 60.0
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -43,15 +43,26 @@ def machine_seconds() -> float:
     return sum(int(fields[n]) for n in (0, 1, 2, 5, 6, 7)) / TICK
 
 
-class Server:
-    """A running server; its directory goes at the end when it was made here."""
+def cpu_seconds_of(pid: int) -> float:
+    """A process's CPU clock is its utime + stime in nanoseconds instead of ticks."""
+    return time.clock_gettime((~pid << 3) | 2)
 
-    def __init__(self, command: Sequence[str], directory: Path | None = None) -> None:
+
+class Server:
+    """A running server; its directory goes at the end when it was made here. `more` are flags that
+    depend on it."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        directory: Path | None = None,
+        more: Callable[[Path], list[str]] | None = None,
+    ) -> None:
         self._temporary = directory is None
         self.directory = directory or Path(tempfile.mkdtemp(prefix="fairlead-bench-"))
         tokens = self.directory / "tokens.csv"
         tokens.write_text(f'{TOKEN},bench,bench-uid,"system:masters"\n')
-        self.address = Address("127.0.0.1", _free_port(), TOKEN)
+        self.address = Address("127.0.0.1", free_port(), TOKEN)
         self._log = self.directory / "server.log"
         flags = {
             "--dialect": "kubernetes",
@@ -64,7 +75,10 @@ class Server:
         with self._log.open("ab") as log:
             began = time.perf_counter()
             self.process = subprocess.Popen(
-                [*command, *(str(word) for flag in flags.items() for word in flag)],
+                [
+                    *(*command, *(more(self.directory) if more is not None else ())),
+                    *(str(word) for flag in flags.items() for word in flag),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -122,14 +136,11 @@ class Server:
         return {pid: stats[pid] for pid in family}
 
     def cpu_seconds(self) -> float:
-        """User and system time of all threads and children, ended children too.
-
-        A process's CPU clock is its utime + stime in nanoseconds instead of ticks.
-        """
+        """User and system time of all threads and children, ended children too."""
         total = 0.0
         for pid, stat in self._family().items():
             with suppress(OSError):  # it ended meanwhile
-                total += time.clock_gettime((~int(pid) << 3) | 2)
+                total += cpu_seconds_of(int(pid))
             total += (int(stat[13]) + int(stat[14])) / TICK
         return total
 

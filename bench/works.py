@@ -15,8 +15,9 @@ from typing import Any
 
 from bench import objects
 from bench.client import Maker, Sample, Watcher, WorkFailedError, connections, drive
+from bench.etcd import Etcd
 from bench.server import Server, machine_seconds, profiled
-from bench.targets import GROWTH
+from bench.targets import GROWTH, OF_ETCD_ALONE
 
 FEW = 100
 MANY = 11_000
@@ -42,12 +43,10 @@ class Row:
     answer_bytes: int = 0
     client: float | None = None  # share of a core that the load generator used
     others: float | None = None  # and what neither it nor the server did
+    store: float | None = None  # CPU µs per request of the etcd under the server
     limit: float | None = None
+    least_rate: float | None = None
     error: str = ""
-
-
-def _clocks(server: Server) -> list[float]:
-    return [server.cpu_seconds(), time.process_time(), machine_seconds(), time.perf_counter()]
 
 
 @dataclass(slots=True)
@@ -59,19 +58,43 @@ class Bench:
     connections: int
     profile: Path | None = None
     profile_each: bool = False
+    etcd: Etcd | None = None
     shared: Server | None = None
+    alone: Row | None = None
+
+    def start(self, directory: Path | None = None) -> Server:
+        """A server of its own, on a directory that may have been used before."""
+        return Server(self.command, directory, self.etcd.flags if self.etcd is not None else None)
 
     def server(self) -> Server:
         """The shared server, started when first wanted or when it died."""
         if self.shared is None or not self.shared.alive:
             self.close()
-            self.shared = Server(self.command)
+            self.shared = self.start()
         return self.shared
 
     def close(self) -> None:
         if self.shared is not None:
             self.shared.close()
             self.shared = None
+
+    def etcd_alone(self) -> Row | None:
+        """What etcd sustains without a server before it; measured once."""
+        if self.alone is None and self.etcd is not None:
+            self.etcd.alone(self.seconds / 3, self.connections)
+            before = self.etcd.cpu_seconds()
+            sample = self.etcd.alone(self.seconds, self.connections)
+            spent = (self.etcd.cpu_seconds() - before) / sample.number * 1e6
+            latencies = sorted(sample.latencies)
+            p50, p99 = (latencies[int(len(latencies) * part)] * 1e3 for part in (0.5, 0.99))
+            rate = sample.number / self.seconds
+            self.alone = Row("etcd-alone", rate=rate, p50=p50, p99=p99, store=spent)
+        return self.alone
+
+    def _clocks(self, server: Server) -> list[float]:
+        etcd = self.etcd.cpu_seconds() if self.etcd is not None else 0.0
+        own, machine = time.process_time(), machine_seconds()
+        return [server.cpu_seconds(), own, machine, etcd, time.perf_counter()]
 
     def measure(
         self, name: str, server: Server, run: Callable[[], Sample], windows: int = WINDOWS
@@ -80,19 +103,19 @@ class Bench:
         file = self.profile
         if file is not None and self.profile_each:
             file = file.with_stem(f"{file.stem}-{name}")
-        total = [0.0] * 6
+        total = [0.0] * 7
         costs: list[float] = []
         latencies: list[float] = []
         with profiled(server, file):
             for _ in range(windows):
-                before = _clocks(server)
+                before = self._clocks(server)
                 sample = run()
-                spent = [b - a for a, b in zip(before, _clocks(server), strict=True)]
+                spent = [b - a for a, b in zip(before, self._clocks(server), strict=True)]
                 costs.append(spent[0] / max(sample.number, 1) * 1e6)
                 spent += [sample.number, sample.size]
                 total = [a + b for a, b in zip(total, spent, strict=True)]
                 latencies += sample.latencies
-        cpu, own, machine, took, number, size = total
+        cpu, own, machine, etcd, took, number, size = total
         latencies = sorted(latencies) or [0.0]
         return Row(
             name,
@@ -104,7 +127,8 @@ class Bench:
             requests=int(number),
             answer_bytes=int(size / max(number, 1)),
             client=own / took,
-            others=max(machine - own - cpu, 0.0) / took,
+            others=max(machine - own - cpu - etcd, 0.0) / took,
+            store=etcd / max(number, 1) * 1e6 if self.etcd is not None else None,
         )
 
     def load(self, name: str, make: Maker, number: int = 0) -> list[Row]:
@@ -167,7 +191,13 @@ def get(bench: Bench) -> list[Row]:
 def create(name: str, resource: str) -> Work:
     def work(bench: Bench) -> list[Row]:
         server = bench.server()
-        return bench.load(name, creator(server, collection(server, f"bench-{name}", resource)))
+        make = creator(server, collection(server, f"bench-{name}", resource))
+        rows = bench.load(name, make)
+        alone = bench.etcd_alone() if resource == "configmaps" else None
+        if alone is not None:
+            rows[0].least_rate = (alone.rate or 0.0) * OF_ETCD_ALONE
+            rows.append(alone)
+        return rows
 
     return work
 
@@ -258,7 +288,7 @@ def growth(bench: Bench) -> list[Row]:
             row = bench.measure(name, server, lambda: drive(opened, make, **length), 1)
         parts.setdefault(name, []).append(row)
 
-    with closing(Server(bench.command)) as small, closing(Server(bench.command)) as large:
+    with closing(bench.start()) as small, closing(bench.start()) as large:
         servers = {FEW: small, MANY: large}
         makers = []
         for many, server in servers.items():
@@ -283,7 +313,7 @@ def start_fresh(bench: Bench) -> list[Row]:
     """Start on empty directories; memory of the last once it is quiet."""
     took = []
     for n in range(STARTS):
-        with closing(Server(bench.command)) as server:
+        with closing(bench.start()) as server:
             took.append(server.start_seconds)
             time.sleep(2.0 if n == STARTS - 1 else 0.0)
             memory = server.resident_mb()
@@ -296,13 +326,13 @@ def start_filled(bench: Bench) -> list[Row]:
     directory = Path(tempfile.mkdtemp(prefix="fairlead-bench-"))
     took = []
     try:
-        with closing(Server(bench.command, directory)) as server:
+        with closing(bench.start(directory)) as server:
             fill(server, creator(server, collection(server, "bench-filled")), MANY)
             fill(server, creator(server, collection(server, "bench-filled", "pods")), PODS)
             time.sleep(2.0)
             filled = server.resident_mb()
         for _ in range(STARTS):
-            with closing(Server(bench.command, directory)) as server:
+            with closing(bench.start(directory)) as server:
                 took.append(server.start_seconds)
                 time.sleep(1.0)
                 restarted = server.resident_mb()

@@ -1,5 +1,8 @@
 """The clock of a server: every rule of time in the API goes by it, and tests can move it.
 
+Moments that are written down are those of `time`. What counts is how much time has passed since
+something was seen goes by `steady`, which nobody sets back or forth.
+
 How long the machine itself takes (timeouts of connections, back-off, measurements) is not its
 business: that goes by the event loop's own time.
 """
@@ -7,8 +10,10 @@ business: that goes by the event loop's own time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from time import monotonic as _machine_age
 from time import time as _machine_time
 
 _ahead = 0.0  # seconds
@@ -20,30 +25,38 @@ def time() -> float:
     return _machine_time() + _ahead
 
 
+def steady() -> float:
+    """Seconds since some moment, which only this clock's own movers make go faster."""
+    return _machine_age() + _ahead
+
+
 def now() -> datetime:
     """The moment, in UTC."""
     return datetime.fromtimestamp(time(), UTC)
 
 
 class Timer:
-    """Something that is due at a moment of this clock; it can be cancelled."""
+    """Something that is due at a moment of this clock, as `read` tells it; it can be cancelled."""
 
-    __slots__ = ("_call", "_handle", "due")
+    __slots__ = ("_call", "_handle", "_read", "due")
 
-    def __init__(self, due: float, call: Callable[[], object]) -> None:
+    def __init__(
+        self, due: float, call: Callable[[], object], read: Callable[[], float] = time
+    ) -> None:
         self.due = due
         self._call = call
+        self._read = read
         self._handle: asyncio.TimerHandle | None = None
 
     def set(self) -> None:
         """Wait, again if the clock was moved."""
         if self._handle is not None:
             self._handle.cancel()
-        delay = min(max(0.0, self.due - time()), _LONGEST_NAP)
+        delay = min(max(0.0, self.due - self._read()), _LONGEST_NAP)
         self._handle = asyncio.get_running_loop().call_later(delay, self._ring)
 
     def _ring(self) -> None:
-        if self.due > time():
+        if self.due > self._read():
             self.set()
             return
         _timers.discard(self)
@@ -58,22 +71,35 @@ class Timer:
 _timers: set[Timer] = set()
 
 
-def call_later(delay: float, call: Callable[[], object]) -> Timer:
+def call_later(delay: float, call: Callable[[], object], *, is_steady: bool = False) -> Timer:
     """Call something when so many seconds of this clock have passed."""
-    timer = Timer(time() + delay, call)
+    read = steady if is_steady else time
+    timer = Timer(read() + delay, call, read)
     _timers.add(timer)
     timer.set()
     return timer
 
 
-async def sleep(seconds: float) -> None:
+async def sleep(seconds: float, *, is_steady: bool = False) -> None:
     """Wait for so many seconds of this clock."""
     rung = asyncio.Event()
-    timer = call_later(seconds, rung.set)
+    timer = call_later(seconds, rung.set, is_steady=is_steady)
     try:
         await rung.wait()
     finally:
         timer.cancel()
+
+
+@asynccontextmanager
+async def timeout(seconds: float) -> AsyncIterator[None]:
+    """Cancel what is done within if it takes longer by the steady clock; raises TimeoutError."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(None) as scope:
+        timer = call_later(seconds, lambda: scope.reschedule(loop.time()), is_steady=True)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 def advance(seconds: float) -> None:

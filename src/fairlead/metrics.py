@@ -7,8 +7,9 @@ formats the copy may do so in another thread.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 Labels = tuple[str, ...]
 
@@ -22,7 +23,8 @@ SIZES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5
 @dataclass(frozen=True, slots=True)
 class Family:
     """A copy of one metric: `rows` has a number for each set of labels, or, of a histogram, how
-    many fell into each bucket (the last is open) and then their sum."""
+    many fell into each bucket (the last is open) and then their sum. What is `common` is the same
+    in every process of a server."""
 
     name: str
     kind: str
@@ -30,6 +32,39 @@ class Family:
     labels: Labels
     bounds: tuple[float, ...]
     rows: Mapping[Labels, float | Sequence[float]]
+    common: bool = False
+
+    def plain(self) -> tuple[Any, ...]:
+        """As it can be sent to another process: what a Family is made of."""
+        rows = dict(self.rows)
+        return self.name, self.kind, self.text, self.labels, self.bounds, rows, self.common
+
+
+def merged(processes: Iterable[Iterable[Family]]) -> list[Family]:
+    """The metrics of a server from those of its processes: what is common is told by the first who
+    does, everything else is added up."""
+    found: dict[str, Family] = {}
+    for families in processes:
+        for family in families:
+            before = found.get(family.name)
+            if before is None:
+                found[family.name] = family
+            elif not family.common:
+                found[family.name] = _sum(before, family)
+    return list(found.values())
+
+
+def _sum(one: Family, other: Family) -> Family:
+    rows = dict(one.rows)
+    for labels, row in other.rows.items():
+        before = rows.get(labels)
+        if before is None:
+            rows[labels] = row
+        elif isinstance(row, float | int) and isinstance(before, float | int):
+            rows[labels] = before + row
+        elif isinstance(row, Sequence) and isinstance(before, Sequence):
+            rows[labels] = [a + b for a, b in zip(before, row, strict=True)]
+    return Family(one.name, one.kind, one.text, one.labels, one.bounds, rows, one.common)
 
 
 class Counter:

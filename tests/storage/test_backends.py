@@ -217,3 +217,20 @@ def test_what_is_proved_sound_goes_on_as_before(backend: Backend) -> None:
     backend.check()
     assert backend.append([write("a", b"2", 1), write("new", resource="core/new")]) == [2, 3]
     assert state(backend, 3) == {"a": 2}
+
+
+def test_the_steps_of_all_resources_are_told_in_the_order_of_revisions(backend: Backend) -> None:
+    backend.append([write("a"), write("b", resource=OTHERS)])
+    backend.append([write("a", None, 1), write("c")])
+    told: list[Row] = []
+    while rows := backend.feed(told[-1].revision if told else 1, 4):
+        told += rows
+    assert [(row.revision, row.resource, row.key) for row in told] == [
+        (2, OTHERS, "b"),
+        (3, THINGS, "a"),
+        (4, THINGS, "c"),
+    ]
+    assert told[1].value is None
+    compact(backend, 3)
+    with pytest.raises(Compacted):
+        backend.feed(2, 4)

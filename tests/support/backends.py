@@ -108,6 +108,10 @@ class MemoryBackend:
         steps = [Step(row, known.get(row.previous)) for row in found if row.resource == resource]
         return steps[: self.piece]
 
+    def feed(self, after: int, upto: int) -> list[Row]:
+        self._check_kept(after)
+        return [row for row in self.rows if after < row.revision <= upto][: self.piece]
+
     def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
     ) -> Slice:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from queue import SimpleQueue
 
 from fairlead.audit.backend import Outcome, lose
 from fairlead.audit.rotation import RotatingFile
+from fairlead.audit.turns import Turns
 
 PLUGIN = "log"
 STDOUT = "-"
@@ -53,10 +54,11 @@ class FileLog:
 
 class StreamLog:
     """Writes to the standard output, in a thread of its own: whoever reads it may be slow or gone,
-    and must not keep the server from ending."""
+    and must not keep the server from ending. Processes that have it in common take `turns`."""
 
-    def __init__(self, descriptor: int = 1) -> None:
+    def __init__(self, descriptor: int = 1, turns: Turns | None = None) -> None:
         self._descriptor = descriptor
+        self._turns = turns
         self._todo: SimpleQueue[tuple[bytes, asyncio.Future[str]]] = SimpleQueue()
         self._pending: set[asyncio.Future[str]] = set()
         self._thread: threading.Thread | None = None
@@ -87,8 +89,9 @@ class StreamLog:
     def _write(self, data: bytes) -> str:
         """Why it cannot be written, if so."""
         try:
-            while data:
-                data = data[os.write(self._descriptor, data) :]
+            with self._turns.long() if self._turns is not None else nullcontext():
+                while data:
+                    data = data[os.write(self._descriptor, data) :]
         except OSError as error:
             return error.strerror or str(error)
         return ""

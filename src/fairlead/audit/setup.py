@@ -16,6 +16,8 @@ from fairlead.audit.policy import COMPLETE, RECEIVED
 from fairlead.audit.policy_file import PolicyError, api_version, read_policy
 from fairlead.audit.record import Record
 from fairlead.audit.rotation import RotatingFile, Rotation
+from fairlead.audit.shared_file import SharedFile
+from fairlead.audit.turns import Turns
 from fairlead.audit.webhook import Webhook
 from fairlead.dialect import Dialect
 from fairlead.kinds.resources import Resources
@@ -30,9 +32,13 @@ class AuditError(ValueError):
 
 
 def build_auditor(
-    options: argparse.Namespace, dialect: Dialect, resources: Resources
+    options: argparse.Namespace,
+    dialect: Dialect,
+    resources: Resources,
+    locks: Path | None = None,
 ) -> Auditor | None:
-    """The audit log that the flags ask for, if any; raises AuditError."""
+    """The audit log that the flags ask for, if any; raises AuditError. Processes that write to one
+    log together have a directory for their `locks`."""
     if options.audit_policy_file is None:
         if options.audit_log_path or options.audit_webhook_config_file is not None:
             logger.warning("without --audit-policy-file no audit event is recorded")
@@ -45,7 +51,7 @@ def build_auditor(
     backends: list[Backend] = []
     tell_at_once = None
     if options.audit_log_path:
-        backend, tell_at_once = _log(options, version)
+        backend, tell_at_once = _log(options, version, locks)
         backends.append(backend)
     if options.audit_webhook_config_file is not None:
         backends.append(_webhook(options, version))
@@ -56,13 +62,15 @@ def build_auditor(
     return Auditor(policy, backends[0], dialect, resources, tell_at_once)
 
 
-def _log(options: argparse.Namespace, version: str) -> tuple[Backend, TellAtOnce | None]:
+def _log(
+    options: argparse.Namespace, version: str, locks: Path | None
+) -> tuple[Backend, TellAtOnce | None]:
     """The log, and how it is told of the events of a read at once where that can be."""
     flags = backend_flags(options, "log")
     before, after = f'{{"kind":"Event","apiVersion":"{version}",', "\n"
     legacy = options.audit_log_format == LEGACY
     shape = legacy_line if legacy else _shape(flags, before, after)
-    sink = _log_sink(options)
+    sink = _log_sink(options, locks)
     backend = _in_mode(flags, shape, sink, side_by_side=False)
     plain = not legacy and flags.limits is None and flags.mode not in (BATCH, STRICT)
     if not plain or not isinstance(sink, FileLog):
@@ -79,17 +87,20 @@ def _log(options: argparse.Namespace, version: str) -> tuple[Backend, TellAtOnce
     return backend, tell_at_once
 
 
-def _log_sink(options: argparse.Namespace) -> Sink:
+def _log_sink(options: argparse.Namespace, locks: Path | None) -> Sink:
     if options.audit_log_path == STDOUT:
-        return StreamLog()
+        return StreamLog(turns=Turns(locks / "audit-write") if locks is not None else None)
     rotation = Rotation(
         options.audit_log_maxsize,
         options.audit_log_maxbackup,
         options.audit_log_maxage,
         options.audit_log_compress,
     )
+    path = Path(options.audit_log_path)
     try:
-        return FileLog(RotatingFile(Path(options.audit_log_path), rotation))
+        if locks is not None:
+            return FileLog(SharedFile(path, rotation, locks))
+        return FileLog(RotatingFile(path, rotation))
     except OSError as error:
         why = error.strerror or str(error)
         raise AuditError(f"--audit-log-path: cannot open {options.audit_log_path}: {why}") from None

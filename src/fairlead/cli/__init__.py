@@ -12,6 +12,11 @@ from fairlead import __version__
 from fairlead.logs import FORMAT, OneLine
 
 PROGRAM = "fairlead"
+_COPYING = {
+    "backup": ("FILE", "copy all objects of a server or a data directory into a file"),
+    "restore": ("FILE", "make a data directory from such a file"),
+    "migrate": ("--from DIR --to DIR", "copy one storage into another"),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,6 +40,15 @@ def _run(words: list[str]) -> int:
         usage=f"{PROGRAM} serve [FLAGS]",
         description="Run a server until SIGTERM or Ctrl-C.",
     )
+    copying = {
+        name: commands.add_parser(
+            name,
+            help=text,
+            usage=f"{PROGRAM} {name} {what} [FLAGS]",
+            description=f"{text.capitalize()}.",
+        )
+        for name, (what, text) in _COPYING.items()
+    }
     commands.add_parser("version", help="tell the version and end")
     commands.add_parser("help", help="show this and end")
     if words[:1] == ["serve"]:
@@ -42,7 +56,15 @@ def _run(words: list[str]) -> int:
         from fairlead.server.options import add_serve_flags
 
         add_serve_flags(serve)
+    elif words and words[0] in copying:
+        from fairlead.cli.copying import add_flags
+
+        add_flags(words[0], copying[words[0]])
     options = parser.parse_args(words)
+    if options.command in copying:
+        from fairlead.cli.copying import run
+
+        return run(options.command, copying[options.command], options)
     if options.command == "serve":
         return _serve(serve, options)
     if options.command == "version":

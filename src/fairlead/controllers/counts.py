@@ -10,3 +10,6 @@ RETRIES = REGISTRY.counter("workqueue_retries", "Keys whose work failed.", ("nam
 SECONDS = REGISTRY.histogram(
     "workqueue_work_duration_seconds", "Time of the work on a key.", labels=("name",)
 )
+LEADING = REGISTRY.gauge(
+    "leader_election_master_status", "1 if this server holds the lease, else 0.", ("name",)
+)

@@ -14,6 +14,7 @@ from fairlead import clock
 from fairlead.controllers.events import EVENTS
 from fairlead.controllers.framework import Keys
 from fairlead.operations.api import Api
+from fairlead.operations.fencing import check_fence
 from fairlead.schema.times import TimeError, parse_time
 from fairlead.storage.backend import Conflict, StorageError
 from fairlead.storage.change import Change
@@ -108,6 +109,7 @@ class EventExpiry:
         try:
             if version.revision != revision:
                 raise Conflict(key)
+            check_fence()
             await self._api.store.delete(self._collection, key, version)
         except Conflict:  # it is being written; if that fails it stays a little longer
             self._written.setdefault(key, (revision, clock.time()))

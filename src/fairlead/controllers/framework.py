@@ -67,6 +67,14 @@ class Adding(Protocol):
         """Called once, before it works."""
 
 
+@runtime_checkable
+class Steady(Protocol):
+    """A controller whose pauses are lengths of time: that the machine's clock is set does not make
+    them longer or shorter, as it does for those that wait for a moment."""
+
+    is_steady: bool
+
+
 def controller_user(dialect: Dialect, name: str, *, privileged: bool = False) -> User:
     """The user that a controller acts as: a service account of the system namespace, with the
     rights of its bootstrap role. Where roles decide nothing it has to be `privileged`."""
@@ -85,21 +93,28 @@ def manager_user(dialect: Dialect, *, privileged: bool = False) -> User:
 
 
 class Controllers:
-    """Runs controllers on the watch cache of a server."""
+    """Runs controllers on the watch cache of a server, once: whoever wants to go on after the end
+    builds them anew, as they are full of what they knew. `at_end` forgets what they share."""
 
     def __init__(
-        self, api: Api, controllers: Sequence[Controller], events: EventWriter | None = None
+        self,
+        api: Api,
+        controllers: Sequence[Controller],
+        events: EventWriter | None = None,
+        at_end: Callable[[], None] = lambda: None,
     ) -> None:
         self._api = api
         self._events = events or EventWriter()
+        self._at_end = at_end
         self._queues: list[tuple[Controller, WorkQueue[str]]] = []
-        self._started = False
+        self._followed: dict[Callable[[Change], None], Unfollow] = {}
         for controller in controllers:
             self.add(controller)
 
     def add(self, controller: Controller) -> None:
         """Have another one run, before they start."""
-        self._queues.append((controller, WorkQueue(controller.name)))
+        is_steady = isinstance(controller, Steady) and controller.is_steady
+        self._queues.append((controller, WorkQueue(controller.name, is_steady=is_steady)))
 
     async def _start(self) -> None:
         """Take in what exists and follow what changes: one controller after the other, since a
@@ -113,7 +128,6 @@ class Controllers:
             for resource, keys in controller.follows().items():
                 self._follow(queue, resource, keys)
             await asyncio.sleep(0)
-        self._started = True
 
     def _follow(
         self, queue: WorkQueue[str], resource: str, keys: Keys, *, replay: bool = True
@@ -132,17 +146,35 @@ class Controllers:
                 listen(existing(collection.resource, version))
 
         store.follow(collection, listen, essential=False, resync=look_again, replay=replay)
-        return partial(store.unfollow, collection, listen)
+        unfollow = partial(store.unfollow, collection, listen)
+        self._followed[listen] = unfollow
+
+        def end() -> None:
+            self._followed.pop(listen, None)
+            unfollow()
+
+        return end
 
     async def run(self) -> None:
-        """Work until cancelled."""
-        if not self._started:
+        """Work until cancelled; afterwards nothing is followed and no key waits."""
+        try:
             await self._start()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._events.run())
-            for controller, queue in self._queues:
-                for _ in range(controller.workers):
-                    group.create_task(_work(controller, queue))
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._events.run())
+                for controller, queue in self._queues:
+                    for _ in range(controller.workers):
+                        group.create_task(_work(controller, queue))
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        for unfollow in self._followed.values():
+            unfollow()
+        self._followed.clear()
+        for _, queue in self._queues:
+            queue.close()
+        self._at_end()
 
 
 async def _work(controller: Controller, queue: WorkQueue[str]) -> None:

@@ -1,16 +1,15 @@
-"""The server's own service leads to it: whatever is deleted or edited of it is put back.
-
-Several servers will share the Endpoints; then the addresses come from their leases. So far there is
-one, and its address is all there is.
-"""
+"""The service of the servers leads to them: whatever is deleted or edited of it is put back."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from fairlead.controllers.framework import Keys
+from fairlead.controllers.servers.election import LEASES
+from fairlead.controllers.servers.listing import Listing, Server
 from fairlead.controllers.service_endpoints.endpoints import ENDPOINTS
 from fairlead.controllers.service_endpoints.mirroring import SKIP
 from fairlead.controllers.service_endpoints.pods import SERVICES
@@ -47,70 +46,105 @@ def _machine_address() -> str:
 
 
 class OwnService:
-    """There is one key. `service` is what the service should be like; without an address it has
-    no Endpoints."""
+    """There is one key. `service` is what the service should be like, `listing` tells which servers
+    its Endpoints have."""
 
     name = "own-service"
     workers = 1
+    is_steady = True
 
-    def __init__(self, objects: Client, dialect: Dialect, service: Object, address: str) -> None:
+    def __init__(
+        self, objects: Client, dialect: Dialect, service: Object, listing: Listing
+    ) -> None:
         self._objects = objects
         self._service = service
-        self._address = address
+        self._listing = listing
         self._name: str = service["metadata"]["name"]
         self._namespace: str = service["metadata"]["namespace"]
         self._key = f"{self._namespace}/{self._name}"
         self._skip_label = dialect.label(SKIP)
         self._service_label = dialect.label("@/service-name")
 
+    def add_by(self, add: Callable[[str], None]) -> None:
+        add(self._key)  # whether or not there is anything yet
+
     def follows(self) -> Mapping[str, Keys]:
-        return dict.fromkeys((SERVICES, ENDPOINTS, SLICES), self._own)
+        followed = dict.fromkeys((SERVICES, ENDPOINTS, SLICES), self._own)
+        if self._listing.prefix:
+            followed[LEASES] = self._of_a_server
+        return followed
 
     def _own(self, change: Change) -> Iterable[str]:
         return (self._key,) if change.key == self._key else ()
 
+    def _of_a_server(self, change: Change) -> Iterable[str]:
+        return (self._key,) if change.key.startswith(self._listing.prefix) else ()
+
     async def sync(self, key: str = "") -> float | None:
-        await self._put(SERVICES, self._service, self._with_ports)
-        if not self._address:
-            return None
-        endpoints, found = self._wanted_endpoints(), self._wanted_slice()
+        again_in = await self._listing.keep()
+        servers = self._listing.servers(self._find(ENDPOINTS))
+        await self._put(SERVICES, self._service, partial(self._with_ports, servers))
+        if not servers:
+            return again_in
+        endpoints, found = self._wanted_endpoints(servers), self._wanted_slice(servers)
         await asyncio.gather(
             self._put(ENDPOINTS, endpoints, lambda old: _over(old, endpoints)),
             self._put_slice(found),
         )
-        return None
+        return again_in
 
-    def _with_ports(self, old: Object) -> Object:
-        """What others decided about the service stays: its addresses, for one."""
+    async def leave(self) -> None:
+        """This server ends: others are left the Endpoints; the last one leaves them as they are."""
+        await self._listing.leave()
+        await self.sync()
+
+    def _with_ports(self, servers: Sequence[Server], old: Object) -> Object:
+        """What others decided about the service stays: its addresses, for one, and the port of
+        another server."""
         ports = self._service["spec"]["ports"]
         spec = {**old["spec"], "type": "ClusterIP"}
-        if [{name: one.get(name) for name in _OF_PORT} for one in spec.get("ports") or ()] != ports:
+        found = [{name: one.get(name) for name in _OF_PORT} for one in spec.get("ports") or ()]
+        others = ([{**ports[0], "targetPort": server.port}] for server in servers)
+        if found != ports and found not in others:
             spec["ports"] = ports
         return {**old, "spec": spec}
 
-    def _wanted_endpoints(self) -> Object:
-        port = self._service["spec"]["ports"][0]
-        offered = {"name": port["name"], "port": port["targetPort"], "protocol": port["protocol"]}
+    def _wanted_endpoints(self, servers: Sequence[Server]) -> Object:
+        subsets = []
+        for port in sorted({server.port for server in servers}):
+            listed = [{"ip": server.address} for server in servers if server.port == port]
+            subsets.append({"addresses": listed, "ports": [self._offered(port)]})
         return {
             "metadata": {
                 "name": self._name,
                 "namespace": self._namespace,
                 "labels": {self._skip_label: "true"},
             },
-            "subsets": [{"addresses": [{"ip": self._address}], "ports": [offered]}],
+            "subsets": subsets,
         }
 
-    def _wanted_slice(self) -> Object:
-        subset = self._wanted_endpoints()["subsets"][0]
+    def _offered(self, port: int) -> Object:
+        service = self._service["spec"]["ports"][0]
+        return {"name": service["name"], "port": port, "protocol": service["protocol"]}
+
+    def _wanted_slice(self, servers: Sequence[Server]) -> Object:
+        """A slice has one port and addresses of one family: those that come first."""
+        port = min(server.port for server in servers)
+        addresses = [server.address for server in servers if server.port == port]
+        family = family_of(addresses[0])
         return {
             "metadata": {
                 "name": self._name,
                 "namespace": self._namespace,
                 "labels": {self._service_label: self._name},
             },
-            "addressType": family_of(self._address),
-            "endpoints": [{"addresses": [self._address], "conditions": {"ready": True}}],
-            "ports": subset["ports"],
+            "addressType": family,
+            "endpoints": [
+                {"addresses": [address], "conditions": {"ready": True}}
+                for address in addresses
+                if family_of(address) == family
+            ],
+            "ports": [self._offered(port)],
         }
 
     async def _put_slice(self, wanted: Object) -> None:

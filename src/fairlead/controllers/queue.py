@@ -19,20 +19,23 @@ class WorkQueue(Generic[Key]):
     """Each key waits at most once and is worked on by one worker at a time; one that is added
     while it is worked on comes again afterwards. Lives on the event loop."""
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self, name: str = "", *, is_steady: bool = False) -> None:
+        """`is_steady`: delays go by the steady clock."""
         self._labels = (name,)
+        self._is_steady = is_steady
         self._waiting: deque[Key] = deque()
         self._wanted: set[Key] = set()
         self._working: set[Key] = set()
         self._failures: dict[Key, int] = {}
         self._timers: dict[Key, clock.Timer] = {}
         self._wake = asyncio.Event()
+        self._is_closed = False
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def add(self, key: Key) -> None:
-        if key in self._wanted:
+        if key in self._wanted or self._is_closed:
             return
         self._wanted.add(key)
         ADDS.add(of=self._labels)
@@ -47,9 +50,13 @@ class WorkQueue(Generic[Key]):
     def add_later(self, key: Key, delay: float) -> None:
         """Add a key when the clock has moved on by so much; an earlier wish of this kind for it is
         forgotten."""
-        if (timer := self._timers.get(key)) is not None:
+        if (timer := self._timers.pop(key, None)) is not None:
             timer.cancel()
-        self._timers[key] = clock.call_later(delay, partial(self._due, key))
+        if self._is_closed:
+            return
+        self._timers[key] = clock.call_later(
+            delay, partial(self._due, key), is_steady=self._is_steady
+        )
 
     def _due(self, key: Key) -> None:
         del self._timers[key]
@@ -85,3 +92,13 @@ class WorkQueue(Generic[Key]):
         self._working.discard(key)
         if key in self._wanted:
             self._queue(key)
+
+    def close(self) -> None:
+        """Forget every key, and take no more."""
+        self._is_closed = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._waiting.clear()
+        self._wanted.clear()
+        DEPTH.set(0, of=self._labels)

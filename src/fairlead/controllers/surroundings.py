@@ -42,6 +42,11 @@ class Surroundings:
     def pods_by_node(self) -> PodsByNode:
         return PodsByNode(self.api)
 
+    def close(self) -> None:
+        """Let go of the store, when the controllers have ended."""
+        if "pods_by_node" in self.__dict__:
+            self.pods_by_node.close()
+
     @cached_property
     def service_pods(self) -> ServicePods:
         """Which pods are behind which services, for all who need to know."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import resource
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fairlead.http.limits import Limits
 from fairlead.http.writing import date_line
@@ -24,12 +24,29 @@ _SETTLING = 0.1  # what was sent before a drain is read within this time
 _COMPLAIN_EVERY = 60.0
 
 
-class Connections:
-    """The registry. `application` answers the requests of all of them."""
+class Shared(Protocol):
+    """Where the processes of one server count their connections together."""
 
-    def __init__(self, limits: Limits, application: Application) -> None:
+    @property
+    def connections(self) -> int:
+        """Of all of them."""
+
+    def of_address(self, address: str) -> int:
+        """Of all of them, from one address."""
+
+    def connected(self, address: str, by: int) -> None: ...
+
+
+class Connections:
+    """The registry. `application` answers the requests of all of them. The limits are those of all
+    processes that share a count."""
+
+    def __init__(
+        self, limits: Limits, application: Application, shared: Shared | None = None
+    ) -> None:
         self.limits = limits
         self.application = application
+        self._shared = shared
         self.date = date_line()
         self.draining = False
         self._open: set[HttpProtocol] = set()
@@ -44,19 +61,26 @@ class Connections:
 
     def add(self, connection: HttpProtocol, address: str) -> bool:
         """Take a connection in; False if there are too many."""
-        count = self._by_address.get(address, 0)
-        if len(self._open) >= self._most:
-            self._complain(f"{len(self._open)} connections are open")
+        own = self._by_address.get(address, 0)
+        total, count = len(self._open), own
+        if self._shared is not None:
+            total, count = self._shared.connections, self._shared.of_address(address)
+        if len(self._open) >= self._most or total >= self.limits.connections > 0:
+            self._complain(f"{total} connections are open")
             return False
         if count >= self.limits.connections_of_an_address > 0:
             self._complain(f"{count} connections of {address} are open")
             return False
-        self._by_address[address] = count + 1
+        self._by_address[address] = own + 1
         self._open.add(connection)
+        if self._shared is not None:
+            self._shared.connected(address, 1)
         return True
 
     def remove(self, connection: HttpProtocol, address: str) -> None:
         self._open.discard(connection)
+        if self._shared is not None:
+            self._shared.connected(address, -1)
         left = self._by_address[address] - 1
         if left:
             self._by_address[address] = left

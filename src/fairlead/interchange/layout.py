@@ -13,18 +13,18 @@ from collections.abc import Iterable
 
 from fairlead.kinds.resources import Resource, Resources
 
-
-def is_custom(resource: str) -> bool:
-    """Whether a resource that no table names can be a custom one: their groups have a dot."""
-    return "." in resource.partition("/")[0]
-
-
+# What servers of our own keep beside objects; the reference passes over it.
 _OWN = "fairlead/"
 
 
 def is_own(resource: str) -> bool:
-    """Whether it is none of the reference's resources, but something that our servers share."""
+    """Whether a resource is no part of the API: its values lie as they are."""
     return resource.startswith(_OWN)
+
+
+def is_custom(resource: str) -> bool:
+    """Whether a resource that no table names can be a custom one: their groups have a dot."""
+    return "." in resource.partition("/")[0]
 
 
 class Layout:
@@ -58,7 +58,7 @@ class Layout:
 
     def _other(self, resource: str, key: str) -> tuple[str, str] | None:
         if is_own(resource):
-            return (resource, key) if key else None
+            return (resource, key) if _is_whole(key) else None
         if not is_custom(resource) or resource in self._prefixes:
             return None
         whole = _is_whole(resource) and _is_whole(key)

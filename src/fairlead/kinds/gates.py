@@ -7,6 +7,7 @@ from collections.abc import Mapping
 # Gates that a kind or verb of ours looks at: on by default or off.
 DEFAULTS: dict[str, bool] = {
     "APIListChunking": True,
+    "APIServerIdentity": False,
     "AnyVolumeDataSource": True,
     "CSIInlineVolume": True,
     "CSINodeExpandSecret": False,

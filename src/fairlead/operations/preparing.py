@@ -12,6 +12,7 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.metadata import check_metadata, check_metadata_update, check_names
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
+from fairlead.operations.fencing import check_fence
 from fairlead.operations.operation import Operation
 from fairlead.patching.entries import decoded
 from fairlead.patching.field_sets import InvalidFields
@@ -205,12 +206,19 @@ async def put(
 ) -> Version:
     """Write an object that was prepared, on the conditions and with the companions that its context
     names; raises Conflict and ConditionFailed."""
+    check_fence()
     requires = context.requires if context is not None else ()
     alongside = (*context.alongside, *context.claims) if context is not None else ()
     try:
         return await api.store.put(collection, key, value, over, requires, alongside)
     except (TooLarge, TooDeep) as error:
         raise _giant(error) from None
+
+
+async def remove(api: Api, collection: Collection, current: Version) -> None:
+    """Take an object out of the store; raises Conflict."""
+    check_fence()
+    await api.store.delete(collection, current.key, current)
 
 
 def check_decoded(value: Object) -> None:

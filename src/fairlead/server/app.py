@@ -9,6 +9,7 @@ from time import perf_counter
 
 from fairlead.audit.auditor import Auditor
 from fairlead.authentication.user import MASTERS
+from fairlead.backup.page import add_backup_page
 from fairlead.endpoints.answers import Answer, error_answer
 from fairlead.endpoints.chain import Handler, is_long_running
 from fairlead.endpoints.negotiation import for_errors
@@ -24,6 +25,7 @@ from fairlead.http.exchange import ClientGone, Exchange
 from fairlead.logs import quoted
 from fairlead.server.metrics import Metrics
 from fairlead.storage.backend import StorageError
+from fairlead.storage.local.page import Slot
 
 logger = logging.getLogger("fairlead")
 
@@ -34,7 +36,8 @@ _HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 class Application:
-    """Measures requests, bounds how many are under way, and turns errors into Status answers."""
+    """Measures requests, bounds how many are under way, and turns errors into Status answers.
+    `slot` is where those of one worker are counted, for the bound is that of all of them."""
 
     def __init__(
         self,
@@ -44,11 +47,14 @@ class Application:
         most_writing: int,
         log_page: Callable[[Request, int, float], None] | None = None,
         auditor: Auditor | None = None,
+        slot: Slot | None = None,
     ) -> None:
         self.handler = handler
+        add_backup_page(handler)
         self.metrics = metrics
         self._most = (most_reading, most_writing)
-        self._taken = [0, 0]
+        self._taken: list[int] | memoryview = [0, 0] if slot is None else slot.counts
+        self._page = slot.page if slot is not None else None
         self._log_page = log_page
         self._auditor = handler.auditor = auditor
         self._under_way = metrics.under_way
@@ -139,14 +145,17 @@ class Application:
             return await self.handler.answer(request)
         kind = 0 if request.method in _READING else 1
         place = 1 if _is_limited(request) else 0
-        if place and self._taken[kind] >= self._most[kind] > 0:
-            raise too_many_requests(_TOO_MANY)
-        self._taken[kind] += place
+        taken = self._taken
+        taken[kind] += place
         self._under_way[kind] += 1
         try:
+            if place and self._most[kind]:
+                total = taken[kind] if self._page is None else self._page.total(kind)
+                if total > self._most[kind]:
+                    raise too_many_requests(_TOO_MANY)
             return await self.handler.answer(request)
         finally:
-            self._taken[kind] -= place
+            taken[kind] -= place
             self._under_way[kind] -= 1
 
     def _refusal(self, request: Request, error: StatusError) -> Answer:

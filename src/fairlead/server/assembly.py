@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
-from functools import partial
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fairlead.admission.chain import Chain, Plugin
@@ -30,25 +28,18 @@ from fairlead.authentication.factory import (
     AuthenticationError,
     build_authenticator,
 )
-from fairlead.authorization.aggregation import ClusterRoleAggregation
 from fairlead.authorization.following import Listener
 from fairlead.authorization.modes import ModeError, parse_modes
 from fairlead.authorization.rbac import CLUSTER_ROLES
 from fairlead.authorization.reconciliation import reconcile_bootstrap_objects
-from fairlead.authorization.rules import Rule
 from fairlead.authorization.setup import (
     Authorization,
     AuthorizationOptions,
     build_authorization,
 )
-from fairlead.controllers.catalogue import build_controllers
 from fairlead.controllers.certificates.flags import SigningFlagError
-from fairlead.controllers.enabling import chosen_controllers
-from fairlead.controllers.event_expiry import EventExpiry
-from fairlead.controllers.framework import Controller, Controllers
-from fairlead.controllers.own_service import OwnService, advertised_address
-from fairlead.controllers.surroundings import Surroundings
-from fairlead.customresources.controller import DefinitionController
+from fairlead.controllers.own_service import advertised_address
+from fairlead.controllers.servers.listing import Server
 from fairlead.customresources.registry import DEFINITIONS, Registry
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
@@ -66,6 +57,7 @@ from fairlead.outgoing.reaching import Reach
 from fairlead.outgoing.webhooks import Webhooks
 from fairlead.server.bootstrap import create_first_objects, own_service
 from fairlead.server.certificates import Pair, Pki
+from fairlead.server.controlling import Controlling
 from fairlead.server.files import FileError
 from fairlead.server.identity import ensure_service_account_key
 from fairlead.storage.change import Change
@@ -81,7 +73,8 @@ class StartError(Exception):
 
 
 class Assembly:
-    """The parts of one server. `prepare` must be awaited before it serves."""
+    """The parts of one server. `prepare` must be awaited before it serves. `leads` is False where
+    another process of the same server looks after its objects."""
 
     def __init__(
         self,
@@ -91,6 +84,8 @@ class Assembly:
         pki: Pki,
         resources: Resources,
         address: str,
+        *,
+        leads: bool = True,
     ) -> None:
         self.options = options
         self.dialect = dialect
@@ -106,8 +101,7 @@ class Assembly:
         self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
-        self.aggregation: ClusterRoleAggregation | None = None
-        self.controllers = self._controllers(pki.ca, address)
+        self.controlling = self._controlling(pki.ca, address, leads)
 
     def _api(self, store: Store, resources: Resources) -> Api:
         try:
@@ -247,69 +241,56 @@ class Assembly:
             return Configuration()
         return read_configuration(path, self.api.types, ORDER)
 
-    def _controllers(self, ca: Pair, address: str) -> Controllers:
-        privileged = "RBAC" not in parse_modes(self.options.authorization_mode)
-        given = Surroundings(self.api, self.options, ca.certificate, ca.key, address, privileged)
-        chosen = chosen_controllers(",".join(self.options.controllers))
-        if "clusterrole-aggregation" in chosen.running:
-            client = given.client("clusterrole-aggregation-controller")
-            self.aggregation = ClusterRoleAggregation(partial(_write_rules, client))
+    def _controlling(self, ca: Pair, address: str, leads: bool) -> Controlling:
         try:
-            built = build_controllers(given, chosen.running)
+            return Controlling(
+                self.api,
+                self.options,
+                ca,
+                address,
+                self._objects,
+                self.definitions,
+                has_part=leads,
+            )
         except SigningFlagError as error:
             raise StartError(str(error)) from None
-        # The others are part of serving rather than of what can be left to somebody else.
-        running = [
-            *built,
-            *self._simulation(given, chosen.running),
-            DefinitionController(self.api, self.definitions, self._objects),
-            EventExpiry(self.api, self.options.event_ttl),
-        ]
-        return Controllers(self.api, running, given.events)
-
-    def _simulation(self, given: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
-        if not self.options.simulate_nodes:
-            return ()
-        from fairlead.simulation.setup import build_simulation  # few servers need it
-
-        return build_simulation(given, running)
 
     async def prepare(self, port: int) -> None:
         """Create what a fresh server holds and take in what is stored."""
         network = parse_networks(self.options.service_cluster_ip_range)[0]
         await create_first_objects(self.dialect, self._objects, str(network[1]), port)
-        await self._publish(own_service(self.dialect, str(network[1]), port))
+        service = own_service(self.dialect, str(network[1]), port)
+        await self.controlling.prepare(service, self._reached_at(port))
         if self.api.resources.serves(CLUSTER_ROLES):
             await reconcile_bootstrap_objects(self.dialect, self._objects, self.api.gates)
-            if self.aggregation is not None:
-                self.aggregation.follow(self.follow)
-                await self.aggregation.reconcile()
+            if self.controlling.aggregation is not None:
+                self.controlling.aggregation.follow(self.follow)
+                await self.controlling.aggregate()
         self._is_prepared = True
 
-    async def _publish(self, service: Object) -> None:
-        """Let clients find this server by its service, now and as long as it runs. Like
-        definitions that is part of serving."""
+    def take_up(self) -> None:
+        """Instead of `prepare`, where another process of this server has done that."""
+        self._is_prepared = True
+
+    def _reached_at(self, port: int) -> Server | None:
         options = self.options
         address = advertised_address(options.advertise_address, options.bind_address)
         if not address:
             logger.warning("no address for the own service; --advertise-address can name one")
-        own = OwnService(self._objects, self.dialect, service, address)
-        self.controllers.add(own)
-        await own.sync()
+        return Server(address, port) if address else None
 
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs while the server does."""
-        works = [self.api.authentication.run, self.controllers.run]
-        return works if self.aggregation is None else [*works, self.aggregation.run]
+        return [self.api.authentication.run, *self.controlling.works()]
+
+    async def leave(self) -> None:
+        """Send clients to other servers: the first thing to do when this one ends."""
+        await self.controlling.leave()
 
     async def close(self) -> None:
+        await self.leave()
         await self.api.admission.close()
         await self.api.authentication.close()
         await self.authorization.close()
         await self.api.reach.close()
         await self.webhooks.close()
-
-
-async def _write_rules(client: Client, name: str, rules: list[Rule]) -> None:
-    with suppress(StatusError):
-        await client.change(CLUSTER_ROLES, "", name, lambda old: {**old, "rules": rules})

@@ -6,12 +6,12 @@ import asyncio
 import resource as rusage
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fairlead.endpoints.routing import Target
-from fairlead.metrics import REGISTRY, Family
+from fairlead.metrics import REGISTRY, Family, Labels
 from fairlead.storage.store import Store
 
 if TYPE_CHECKING:
@@ -27,14 +27,20 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _VERBS = {"create": "POST", "update": "PUT"}
 
 _Key = tuple[str, str, str, str, str, str]
+Rows = dict[Labels, float | Sequence[float]]
+Gather = Callable[["Metrics"], Awaitable[list[Family]]]
 
 
 class Metrics:
-    """Counts in plain dictionaries on the hot path; formats only when asked."""
+    """Counts in plain dictionaries on the hot path; formats only when asked. `gather` asks the
+    other processes of the server, too; `started` is when that was."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self, store: Store, gather: Gather | None = None, started: float | None = None
+    ) -> None:
         self._store = store
-        self._started = time.time()
+        self._gather = gather
+        self._started = started or time.time()
         self._requests: dict[tuple[_Key, int], int] = {}
         self._durations: dict[_Key, list[float]] = {}
         self._watches: dict[_Key, int] = {}
@@ -61,104 +67,114 @@ class Metrics:
             counter = (key, 200)
             self._requests[counter] = self._requests.get(counter, 0) + 1
 
-    def collect(self) -> Iterator[Metric]:
-        from prometheus_client.core import (
-            CounterMetricFamily,
-            GaugeMetricFamily,
-            HistogramMetricFamily,
-        )
+    def families(self) -> list[Family]:
+        """Everything that this process counts, as it is now."""
+        requests: Rows = {(*key, str(code)): n for (key, code), n in self._requests.items()}
+        durations: Rows = {key: tuple(row) for key, row in self._durations.items()}
+        watches: Rows = {(*key,): count for key, count in self._watches.items()}
+        kinds: Rows = {("readOnly",): self.under_way[0], ("mutating",): self.under_way[1]}
+        own = [
+            Family(
+                "apiserver_request",
+                "counter",
+                "Requests answered, by verb and code.",
+                (*_LABELS, "code"),
+                (),
+                requests,
+            ),
+            Family(
+                "apiserver_request_duration_seconds",
+                "histogram",
+                "Time from the request to its answer, watches left out.",
+                _LABELS,
+                BUCKETS,
+                durations,
+            ),
+            _gauge(
+                "apiserver_longrunning_requests",
+                "Watches under way.",
+                watches,
+                _LABELS,
+            ),
+            _gauge(
+                "apiserver_current_inflight_requests",
+                "Requests under way, watches left out.",
+                kinds,
+                ("request_kind",),
+            ),
+        ]
+        return [*own, *self._of_storage(), *self._of_process(), *REGISTRY.snapshot()]
 
-        total = CounterMetricFamily(
-            "apiserver_request", "Requests answered, by verb and code.", labels=(*_LABELS, "code")
-        )
-        for (key, code), count in self._requests.items():
-            total.add_metric([*key, str(code)], count)
-        yield total
-        durations = HistogramMetricFamily(
-            "apiserver_request_duration_seconds",
-            "Time from the request to its answer, watches left out.",
-            labels=_LABELS,
-        )
-        for key, row in self._durations.items():
-            durations.add_metric(key, _cumulative(row, BUCKETS), sum_value=row[-1])
-        yield durations
-        watching = GaugeMetricFamily(
-            "apiserver_longrunning_requests", "Watches under way.", labels=_LABELS
-        )
-        for key, count in self._watches.items():
-            watching.add_metric(key, count)
-        yield watching
-        under_way = GaugeMetricFamily(
-            "apiserver_current_inflight_requests",
-            "Requests under way, watches left out.",
-            labels=("request_kind",),
-        )
-        under_way.add_metric(["readOnly"], self.under_way[0])
-        under_way.add_metric(["mutating"], self.under_way[1])
-        yield under_way
-        yield from self._collect_storage()
-        yield from self._collect_process()
-        yield from map(_family, REGISTRY.snapshot())
-
-    def _collect_storage(self) -> Iterator[Metric]:
-        from prometheus_client.core import GaugeMetricFamily
-
-        objects = GaugeMetricFamily(
-            "apiserver_storage_objects", "Stored objects by resource.", labels=("resource",)
-        )
-        watchers = GaugeMetricFamily(
-            "apiserver_registered_watchers", "Watchers by resource.", labels=("resource",)
-        )
+    def _of_storage(self) -> Iterator[Family]:
+        objects: Rows = {}
+        watchers: Rows = {}
         for collection in self._store.collections():
-            shown = _shown(collection.resource)
-            objects.add_metric([shown], len(collection))
-            watchers.add_metric([shown], sum(1 for _ in collection.watchers()))
-        yield objects
-        yield watchers
-        yield GaugeMetricFamily(
+            shown = (_shown(collection.resource),)
+            objects[shown] = len(collection)
+            watchers[shown] = sum(1 for _ in collection.watchers())
+        labels = ("resource",)
+        yield _gauge(
+            "apiserver_storage_objects", "Stored objects by resource.", objects, labels, common=True
+        )
+        yield _gauge("apiserver_registered_watchers", "Watchers by resource.", watchers, labels)
+        yield _gauge(
             "apiserver_storage_db_total_size_in_bytes",
             "Bytes of the store on disk.",
-            value=self._store.size(),
+            {(): self._store.size()},
+            common=True,
         )
-        yield GaugeMetricFamily(
-            "fairlead_storage_revision", "Newest committed revision.", value=self._store.revision
+        yield _gauge(
+            "fairlead_storage_revision",
+            "Newest committed revision.",
+            {(): self._store.revision},
+            common=True,
         )
 
-    def _collect_process(self) -> Iterator[Metric]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
+    def _of_process(self) -> Iterator[Family]:
         used = rusage.getrusage(rusage.RUSAGE_SELF)
-        yield CounterMetricFamily(
-            "process_cpu_seconds", "CPU time used.", value=used.ru_utime + used.ru_stime
-        )
-        yield GaugeMetricFamily(
-            "process_resident_memory_bytes", "Resident memory.", value=_resident_bytes()
-        )
-        yield GaugeMetricFamily(
-            "process_start_time_seconds", "When the process started.", value=self._started
+        seconds: Rows = {(): used.ru_utime + used.ru_stime}
+        yield Family("process_cpu_seconds", "counter", "CPU time used.", (), (), seconds)
+        yield _gauge("process_resident_memory_bytes", "Resident memory.", {(): _resident_bytes()})
+        yield _gauge(
+            "process_start_time_seconds",
+            "When the server started.",
+            {(): self._started},
+            common=True,
         )
 
     async def text(self) -> bytes:
         """Copied on the loop, formatted beside it."""
-        return await asyncio.to_thread(_formatted, _Snapshot(list(self.collect())))
+        families = self.families() if self._gather is None else await self._gather(self)
+        return await asyncio.to_thread(_formatted, families)
+
+
+def _gauge(
+    name: str,
+    text: str,
+    rows: Rows,
+    labels: Labels = (),
+    *,
+    common: bool = False,
+) -> Family:
+    return Family(name, "gauge", text, labels, (), rows, common)
 
 
 class _Snapshot:
     """Metrics as they were."""
 
-    def __init__(self, families: list[Metric]) -> None:
+    def __init__(self, families: list[Family]) -> None:
         self._families = families
 
-    def collect(self) -> list[Metric]:
-        return self._families
+    def collect(self) -> Iterator[Metric]:
+        return map(_family, self._families)
 
 
-def _formatted(snapshot: _Snapshot) -> bytes:
+def _formatted(families: list[Family]) -> bytes:
     from prometheus_client import CollectorRegistry
     from prometheus_client.exposition import generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(snapshot)
+    registry.register(_Snapshot(families))
     text = generate_latest(registry)
     for name in REGISTRY.bare_names():  # the library gives every counter a suffix
         text = text.replace(f"{name}_total".encode(), name.encode())

@@ -17,6 +17,11 @@ from fairlead.controllers.certificates.flags import (
     check_signing_flags,
 )
 from fairlead.controllers.enabling import DEFAULT_CONTROLLERS, chosen_controllers
+from fairlead.controllers.servers.flags import (
+    ServersFlagError,
+    add_servers_flags,
+    check_servers_flags,
+)
 from fairlead.dialect import DIALECTS
 from fairlead.endpoints.discovery import ADVERTISED
 from fairlead.http.limits import MOST_CONNECTIONS, MOST_CONNECTIONS_OF_AN_ADDRESS
@@ -42,14 +47,22 @@ from fairlead.server.flag_values import (
     whole_number,
 )
 from fairlead.simulation.flags import add_simulation_flags
+from fairlead.storage.etcd.flags import (
+    EtcdFlagError,
+    add_etcd_flags,
+    check_etcd_flags,
+    etcd_flags_without_effect,
+)
 
 
 def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     """Add every flag, in the groups that the help shows."""
     _add_serving_flags(parser)
     _add_storage_flags(parser)
+    add_etcd_flags(parser, duration, whole_number)
     _add_api_flags(parser)
     _add_controller_flags(parser)
+    add_servers_flags(parser, duration, whole_number)
     _add_admission_flags(parser)
     add_authentication_flags(parser, duration)
     _add_authorization_flags(parser)
@@ -172,9 +185,25 @@ def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="start though acknowledged writes are missing from the store",
     )
-    flag("--storage", choices=("sqlite", "etcd"), default="sqlite", help=argparse.SUPPRESS)
-    flag("--etcd-servers", default="", help=argparse.SUPPRESS)
-    flag("--workers", type=whole_number, default=1, help=argparse.SUPPRESS)
+    flag(
+        "--storage",
+        choices=("sqlite", "etcd"),
+        default="sqlite",
+        help="a file in the data directory, or an etcd cluster that several servers can share",
+    )
+    flag(
+        "--workers",
+        type=whole_number,
+        default=1,
+        metavar="N",
+        help="processes that serve together",
+    )
+    flag(
+        "--encryption-provider-config",
+        type=Path,
+        metavar="FILE",
+        help="keys under which values of some resources are stored",
+    )
 
 
 def _add_api_flags(parser: argparse.ArgumentParser) -> None:
@@ -390,8 +419,14 @@ def check_flags(options: argparse.Namespace) -> None:
         check_signing_flags(options)
     except SigningFlagError as error:
         raise FlagError(str(error)) from None
-    if options.storage != "sqlite":
-        raise FlagError("--storage: etcd is not available in this release yet; use sqlite")
+    try:
+        check_etcd_flags(options)
+    except EtcdFlagError as error:
+        raise FlagError(str(error)) from None
+    try:
+        check_servers_flags(options)
+    except ServersFlagError as error:
+        raise FlagError(str(error)) from None
     try:
         check_audit_flags(options)
     except AuditFlagError as error:
@@ -414,6 +449,6 @@ def _check_runtime_config(options: argparse.Namespace) -> None:
 
 def planned_flags(options: argparse.Namespace) -> list[str]:
     """What was given that has no effect: flags, and controllers that are not built."""
-    given = ["--etcd-servers"] if options.etcd_servers else []
     without_effect = chosen_controllers(",".join(options.controllers)).without_effect
-    return given + [f"--controllers={name}" for name in without_effect]
+    controllers = [f"--controllers={name}" for name in without_effect]
+    return etcd_flags_without_effect(options) + controllers

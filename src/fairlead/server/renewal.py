@@ -24,7 +24,8 @@ _SOON = timedelta(days=30)
 
 class Renewal:
     """`configured` is the serving certificate of the command line, if there is one. `changed` is
-    called after files changed: later handshakes have to use them; it may raise FileError."""
+    called after files changed: later handshakes have to use them; it may raise FileError. One
+    process of a server `renews`, the others follow."""
 
     def __init__(
         self,
@@ -34,6 +35,7 @@ class Renewal:
         *,
         configured: Pair | None,
         changed: Callable[[], None],
+        renews: bool = True,
         now: Clock = utc_now,
     ) -> None:
         self._directory = directory
@@ -42,6 +44,7 @@ class Renewal:
         self._followed = (self._serving, pki.ca, pki.admin)
         self._configured = configured
         self._changed = changed
+        self._renews = renews
         self._now = now
         self._stamps = self._current_stamps()
         self._said = now() - _SAY_AGAIN
@@ -60,7 +63,8 @@ class Renewal:
     def look(self) -> bool:
         """Renew what is running out; tells whether there is something new to serve with."""
         try:
-            ensure_pki(self._directory, self._hosts, self._now)
+            if self._renews:
+                ensure_pki(self._directory, self._hosts, self._now)
         except FileError as error:
             self._say("own certificates cannot be renewed: %s", error)
         stamps = self._current_stamps()

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import gc
 import logging
-import os
 import signal
 import socket
 import sys
@@ -40,15 +39,18 @@ from fairlead.server.client_trust import ClientTrust
 from fairlead.server.files import FileError, prepare_directory
 from fairlead.server.health import Health
 from fairlead.server.kubeconfig import write_admin_config
+from fairlead.server.listening import Acceptor, listen, shown_address
 from fairlead.server.metrics import CONTENT_TYPE, Metrics
 from fairlead.server.options import planned_flags
+from fairlead.server.place import Place
 from fairlead.server.renewal import Renewal
 from fairlead.server.request_log import log_operation, log_page
+from fairlead.server.stores import embedded_log, etcd_log
 from fairlead.server.supervision import Supervisor
+from fairlead.server.worker import Worker
+from fairlead.server.workers import Parent
 from fairlead.storage.backend import StorageError
-from fairlead.storage.embedded import EmbeddedLog
-from fairlead.storage.format import OldNames
-from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.log import Log
 from fairlead.storage.store import Store
 
 logger = logging.getLogger("fairlead")
@@ -59,10 +61,11 @@ class FatalError(Exception):
 
 
 class Server:
-    """One process that serves one data directory."""
+    """One process that serves one data directory: alone, or in a place among workers."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, place: Place | None = None) -> None:
         self.options = options
+        self._worker = Worker(place, options.workers) if place is not None else None
         self.dialect: Dialect = DIALECTS[options.dialect]
         self.stopping = asyncio.Event()
         self.ready = False
@@ -77,17 +80,19 @@ class Server:
         options = self.options
         for name in planned_flags(options):
             logger.warning("%s is accepted but has no effect in this release yet", name)
-        if options.workers > 1:
-            logger.warning("the embedded store serves from one process; --workers has no effect")
-        listener = self._listen()
-        host, port = listener.getsockname()[:2]
-        self.address = f"{_shown(options.advertise_address or host)}:{port}"
+        if self._worker is not None:
+            self._worker.place.heed_parent(self.stopping.set, self._hurry.set)
+        listener = listen(options) if self._worker is None else self._worker.place.listener
+        self.address = shown_address(options, listener)
+        port: int = listener.getsockname()[1]
         resources = Resources(self.dialect, BuiltinTypes(self.dialect))
         self.store = await self._open_store(options.data_dir, resources)
         self._progress.done(STORE)
         try:
             await self._serve_from_store(resources, listener, port)
         finally:
+            if self._worker is not None:
+                await self._worker.close()
             await self.store.close()
         if self._failure:
             raise FatalError(self._failure)
@@ -97,7 +102,15 @@ class Server:
     ) -> None:
         options = self.options
         pki = self._certificates(options.data_dir)
-        self.assembly = Assembly(options, self.dialect, self.store, pki, resources, self.address)
+        self.assembly = Assembly(
+            options,
+            self.dialect,
+            self.store,
+            pki,
+            resources,
+            self.address,
+            leads=self._worker is None or self._worker.leads,
+        )
         self.api = self.assembly.api
         auditor = self._audit(resources)
         try:
@@ -111,9 +124,16 @@ class Server:
     ) -> None:
         options = self.options
         self._progress.done(PARTS)
-        await self.assembly.prepare(port)
+        worker = self._worker
+        if worker is None or worker.leads:
+            await self.assembly.prepare(port)
+        else:
+            self.assembly.take_up()
         self._progress.done(OBJECTS)
-        connections = Connections(self._limits(), self._application(auditor))
+        if worker is not None:
+            await worker.open()
+        slot = worker.slot if worker is not None else None
+        connections = Connections(self._limits(), self._application(auditor), slot)
         trust = self._client_trust(pki)
         server = await self._serve(listener, connections, trust)
         url = f"https://{self.address}"
@@ -123,7 +143,10 @@ class Server:
         self._handle_signals()
         tune_garbage_collector()
         self.ready = True
-        print(banner(url, self.dialect, options.data_dir, process_age()), flush=True)
+        if worker is None:
+            print(banner(url, self.dialect, options.data_dir, process_age()), flush=True)
+        else:
+            worker.place.tell_ready()
         await self.stopping.wait()
         await self._shut_down(server, connections)
 
@@ -132,18 +155,6 @@ class Server:
         logger.critical("the server has to stop: %s", why)
         self._failure = self._failure or why
         self.stopping.set()
-
-    def _listen(self) -> socket.socket:
-        options = self.options
-        family = socket.AF_INET6 if ":" in options.bind_address else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((options.bind_address, options.secure_port))
-        except OSError as error:
-            where = f"{options.bind_address}:{options.secure_port}"
-            raise StartError(f"cannot listen on {where}: {error.strerror}") from None
-        return listener
 
     def _certificates(self, directory: Path) -> Pki:
         try:
@@ -171,36 +182,37 @@ class Server:
 
     async def _open_store(self, directory: Path, resources: Resources) -> Store:
         """Before anything else is written: another server may have the directory."""
-        if self.options.storage != "sqlite":
-            raise StartError("--storage etcd is not available in this release yet; use sqlite")
-        systems = {name: dialect.system_namespace for name, dialect in DIALECTS.items()}
-        backend = SqliteBackend(
-            directory,
-            self.dialect.name,
-            OldNames(resources.old_prefixes(), systems),
-            accept_lost_writes=self.options.accept_lost_writes,
-        )
-        log = EmbeddedLog(backend)
-        log.on_fatal = _stop_at_once
-        store = Store(
-            log,
-            retention=self.options.history_retention,
-            history_memory=self.options.history_memory,
-            history_bytes=self.options.history_size,
-        )
         try:
             prepare_directory(directory)
+            store = Store(
+                self._log(resources),
+                retention=self.options.history_retention,
+                history_memory=self.options.history_memory,
+                history_bytes=self.options.history_size,
+            )
             await store.open()
-        except FileError as error:
-            raise StartError(str(error)) from None
-        except StorageError as error:
+            if self._worker is not None:
+                self._worker.opened(store)
+        except (FileError, StorageError) as error:
             raise StartError(str(error)) from None
         return store
+
+    def _log(self, resources: Resources) -> Log:
+        worker = self._worker
+        if self.options.storage == "etcd":
+            return etcd_log(self.options, self.dialect, resources)
+        if worker is not None and worker.place.follows_owner:
+            return worker.followed_log()
+        log = embedded_log(self.options, self.dialect, resources)
+        if worker is not None:
+            worker.share(log)
+        return log
 
     def _audit(self, resources: Resources) -> Auditor | None:
         """The audit log, which sees what the server's own parts do, too."""
         try:
-            auditor = build_auditor(self.options, self.dialect, resources)
+            locks = self._worker.place.directory if self._worker is not None else None
+            auditor = build_auditor(self.options, self.dialect, resources, locks)
         except AuditError as error:
             raise StartError(str(error)) from None
         if auditor is not None:
@@ -212,7 +224,12 @@ class Server:
         handler = Handler(self.api, self.address)
         if options.verbosity:
             self.api.observers.append(log_operation)
-        metrics = Metrics(self.store)
+        worker = self._worker
+        if worker is None:
+            metrics = Metrics(self.store)
+        else:
+            metrics = Metrics(self.store, worker.gather, worker.place.started)
+            worker.answer_for(metrics)
         checks_by_name = named_checks(
             self._progress,
             lambda: self.store.healthy,
@@ -257,6 +274,7 @@ class Server:
             options.max_mutating_requests_inflight,
             log_page if options.verbosity else None,
             auditor,
+            worker.slot if worker is not None else None,
         )
 
     def _client_trust(self, pki: Pki) -> ClientTrust:
@@ -275,17 +293,28 @@ class Server:
         renewed."""
         directory = self.options.data_dir
         config = directory / "admin.kubeconfig"
+        keeps_files = self._worker is None or self._worker.keeps_files
+
+        def write_config() -> None:
+            if keeps_files:
+                write_admin_config(config, url, pki, "fairlead")
 
         def take_up() -> None:
             trust.refresh()
-            write_admin_config(config, url, pki, "fairlead")
+            write_config()
 
         try:
-            write_admin_config(config, url, pki, "fairlead")
+            write_config()
         except FileError as error:
             raise StartError(str(error)) from None
-        configured = self._given_pair()
-        return Renewal(directory, self._hosts(), pki, configured=configured, changed=take_up)
+        return Renewal(
+            directory,
+            self._hosts(),
+            pki,
+            configured=self._given_pair(),
+            changed=take_up,
+            renews=keeps_files,
+        )
 
     def _limits(self) -> Limits:
         options = self.options
@@ -297,12 +326,14 @@ class Server:
 
     async def _serve(
         self, listener: socket.socket, connections: Connections, trust: ClientTrust
-    ) -> asyncio.Server:
+    ) -> asyncio.Server | Acceptor:
         loop = asyncio.get_running_loop()
 
         def protocol() -> TlsTransport:
             return TlsTransport(trust.context(), HttpProtocol(connections, loop))
 
+        if self._worker is not None:
+            return Acceptor(listener, self._worker.slot, protocol)
         return await loop.create_server(protocol, sock=listener, backlog=2048)
 
     def _supervise(self, connections: Connections, renewal: Renewal) -> None:
@@ -315,6 +346,9 @@ class Server:
 
     def _handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
+        if self._worker is not None:  # whose parent says when there is a hurry
+            loop.add_signal_handler(signal.SIGTERM, self.stopping.set)
+            return
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
 
@@ -324,7 +358,7 @@ class Server:
             self._hurry.set()
         self.stopping.set()
 
-    async def _shut_down(self, server: asyncio.Server, connections: Connections) -> None:
+    async def _shut_down(self, server: asyncio.Server | Acceptor, connections: Connections) -> None:
         """Not ready, wait for load balancers to notice, take no more, finish what is under way."""
         self._shutting_down = True
         logger.info("shutting down")
@@ -333,7 +367,10 @@ class Server:
         self.store.end_watches()
         if self.api.simulated is not None:
             self.api.simulated.stop_waiting()
-        await connections.drain(self.options.shutdown_grace, self._hurry)
+        grace = self.options.shutdown_grace
+        await connections.drain(grace, self._hurry)
+        if self._worker is not None:
+            await either(self._hurry, self._worker.followers_gone(grace))
         await self._supervisor.stop()
         await self.assembly.close()
 
@@ -346,28 +383,23 @@ def tune_garbage_collector() -> None:
     gc.enable()
 
 
-def _stop_at_once(message: str) -> None:
-    """What the store holds can no longer be told: whatever would still be done might be wrong."""
-    print(f"fairlead: {message}", file=sys.stderr, flush=True)
-    os._exit(1)
-
-
-def _shown(host: str) -> str:
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"[{host}]" if ":" in host else host
-
-
 def serve(options: argparse.Namespace, run: Callable[..., None]) -> int:
-    """Run a server; gives the exit code."""
+    """Run a server, or the workers of one; gives the exit code."""
 
-    async def main() -> None:
-        await Server(options).run()
+    async def main(place: Place | None = None) -> None:
+        await Server(options, place).run()
 
+    if options.workers > 1:
+        parent = Parent(options, lambda place: _exit_code(lambda: run(main(place))))
+        return _exit_code(parent.run)
+    return _exit_code(lambda: run(main()))
+
+
+def _exit_code(run: Callable[[], int | None]) -> int:
     try:
-        run(main())
+        return run() or 0
     except (StartError, FatalError) as error:
         print(f"fairlead: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
-    return 0

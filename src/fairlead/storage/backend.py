@@ -133,9 +133,9 @@ class Slice(NamedTuple):
 class Backend(Protocol):
     """What a store can be built upon.
 
-    `append`, `compact`, `probe` and `recover` are called from one thread, `changes`, `state` and
-    `check` from another one, `open`, `heads` and `close` while neither runs. All may raise
-    StorageError.
+    `append`, `compact`, `probe` and `recover` are called from one thread, `changes`, `feed`,
+    `state` and `check` from another one, `open`, `heads` and `close` while neither runs. All may
+    raise StorageError.
     """
 
     @property
@@ -162,6 +162,10 @@ class Backend(Protocol):
     def changes(self, resource: str, after: int, upto: int) -> list[Step]:
         """The next steps of a resource after a revision: some, or none if there are no more up to
         `upto`. Raises Compacted."""
+
+    def feed(self, after: int, upto: int) -> list[Row]:
+        """The next steps of all resources after a revision: some, or none if there are no more up
+        to `upto`. Raises Compacted."""
 
     def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int

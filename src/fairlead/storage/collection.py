@@ -69,10 +69,6 @@ class Collection:
     def bytes(self) -> int:
         return sum(len(head.body) for head in self.heads.values() if head.body is not None)
 
-    def __contains__(self, key: str) -> bool:
-        head = self.heads.get(key)
-        return head is not None and head.body is not None
-
     def fields_of(self, value: dict[str, Any]) -> Mapping[str, str]:
         return self.select_fields(value) if self.select_fields else {}
 

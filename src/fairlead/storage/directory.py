@@ -44,6 +44,12 @@ class Directory:
         with suppress(OSError):
             os.fchmod(lock, PRIVATE)
 
+    def remove_empty(self) -> None:
+        """Take away a directory that has nothing but the lock."""
+        with suppress(OSError):
+            self._lock_path.unlink()
+            self.path.rmdir()
+
     def unlock(self) -> None:
         if self._lock is not None:
             os.close(self._lock)
@@ -76,10 +82,13 @@ class Directory:
 
     def start_database(self) -> Path:
         """An empty private file in which a new database can be made."""
-        for suffix in ("", "-journal", *_PAIRED):
-            self._with_suffix(self.unfinished, suffix).unlink(missing_ok=True)
+        self.drop_unfinished()
         os.close(os.open(self.unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
         return self.unfinished
+
+    def drop_unfinished(self) -> None:
+        for suffix in ("", "-journal", *_PAIRED):
+            self._with_suffix(self.unfinished, suffix).unlink(missing_ok=True)
 
     def finish_database(self) -> None:
         """Put the database that was made in its place: there is never half a one there."""

@@ -107,12 +107,13 @@ class EmbeddedLog:
         self._writer.write(pending)
 
     def write_together(self, group: Sequence[Pending]) -> None:
-        first = group[0].write
-        written = (Precondition(first.resource, first.key),)
-        self.write(group[0])
-        # What is submitted without a pause is committed together.
-        for pending in group[1:]:
-            pending.write.requires = (*pending.write.requires, *written)
+        first, *others = (pending.write for pending in group)
+        requires = list(first.requires)
+        for write in others:
+            requires += (Precondition(write.resource, write.key, write.expected), *write.requires)
+            write.requires = (Precondition(first.resource, first.key, first),)
+        first.requires = requires
+        for pending in group:  # what is submitted without a pause is committed together
             self.write(pending)
 
     def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
@@ -138,6 +139,10 @@ class EmbeddedLog:
             Step(self._unsealed(row), self._unsealed(before) if before is not None else None)
             for row, before in steps
         ]
+
+    async def feed(self, after: int, upto: int) -> list[Row]:
+        """As `Backend.feed`, for those who share this log."""
+        return list(self._readable(await self._read(lambda: self._backend.feed(after, upto))))
 
     async def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
@@ -182,12 +187,22 @@ class EmbeddedLog:
             write.value = sealing.seal(write.resource, write.key, write.value)
 
     def _readable(self, rows: Iterable[Row]) -> Iterator[Row]:
-        return iter(rows) if self._sealing is None else map(self._unsealed, rows)
+        return map(_checked if self._sealing is None else self._unsealed, rows)
 
     def _unsealed(self, row: Row) -> Row:
         if row.value is None or self._sealing is None:
             return row
         return row._replace(value=self._sealing.unseal(row.resource, row.key, row.value))
+
+
+def _checked(row: Row) -> Row:
+    """Values are objects; what was sealed is not, and nothing could be done with it."""
+    if row.value is not None and row.value[:1] != b"{":
+        raise StorageError(
+            f"{row.resource} {row.key} is stored under a key: start with"
+            " --encryption-provider-config and the key that it was written with"
+        )
+    return row
 
 
 def _rows(batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> list[Row]:

@@ -18,7 +18,7 @@ from fairlead.storage.backend import (
     Write,
 )
 from fairlead.storage.counts import FEED_RESTARTS
-from fairlead.storage.log import Cache, storage_error
+from fairlead.storage.log import Cache, say_fatal, storage_error
 from fairlead.storage.pending import Pending
 from fairlead.storage.source import Source
 
@@ -27,10 +27,6 @@ logger = logging.getLogger("fairlead.storage")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _LONGEST_WAIT = 30.0  # for the feed to come to a revision that the other side has given out
 _SIZE_EVERY = 30.0
-
-
-def _ignore(message: str) -> None:
-    """A source that fails is waited for: nothing is lost with this process."""
 
 
 class _Group:
@@ -53,7 +49,7 @@ class FollowedLog:
     foresees = False
 
     def __init__(self, source: Source) -> None:
-        self.on_fatal: Callable[[str], None] = _ignore
+        self.on_fatal: Callable[[str], None] = say_fatal
         self.healthy = False
         self._source = source
         self._cache: Cache
@@ -61,8 +57,8 @@ class FollowedLog:
         self._measuring: asyncio.Task[None] | None = None
         self._groups: dict[Write, _Group] = {}  # by the writes whose outcome is not known
         self._writing: set[asyncio.Task[None]] = set()
-        self._asking: asyncio.Task[int] | None = None
-        self._asking_next: asyncio.Task[int] | None = None
+        self._asking: asyncio.Task[None] | None = None
+        self._curious: list[asyncio.Future[int]] = []  # who came after the question under way
         self._closed = False
         self._size = 0
 
@@ -105,6 +101,8 @@ class FollowedLog:
             self._cache.followed(rows, revision)
 
     def _lost(self, error: StorageError) -> None:
+        if error.fault is Fault.FATAL:
+            self.give_up(str(error))
         if self.healthy:
             logger.error("the store is not followed: %s", error)
         self.healthy = False
@@ -199,31 +197,31 @@ class FollowedLog:
     async def catch_up(self) -> None:
         newest = self._source.newest()
         if newest is None:
-            newest = await self._ask()
-        await self._reach(newest)
+            loop = asyncio.get_running_loop()
+            answer: asyncio.Future[int] = loop.create_future()
+            self._curious.append(answer)
+            if self._asking is None:
+                self._asking = loop.create_task(self._ask())
+            newest = await answer
+        if newest > self._cache.revision:
+            await self._reach(newest)
 
-    async def _ask(self) -> int:
-        """What was asked before this call is no answer to it; all who come while that is under way
-        share the next question."""
-        asking = self._asking_next
-        if asking is None:
-            under_way = self._asking
-            asking = asyncio.get_running_loop().create_task(self._ask_after(under_way))
-            if under_way is None:
-                self._asking = asking
+    async def _ask(self) -> None:
+        """What was asked before somebody came is no answer to them: all who come while a question
+        is under way share the next one."""
+        while self._curious:
+            asking, self._curious = self._curious, []
+            try:
+                newest = await self._source.ask_newest()
+            except Exception as raised:
+                for answer in asking:
+                    if not answer.done():
+                        answer.set_exception(storage_error(raised))
             else:
-                self._asking_next = asking
-        return await asyncio.shield(asking)
-
-    async def _ask_after(self, under_way: asyncio.Task[int] | None) -> int:
-        if under_way is not None:
-            await asyncio.wait((under_way,))
-            self._asking, self._asking_next = self._asking_next, None
-        try:
-            return await self._source.ask_newest()
-        finally:
-            if self._asking_next is None:
-                self._asking = None
+                for answer in asking:
+                    if not answer.done():
+                        answer.set_result(newest)
+        self._asking = None
 
     async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
         return await self._source.changes(resource, after, upto)

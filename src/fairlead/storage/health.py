@@ -7,15 +7,12 @@ import logging
 from collections.abc import Callable
 
 from fairlead.storage.backend import Backend, Fault, StorageError
+from fairlead.storage.log import say_fatal
 from fairlead.storage.writer import Writer
 
 logger = logging.getLogger("fairlead.storage")
 
 PROBE_EVERY = 1.0
-
-
-def _say(message: str) -> None:
-    logger.critical("the server must stop: %s", message)
 
 
 class Health:
@@ -26,7 +23,7 @@ class Health:
     """
 
     def __init__(self, backend: Backend, writer: Writer) -> None:
-        self.on_fatal: Callable[[str], None] = _say
+        self.on_fatal: Callable[[str], None] = say_fatal
         self.healthy = True
         self._backend = backend
         self._writer = writer

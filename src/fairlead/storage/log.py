@@ -6,11 +6,14 @@ There are two: `EmbeddedLog` over the file of this process, where nobody else wr
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from fairlead.storage.backend import Outcome, Row, Slice, Step, StorageError
 from fairlead.storage.pending import Pending
+
+logger = logging.getLogger("fairlead.storage")
 
 
 class Cache(Protocol):
@@ -93,6 +96,11 @@ class Log(Protocol):
         """Finish what is under way; nothing may be written afterwards."""
 
     async def close(self) -> None: ...
+
+
+def say_fatal(message: str) -> None:
+    """What a log does in the end if nobody said what to do."""
+    logger.critical("the server must stop: %s", message)
 
 
 def storage_error(raised: BaseException) -> StorageError:

@@ -69,6 +69,7 @@ class SqliteBackend:
         self._swept = 0
         self._warned = False
         self.path = self._directory.database
+        self.dialect = dialect
         self.revision = 0
         self.floor = 0
 
@@ -143,6 +144,7 @@ class SqliteBackend:
         highest = self._db.execute("SELECT max(revision) FROM log").fetchone()[0] or 0
         try:
             self._check_dialect(str(state["dialect"]))
+            self.dialect = str(state["dialect"])
             self.floor = int(state["compacted"])
             self._swept = int(state["swept"])
             self.revision = max(int(highest), int(state["highest"]))
@@ -352,6 +354,9 @@ class SqliteBackend:
 
     def changes(self, resource: str, after: int, upto: int) -> list[Step]:
         return self._past.changes(self._names, resource, after, upto)
+
+    def feed(self, after: int, upto: int) -> list[Row]:
+        return self._past.feed(self._names, after, upto)
 
     def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int

@@ -73,6 +73,22 @@ class SqliteHistory:
                     break
         return found
 
+    def feed(self, names: Names, after: int, upto: int) -> list[Row]:
+        """See `Backend.feed`."""
+        found: list[Row] = []
+        held = 0
+        with self._snapshot(after) as db:
+            for raw in db.execute(
+                f"SELECT {COLUMNS} FROM log WHERE revision > ? AND revision <= ?"
+                " ORDER BY revision LIMIT ?",
+                (after, upto, _ROWS_A_PIECE),
+            ):
+                found.append(sound(names, raw, self._path))
+                held += len(found[-1].value or b"")
+                if held > _BYTES_A_PIECE:
+                    break
+        return found
+
     def _at(self, db: sqlite3.Connection, names: Names, revision: int) -> Row:
         raw = db.execute(f"SELECT {COLUMNS} FROM log WHERE revision = ?", (revision,)).fetchone()
         if raw is None:

@@ -385,10 +385,16 @@ class Store:
         changes: list[Delivered] = []
         for row in rows:
             collection = self.collection(row.resource)
-            if row.revision > self.revision and (row.value is not None or row.key in collection):
-                change = collection.add(version_of(collection, row))
-                self._history.note(change, len(row.value or b""), framed=collection.is_watched)
-                changes.append((collection, change))
+            if row.revision <= self.revision:
+                continue
+            if row.value is None:
+                before = collection.get(row.key)
+                if before is None:
+                    continue
+                row = row._replace(api_version=before.api_version)  # not every source knows
+            change = collection.add(version_of(collection, row))
+            self._history.note(change, len(row.value or b""), framed=collection.is_watched)
+            changes.append((collection, change))
         self.revision = max(revision, self.revision)
         self.floor = max(self.floor, self.log.floor)
         self._tell_essential(changes)

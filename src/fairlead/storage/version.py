@@ -150,3 +150,10 @@ def body_of(encoded: bytes, revision: int) -> bytes:
     identity = _IDENTITY.match(encoded)
     at = identity.end() if identity is not None else len(_DISK_HEAD)
     return b'%b"resourceVersion":"%d",%b' % (encoded[1:at], revision, encoded[at:])
+
+
+def encoded_of(body: bytes) -> bytes:
+    """What is kept on disk of a body: the inverse of `body_of`."""
+    start = body.index(_RESOURCE_VERSION)
+    end = body.index(b'",', start + len(_RESOURCE_VERSION)) + 2
+    return b"{%b%b" % (body[:start], body[end:])

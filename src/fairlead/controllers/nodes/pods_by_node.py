@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlead.operations.api import Api
 from fairlead.storage.change import Change
+from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
 
 PODS, NODES = "core/v1/pods", "core/v1/nodes"
@@ -23,9 +24,18 @@ class PodsByNode:
 
     def __init__(self, api: Api) -> None:
         self._keys: dict[str, set[str]] = {}
+        self._api = api
         if api.resources.serves(PODS):
-            collection = api.collection(api.resources.named(PODS))
-            api.store.follow(collection, self._changed, essential=True)
+            api.store.follow(self._pods, self._changed, essential=True)
+
+    @property
+    def _pods(self) -> Collection:
+        return self._api.collection(self._api.resources.named(PODS))
+
+    def close(self) -> None:
+        """Nobody asks any more."""
+        if self._api.resources.serves(PODS):
+            self._api.store.unfollow(self._pods, self._changed)
 
     def _changed(self, change: Change) -> None:
         before, after = node_of(change.before), node_of(change.after)

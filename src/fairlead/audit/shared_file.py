@@ -1,0 +1,49 @@
+"""A log file that several processes write to, any of which may make room for a fresh one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fairlead.audit.rotation import RotatingFile, Rotation
+from fairlead.audit.turns import Turns
+
+
+class SharedFile(RotatingFile):
+    """Every line is written at once, to the file that has the name at that time. The processes take
+    turns, so that nobody writes to what another one has just put aside; whoever had to write out
+    of turn appends a line all the same. `locks` is a directory that they have in common."""
+
+    def __init__(self, path: Path, rotation: Rotation, locks: Path) -> None:
+        self._turns = Turns(locks / "audit-write")
+        self._tidy_turns = Turns(locks / "audit-tidy")
+        super().__init__(path, rotation)
+
+    def write(self, data: bytes) -> None:
+        with self._turns.brief() as alone:
+            self._look()
+            if alone or self._descriptor < 0:
+                super().write(data)
+            elif os.write(self._descriptor, data) != len(data):
+                raise OSError("only a part of an event could be written")
+
+    def _look(self) -> None:
+        """Whether the file is still the one of that name, and how long it is by now."""
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            found = None
+        if self._descriptor >= 0 and (
+            found is None or not os.path.samestat(found, os.fstat(self._descriptor))
+        ):
+            os.close(self._descriptor)
+            self._descriptor = -1
+        self._size = found.st_size if found is not None else 0
+
+    def _tidy(self) -> None:
+        with self._tidy_turns.long():
+            super()._tidy()
+
+    def close(self) -> None:
+        super().close()
+        self._turns.close()

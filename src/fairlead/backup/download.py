@@ -1,0 +1,70 @@
+"""Reading the backup of a running server over its API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO
+
+from fairlead.backup import PATH
+from fairlead.backup.errors import BackupError
+from fairlead.backup.progress import Progress
+from fairlead.outgoing.answers import check_success
+from fairlead.outgoing.client import Caller, CallError, Reply
+from fairlead.outgoing.client_config import (
+    ClientConfig,
+    ClientConfigError,
+    parse_client_config,
+    read_client_config,
+)
+
+_SECONDS_TO_ANSWER = 60.0
+_MOST_ERROR_BYTES = 64 * 1024
+
+
+def client_config(path: Path, context: str = "") -> ClientConfig:
+    """A context of a client configuration file, the current one unless named. Raises
+    BackupError."""
+    try:
+        value = read_client_config(path)
+        if context:
+            value["current-context"] = context
+        return parse_client_config(value, path.parent)
+    except ClientConfigError as error:
+        shown = str(error)
+        raise BackupError(shown if str(path) in shown else f"{path}: {shown}") from None
+
+
+async def download(config: ClientConfig, file: BinaryIO, progress: Progress) -> None:
+    """Write what a server answers into a file; raises BackupError."""
+    caller = Caller(proxy_for=lambda url: config.proxy)
+    try:
+        stream = await caller.open(
+            "GET",
+            config.server.rstrip("/") + PATH,
+            timeout=_SECONDS_TO_ANSWER,
+            headers=_headers(config),
+            tls=config.ssl_context(),
+            server_name=config.server_name,
+        )
+        try:
+            if stream.status != 200:
+                content = await stream.whole(_MOST_ERROR_BYTES)
+                check_success(Reply(stream.status, content, stream.header("content-type")))
+                raise CallError(f"it answers {stream.status}")
+            async for piece in stream.pieces():
+                file.write(piece)
+                progress.add_bytes(len(piece))
+        finally:
+            stream.close()
+    except (CallError, ClientConfigError) as error:
+        raise BackupError(f"cannot read the backup from {config.server}: {error}") from None
+    finally:
+        await caller.close()
+
+
+def _headers(config: ClientConfig) -> dict[str, str]:
+    """A backup is packed already: nothing is won by another coding."""
+    headers = {"accept-encoding": "identity"}
+    if proof := config.authorization():
+        headers["authorization"] = proof
+    return headers

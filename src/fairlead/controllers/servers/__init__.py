@@ -1,0 +1,1 @@
+"""What several servers on one store agree about: who leads, and who is there."""

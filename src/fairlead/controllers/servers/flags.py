@@ -1,0 +1,129 @@
+"""The command line of several servers on one store."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from fairlead.authentication.flags import switch
+from fairlead.controllers.servers.election import JITTER, Terms
+from fairlead.dialect import Dialect
+
+LEASE, MASTER_COUNT, NONE = "lease", "master-count", "none"
+
+
+class ServersFlagError(ValueError):
+    """Flags that cannot be used; the text names them."""
+
+
+def add_servers_flags(
+    parser: argparse.ArgumentParser,
+    duration: Callable[[str], float],
+    whole_number: Callable[[str], int],
+) -> None:
+    group = parser.add_argument_group("Several servers")
+    flag = group.add_argument
+    switch(
+        group,
+        "--leader-elect",
+        True,
+        "whether controllers run on one of the servers that share a store",
+    )
+    for name, seconds, text in (
+        ("lease-duration", 15.0, "how long another one that falls silent is left the lead"),
+        ("renew-deadline", 10.0, "after how long without renewing it the lead is given up"),
+        ("retry-period", 2.0, "time between two tries to get or renew it"),
+    ):
+        flag(
+            f"--leader-elect-{name}", type=duration, default=seconds, metavar="DURATION", help=text
+        )
+    flag(
+        "--leader-elect-resource-lock",
+        choices=("leases",),
+        default="leases",
+        help="resource that the election is held with",
+    )
+    flag(
+        "--leader-elect-resource-name",
+        default="",
+        metavar="NAME",
+        help="its name; by default that of the dialect's controller manager",
+    )
+    flag(
+        "--leader-elect-resource-namespace",
+        default="",
+        metavar="NAME",
+        help="its namespace; by default the dialect's system namespace",
+    )
+    _add_endpoint_flags(group, whole_number)
+
+
+def _add_endpoint_flags(group: argparse._ArgumentGroup, whole_number: Callable[[str], int]) -> None:
+    flag = group.add_argument
+    flag(
+        "--endpoint-reconciler-type",
+        choices=(LEASE, MASTER_COUNT, NONE),
+        default=LEASE,
+        help="how the Endpoints of the own service get all servers: lease lists those that live,"
+        " master-count the last so many, none leaves them alone",
+    )
+    flag(
+        "--apiserver-count",
+        type=whole_number,
+        default=1,
+        metavar="N",
+        help="number of servers for --endpoint-reconciler-type=master-count",
+    )
+    flag(
+        "--identity-lease-duration-seconds",
+        type=whole_number,
+        default=3600,
+        metavar="N",
+        help="how long a silent server's identity is kept; with the feature gate APIServerIdentity",
+    )
+    flag(
+        "--identity-lease-renew-interval-seconds",
+        type=whole_number,
+        default=10,
+        metavar="N",
+        help="time between two renewals of it",
+    )
+
+
+def check_servers_flags(options: argparse.Namespace) -> None:
+    """Raises ServersFlagError."""
+    duration, deadline, pause = (
+        options.leader_elect_lease_duration,
+        options.leader_elect_renew_deadline,
+        options.leader_elect_retry_period,
+    )
+    if duration < 1:
+        raise ServersFlagError("--leader-elect-lease-duration: must be at least 1s")
+    if duration <= deadline:
+        raise ServersFlagError(
+            "--leader-elect-lease-duration: must be greater than --leader-elect-renew-deadline"
+        )
+    if pause <= 0:
+        raise ServersFlagError("--leader-elect-retry-period: must be greater than zero")
+    if deadline <= JITTER * pause:
+        raise ServersFlagError(
+            "--leader-elect-renew-deadline: must be greater than"
+            f" {JITTER} times --leader-elect-retry-period"
+        )
+    for name in (
+        "apiserver-count",
+        "identity-lease-duration-seconds",
+        "identity-lease-renew-interval-seconds",
+    ):
+        if getattr(options, name.replace("-", "_")) < 1:
+            raise ServersFlagError(f"--{name}: must be a positive number")
+
+
+def election_terms(options: argparse.Namespace, dialect: Dialect) -> Terms:
+    return Terms(
+        options.leader_elect_resource_namespace or dialect.system_namespace,
+        options.leader_elect_resource_name or f"{dialect.system_prefix}-controller-manager",
+        options.leader_elect_lease_duration,
+        options.leader_elect_renew_deadline,
+        options.leader_elect_retry_period,
+    )

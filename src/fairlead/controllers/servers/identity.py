@@ -1,0 +1,102 @@
+"""Every server has a Lease that tells that it is there, and those of lost ones go some day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from uuid import uuid4
+
+from fairlead import clock
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.servers.election import LEASES
+from fairlead.dialect import Dialect
+from fairlead.errors import StatusError
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.operations.options import DeleteOptions
+from fairlead.schema.times import TimeError, format_micro_time, parse_time
+from fairlead.storage.change import Change
+
+_SWEEP = 3600.0
+
+
+class IdentityLease:
+    """There is one key. The name of this server is another at each start."""
+
+    name = "apiserver-identity"
+    workers = 1
+    is_steady = True
+
+    def __init__(self, client: Client, dialect: Dialect, duration: int, interval: int) -> None:
+        component = f"{dialect.system_prefix}-apiserver"
+        self._client = client
+        self._namespace = dialect.system_namespace
+        self._label = dialect.group_name("@/component"), component
+        self._identity = f"{component}-{uuid4()}"
+        self._key = f"{self._namespace}/{self._identity}"
+        self._duration = duration
+        self._interval = float(interval)
+        self._renewed = self._swept = float("-inf")
+
+    def add_by(self, add: Callable[[str], None]) -> None:
+        add(self._key)
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {LEASES: self._lost}
+
+    def _lost(self, change: Change) -> Iterable[str]:
+        return (self._key,) if change.after is None and change.key == self._key else ()
+
+    async def sync(self, key: str) -> float | None:
+        found = self._client.find(LEASES, self._namespace, self._identity)
+        if found is None or clock.steady() >= self._renewed + self._interval:
+            began = clock.steady()
+            await self._renew(found)
+            self._renewed = began
+        if clock.steady() >= self._swept + _SWEEP:
+            await self._sweep()
+            self._swept = clock.steady()
+        return max(0.0, self._renewed + self._interval - clock.steady())
+
+    async def _renew(self, found: Object | None) -> None:
+        lives = {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": self._duration,
+            "renewTime": format_micro_time(clock.now()),
+        }
+        if found is None:
+            label, component = self._label
+            metadata = {
+                "name": self._identity,
+                "namespace": self._namespace,
+                "labels": {label: component},
+            }
+            await self._client.create(LEASES, {"metadata": metadata, "spec": lives})
+        else:
+            await self._client.change(
+                LEASES, self._namespace, self._identity, lambda old: {**old, "spec": lives}
+            )
+
+    async def _sweep(self) -> None:
+        """Delete what has expired; one that is renewed in this moment stays."""
+        label, component = self._label
+        for version in self._client.collection(LEASES).current(self._namespace):
+            if version.labels.get(label) != component or not _has_expired(version.object()):
+                continue
+            options = DeleteOptions(revision=str(version.revision))
+            try:
+                await self._client.delete(LEASES, self._namespace, version.name, options)
+            except StatusError as error:
+                if error.code != 409:
+                    raise
+
+
+def _has_expired(lease: Object) -> bool:
+    spec = lease.get("spec") or {}
+    renewed, seconds = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    if not renewed or not seconds:
+        return True
+    try:
+        return clock.now() > parse_time(renewed) + timedelta(seconds=seconds)
+    except (TimeError, OverflowError):
+        return True

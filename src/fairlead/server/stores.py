@@ -1,0 +1,115 @@
+"""What a server keeps its objects in, by its options."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fairlead.dialect import DIALECTS, Dialect
+from fairlead.kinds.resources import Resources
+from fairlead.server.assembly import StartError
+from fairlead.storage.embedded import EmbeddedLog, Sealing
+from fairlead.storage.followed import FollowedLog
+from fairlead.storage.format import OldNames
+from fairlead.storage.sqlite import SqliteBackend
+
+if TYPE_CHECKING:
+    from fairlead.interchange.codec import ReferenceCodec
+    from fairlead.storage.encryption.sealing import Sealing as Keys
+    from fairlead.storage.etcd.codec import Codec
+    from fairlead.storage.source import Source
+
+_EVENTS = "core/v1/events"
+
+
+def embedded_log(
+    options: argparse.Namespace, dialect: Dialect, resources: Resources
+) -> EmbeddedLog:
+    """The log in the data directory."""
+    systems = {name: one.system_namespace for name, one in DIALECTS.items()}
+    backend = SqliteBackend(
+        options.data_dir,
+        dialect.name,
+        OldNames(resources.old_prefixes(), systems),
+        accept_lost_writes=options.accept_lost_writes,
+    )
+    log = EmbeddedLog(backend, sealed_rows(options, dialect, resources))
+    log.on_fatal = _stop_at_once
+    return log
+
+
+def etcd_log(options: argparse.Namespace, dialect: Dialect, resources: Resources) -> FollowedLog:
+    """The log of an etcd cluster, which other servers write to as well."""
+    log = FollowedLog(etcd_source(options, dialect, resources))
+    log.on_fatal = _stop_at_once
+    return log
+
+
+def etcd_source(
+    options: argparse.Namespace,
+    dialect: Dialect,
+    resources: Resources,
+    around: Callable[[Codec], Codec] = lambda codec: codec,
+) -> Source:
+    """An etcd cluster as options name it. `around` may put something around what makes its
+    values."""
+    # Few servers need them.
+    from fairlead.interchange.codec import ReferenceCodec
+    from fairlead.storage.etcd.flags import build_etcd_source
+
+    codec = around(_sealed(options, dialect, ReferenceCodec(resources)))
+    return build_etcd_source(options, codec, _lasting(options, resources))
+
+
+def _sealing(options: argparse.Namespace, dialect: Dialect) -> Keys | None:
+    """What makes values unreadable without a key; None if nothing does."""
+    if options.encryption_provider_config is None:
+        return None
+    from fairlead.storage.encryption.configuration import EncryptionError, read_encryption
+
+    try:
+        return read_encryption(options.encryption_provider_config, dialect)
+    except EncryptionError as error:
+        raise StartError(str(error)) from None
+
+
+def sealed_rows(
+    options: argparse.Namespace, dialect: Dialect, resources: Resources
+) -> Sealing | None:
+    """What makes values in the data directory unreadable; None if nothing does."""
+    keys = _sealing(options, dialect)
+    if keys is None:
+        return None
+    from fairlead.interchange.codec import ReferenceCodec
+    from fairlead.interchange.sealed import SealedRows
+
+    return SealedRows(ReferenceCodec(resources), keys)
+
+
+def _sealed(options: argparse.Namespace, dialect: Dialect, codec: ReferenceCodec) -> Codec:
+    keys = _sealing(options, dialect)
+    if keys is None:
+        return codec
+    from fairlead.interchange.sealed import SealedCodec
+
+    return SealedCodec(codec, keys, options.etcd_prefix)
+
+
+def _lasting(options: argparse.Namespace, resources: Resources) -> Callable[[str, str], int | None]:
+    """How many seconds what is written at a key lasts."""
+    events = resources.stored_as(resources.named(_EVENTS))
+    seconds = int(options.event_ttl)
+
+    def ttl(resource: str, _: str) -> int | None:
+        return seconds if resource == events and seconds > 0 else None
+
+    return ttl
+
+
+def _stop_at_once(message: str) -> None:
+    """What the store holds can no longer be told: whatever would still be done might be wrong."""
+    print(f"fairlead: {message}", file=sys.stderr, flush=True)
+    os._exit(1)

@@ -1,0 +1,69 @@
+"""What makes a server one of several workers: the store and the counts that it shares."""
+
+from __future__ import annotations
+
+from fairlead.metrics import Family
+from fairlead.server.gathering import Gathering
+from fairlead.server.metrics import Metrics
+from fairlead.server.place import OWNER, Place, socket_of
+from fairlead.storage.embedded import EmbeddedLog
+from fairlead.storage.followed import FollowedLog
+from fairlead.storage.local.calls import Desk
+from fairlead.storage.local.sharing import Sharing
+from fairlead.storage.local.source import SharedSource
+from fairlead.storage.store import Store
+
+
+class Worker:
+    """The parts of a place that live on its event loop."""
+
+    def __init__(self, place: Place, workers: int) -> None:
+        self.place = place
+        self.slot = place.slot
+        self._desk = Desk(place.peers)
+        self._gathering = Gathering(place.directory, place.number, workers, self._desk)
+        self._sharing: Sharing | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether first objects and controllers are this one's to look after. Workers that share
+        no log are servers of their own in that."""
+        return not self.place.follows_owner
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether certificates and the client configuration are this one's to renew."""
+        return self.place.number == OWNER
+
+    def followed_log(self) -> FollowedLog:
+        """The log of the owner."""
+        path = socket_of(self.place.directory, OWNER)
+        return FollowedLog(SharedSource(str(path), self.place.page))
+
+    def share(self, log: EmbeddedLog) -> None:
+        """Let the others follow this log, from when `open` is awaited."""
+        self._sharing = log.sharing = Sharing(self.place.page, self._desk, log)
+
+    def opened(self, store: Store) -> None:
+        """Nothing was written to the store yet."""
+        if self._sharing is not None:
+            self._sharing.begin(store)
+
+    async def open(self) -> None:
+        """Answer the others from now on."""
+        await self._desk.open()
+
+    async def gather(self, metrics: Metrics) -> list[Family]:
+        """The metrics of all workers."""
+        return await self._gathering(metrics)
+
+    def answer_for(self, metrics: Metrics) -> None:
+        self._gathering.answer_for(metrics)
+
+    async def followers_gone(self, patience: float) -> None:
+        """Wait until nobody needs this one's log any more."""
+        if self._sharing is not None:
+            await self._desk.deserted(patience)
+
+    async def close(self) -> None:
+        await self._desk.close()

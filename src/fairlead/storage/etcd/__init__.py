@@ -1,0 +1,1 @@
+"""A store that several servers share: etcd v3."""

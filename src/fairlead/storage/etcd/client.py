@@ -1,0 +1,230 @@
+"""Calls to whichever member works."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from random import uniform
+from typing import NamedTuple
+
+from fairlead.storage.backend import Fault, StorageError
+from fairlead.storage.etcd.counts import FAILURES, REQUEST_SECONDS, SWITCHES
+from fairlead.storage.etcd.members import CallFailed, Member, Stream, Trust
+from fairlead.storage.etcd.messages import RANGE, RangeRequest, encode, read_header, read_revision
+
+logger = logging.getLogger("fairlead.storage.etcd")
+
+
+class Timing(NamedTuple):
+    """Seconds."""
+
+    open: float = 20.0  # to find a member at the start
+    request: float = 10.0  # for a call, looking for a member included
+    answer: float = 2.0  # for a look whether all is well; then the store is away
+    stalled: float = 1.0  # without an answer, until others are asked whether they have one
+    probe: float = 2.0  # for a member to show that it works
+    heartbeat: float = 2.0  # between such looks
+    pause: float = 0.05  # between rounds of looking for a member, at first
+    longest_pause: float = 1.0
+
+
+USUAL = Timing()
+
+
+class Client:
+    """Keeps to one member as long as it answers.
+
+    One that is lost is looked for anew among all. One that leaves calls unanswered while another
+    one, asked for what most must agree to, answers, is left: what is under way on it fails.
+    `probe_key` is a key that is never there.
+    """
+
+    def __init__(
+        self, urls: Sequence[str], trust: Trust, probe_key: bytes, timing: Timing = USUAL
+    ) -> None:
+        self.timing = timing
+        self.error = "no member was asked yet"  # empty while all is well
+        self._members = [Member(url, trust) for url in urls]
+        self._probe = encode(RangeRequest, key=probe_key, count_only=1)
+        self._member: Member | None = None
+        self._former: Member | None = None  # used last, not given up for another one
+        self._cluster = 0
+        self._search: asyncio.Task[None] | None = None
+        self._watchdog: asyncio.Task[None] | None = None
+        self._under_way: dict[int, float] = {}  # when calls began, the oldest first
+        self._count = 0
+
+    async def open(self) -> None:
+        """Find a member; raises StorageError."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + self.timing.open
+        try:
+            await self._await_member(ends, patient=False)
+        except CallFailed as error:
+            await self.close()
+            raise StorageError(f"no member of etcd answers: {error}", Fault.DOUBTFUL) from None
+        self._watchdog = loop.create_task(self._watch_over())
+
+    async def close(self) -> None:
+        tasks = [task for task in (self._search, self._watchdog) if task is not None]
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        for member in self._members:
+            await member.close()
+
+    @property
+    def url(self) -> str:
+        """Of the member in use, empty if there is none."""
+        return self._member.url if self._member is not None else ""
+
+    async def call(
+        self, method: str, request: bytes, *, is_repeatable: bool = True, timeout: float = 0.0
+    ) -> bytes:
+        """Raises CallFailed. What cannot be repeated is, if it certainly was not done."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        ends = began + (timeout or self.timing.request)
+        while True:
+            member = self._member or await self._await_member(ends)
+            self._count = number = self._count + 1
+            self._under_way[number] = now = loop.time()
+            try:
+                answer = await member.call(method, request, max(ends - now, 0.001))
+            except CallFailed as error:
+                FAILURES.add(of=(error.code,))
+                if error.is_away:
+                    self.lost(member, error)
+                if not error.is_away or not (is_repeatable or error.is_unsent):
+                    raise
+                if loop.time() >= ends:
+                    raise
+                await asyncio.sleep(uniform(0, self.timing.pause))
+            else:
+                REQUEST_SECONDS.observe(loop.time() - began, (method,))
+                if self.error:
+                    self._well(member)
+                return answer
+            finally:
+                del self._under_way[number]
+
+    async def ask_newest(self, timeout: float = 0.0) -> int:
+        """The revision of the store now, as most members see it; raises CallFailed."""
+        return read_revision(await self.call(RANGE, self._probe, timeout=timeout))
+
+    async def check_kept(self, revision: int) -> None:
+        """Make sure that what came after a revision can be told; raises CallFailed. A watch does
+        not do that: it begins at a compacted revision whose deletions may be gone."""
+        if revision > 0:
+            await self.call(RANGE, self._probe + encode(RangeRequest, revision=revision))
+
+    async def watch(self) -> Stream:
+        """Raises CallFailed."""
+        ends = asyncio.get_running_loop().time() + self.timing.request
+        return (self._member or await self._await_member(ends)).watch()
+
+    def lost(self, member: Member, error: CallFailed) -> None:
+        """A member did not answer: look for one that does."""
+        if self._member is member:
+            self._say(f"{member.url}: {error}")
+            self._member, self._former = None, member
+            self._look()
+
+    def _say(self, error: str) -> None:
+        if not self.error:
+            logger.warning("etcd: %s", error)
+        self.error = error
+
+    def _well(self, member: Member) -> None:
+        if member is self._member:
+            self.error = ""
+            logger.warning("etcd: %s answers", member.url)
+
+    def _look(self) -> asyncio.Task[None]:
+        if self._search is None or self._search.done():
+            self._search = asyncio.get_running_loop().create_task(self._find())
+        return self._search
+
+    async def _await_member(self, ends: float, *, patient: bool = True) -> Member:
+        loop = asyncio.get_running_loop()
+        while self._member is None:
+            search = self._look()
+            await asyncio.wait({search}, timeout=min(max(ends - loop.time(), 0.0), 0.1))
+            if self._member is None and (
+                loop.time() >= ends or (not patient and self._is_hopeless())
+            ):
+                raise CallFailed("UNAVAILABLE", self.error)
+        return self._member
+
+    def _is_hopeless(self) -> bool:
+        return all(member.is_mistrusted for member in self._members)
+
+    async def _find(self) -> None:
+        pause = self.timing.pause
+        while True:
+            found = await self._first_answer(self._members)
+            if found is not None:
+                self._take(found)
+                return
+            await asyncio.sleep(pause * uniform(0.5, 1.5))
+            pause = min(pause * 2, self.timing.longest_pause)
+
+    def _take(self, member: Member) -> None:
+        left = self._member or self._former
+        self._member, self._former = member, None
+        if left is not None and left is not member:
+            SWITCHES.add()
+            left.drop()
+        self.error = ""
+        if left is not None:
+            logger.warning("etcd: going on with %s", member.url)
+
+    async def _first_answer(self, members: Sequence[Member]) -> Member | None:
+        """The first of these that answers what most members must agree to."""
+        loop = asyncio.get_running_loop()
+        asked = {loop.create_task(self._works(member)): member for member in members}
+        pending = set(asked)
+        try:
+            while pending:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    if task.result():
+                        return asked[task]
+            return None
+        finally:
+            for task in pending:
+                task.cancel()
+
+    async def _works(self, member: Member) -> bool:
+        try:
+            header = read_header(await member.call(RANGE, self._probe, timeout=self.timing.probe))
+        except CallFailed as error:
+            member.is_mistrusted = error.is_mistrust
+            if self._member is None:
+                self._say(f"{member.url}: {error}")
+            return False
+        if self._cluster not in (0, header.cluster):
+            self._say(f"{member.url} has become a member of another cluster")
+            return False
+        self._cluster = header.cluster
+        return True
+
+    async def _watch_over(self) -> None:
+        """Leave a member that does not answer while another one does."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(self.timing.stalled / 2)
+            oldest = next(iter(self._under_way), None)
+            used = self._member
+            if oldest is None or used is None:
+                continue
+            if loop.time() - self._under_way[oldest] < self.timing.stalled:
+                continue
+            found = await self._first_answer([one for one in self._members if one is not used])
+            if found is not None and oldest in self._under_way and self._member is used:
+                self._say(f"{used.url}: does not answer")
+                self._take(found)

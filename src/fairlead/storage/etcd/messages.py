@@ -1,0 +1,276 @@
+"""The messages of etcd's v3 interface that are used here, as tables of field numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fairlead.serialization.wire import BYTES, VARINT, WireError, fields, key, varint
+
+RANGE, TXN, COMPACT = "/etcdserverpb.KV/Range", "/etcdserverpb.KV/Txn", "/etcdserverpb.KV/Compact"
+WATCH = "/etcdserverpb.Watch/Watch"
+GRANT = "/etcdserverpb.Lease/LeaseGrant"
+STATUS = "/etcdserverpb.Maintenance/Status"
+
+# Compare: what is compared with the number that is given, and how.
+EQUAL, GREATER = 0, 1
+VERSION, CREATED, MODIFIED = 0, 1, 2
+
+ALL_KEYS = b"\0"  # as the start of a range the least key, as its end none
+
+Table = Mapping[str, tuple[bytes, bytes]]
+
+
+def _table(**numbers: int) -> Table:
+    """The heads of a message's fields: as a number, and as bytes."""
+    return {name: (key(number, VARINT), key(number, BYTES)) for name, number in numbers.items()}
+
+
+RangeRequest = _table(
+    key=1, range_end=2, limit=3, revision=4, keys_only=8, count_only=9, min_mod_revision=10
+)
+PutRequest = _table(key=1, value=2, lease=3)
+DeleteRequest = _table(key=1)
+Compare = _table(result=1, target=2, key=3, version=4, create_revision=5, mod_revision=6)
+Operation = _table(range=1, put=2, delete=3)
+TxnRequest = _table(compare=1, success=2, failure=3)
+CompactRequest = _table(revision=1)
+GrantRequest = _table(ttl=1)
+WatchRequest = _table(create=1)
+WatchCreate = _table(key=1, range_end=2, start_revision=3, prev_kv=6, fragment=8)
+
+
+def encode(table: Table, **given: int | bytes | list[bytes]) -> bytes:
+    """A message with these fields; a list is a repeated one."""
+    parts: list[bytes] = []
+    for name, value in given.items():
+        number, head = table[name]
+        if isinstance(value, int):
+            parts += (number, size_of(value))
+        elif isinstance(value, bytes):
+            parts += (head, size_of(len(value)), value)
+        else:
+            for one in value:
+                parts += (head, size_of(len(one)), one)
+    return b"".join(parts)
+
+
+_SMALL = [bytes((number,)) for number in range(128)]
+
+
+def size_of(number: int) -> bytes:
+    """A varint; most are lengths, and short."""
+    if 0 <= number < 128:
+        return _SMALL[number]
+    if 0 <= number < 16384:
+        return bytes((number & 127 | 128, number >> 7))
+    return varint(number)
+
+
+def end_of(prefix: bytes) -> bytes:
+    """The end of the range of all keys with a prefix; its last byte is not 255."""
+    return prefix[:-1] + bytes((prefix[-1] + 1,))
+
+
+class KeyValue(NamedTuple):
+    key: bytes
+    revision: int
+    version: int
+    value: bytes
+
+
+class Found(NamedTuple):
+    """The answer to a range: `total` is how many keys there are, those left out included."""
+
+    revision: int
+    entries: list[KeyValue]
+    total: int
+
+
+class Outcome(NamedTuple):
+    """The answer to a transaction: `answers` are those of its operations, as bytes."""
+
+    revision: int
+    succeeded: bool
+    answers: list[bytes]
+
+
+class Event(NamedTuple):
+    entry: KeyValue
+    is_deletion: bool
+    before: KeyValue | None
+
+
+class Told(NamedTuple):
+    """An answer on a watch: of the first `cancelled` and `compacted` say why there is no more."""
+
+    revision: int
+    events: list[Event]
+    created: bool
+    cancelled: bool
+    compacted: int
+    reason: str
+    is_fragment: bool
+
+
+class Header(NamedTuple):
+    cluster: int
+    revision: int
+
+
+class Status(NamedTuple):
+    version: str
+    size: int
+
+
+# The readers of what comes with every write go by the order in which etcd writes the fields, which
+# is that of their numbers; what is written otherwise is read field by field.
+_VARINT = rb"([\x80-\xff]*[\x00-\x7f])"
+_SKIPPED = rb"[\x80-\xff]*[\x00-\x7f]"
+_HEADER = re.compile(
+    rb"\x0a[\x00-\x7f](?:\x08%b)?(?:\x10%b)?\x18%b(?:\x20%b)?"
+    % (_SKIPPED, _SKIPPED, _VARINT, _SKIPPED)
+)
+_WATCH_ID = re.compile(rb"(?:\x10%b)?" % _SKIPPED)
+_LENGTH = re.compile(_VARINT)
+_NUMBERS = re.compile(
+    rb"(?:\x10%b)?\x18%b\x20%b(?:\x2a%b)?" % (_SKIPPED, _VARINT, _VARINT, _VARINT)
+)
+_EVENT = 0x5A
+_DELETION = b"\x08\x01"
+_SUCCEEDED = b"\x10\x01"
+
+
+def _number(raw: bytes) -> int:
+    found = 0
+    for byte in reversed(raw):
+        found = found << 7 | byte & 127
+    return found
+
+
+def _last(raw: bytes) -> dict[int, Any]:
+    """The fields of a message that has no repeated ones."""
+    return {number: value for number, _, value in fields(raw)}
+
+
+def read_header(raw: bytes) -> Header:
+    """The header of any answer: its first field."""
+    for number, _, value in fields(raw):
+        if number == 1 and isinstance(value, bytes):
+            found = _last(value)
+            return Header(found.get(1, 0), found.get(3, 0))
+    return Header(0, 0)
+
+
+def read_revision(raw: bytes) -> int:
+    """The revision in the header of any answer."""
+    found = _HEADER.match(raw)
+    return _number(found[1]) if found else read_header(raw).revision
+
+
+def read_entry(raw: bytes) -> KeyValue:
+    if raw[:1] == b"\x0a" and (length := _LENGTH.match(raw, 1)):
+        start = length.end()
+        end = start + _number(length[1])
+        if found := _NUMBERS.match(raw, end):
+            revision, version, size = found.groups(b"\0")
+            at = found.end()
+            behind = at + _number(size)
+            if behind == len(raw) or raw[behind : behind + 1] == b"\x30":  # a lease
+                key, value = raw[start:end], raw[at:behind]
+                return KeyValue(key, _number(revision), _number(version), value)
+    named = _last(raw)
+    return KeyValue(named.get(1, b""), named.get(3, 0), named.get(4, 0), named.get(5, b""))
+
+
+def read_range(raw: bytes) -> Found:
+    total = 0
+    entries: list[KeyValue] = []
+    for number, _, value in fields(raw):
+        if isinstance(value, int):
+            total = value if number == 4 else total
+        elif number == 2:
+            entries.append(read_entry(value))
+    return Found(read_revision(raw), entries, total)
+
+
+def read_txn(raw: bytes) -> Outcome:
+    """The answers only of one that did not succeed: nobody asks for the others."""
+    if (found := _HEADER.match(raw)) and raw.startswith(_SUCCEEDED, found.end()):
+        return Outcome(_number(found[1]), True, [])
+    succeeded = False
+    answers: list[bytes] = []
+    for number, _, value in fields(raw):
+        if isinstance(value, int):
+            succeeded = bool(value) if number == 2 else succeeded
+        elif number == 3:
+            answers.append(value)
+    return Outcome(read_revision(raw), succeeded, [] if succeeded else answers)
+
+
+def read_answer(raw: bytes) -> bytes:
+    """What the answer to an operation of a transaction holds, whichever it is."""
+    for _, _, value in fields(raw):
+        if isinstance(value, bytes):
+            return value
+    raise WireError("an operation without an answer")
+
+
+def read_watch(raw: bytes) -> Told:
+    if found := _HEADER.match(raw):
+        events = _only_events(raw, found.end())
+        if events:
+            return Told(_number(found[1]), events, False, False, 0, "", False)
+    numbers: dict[int, int] = {}
+    events, reason = [], ""
+    for number, _, value in fields(raw):
+        if isinstance(value, int):
+            numbers[number] = value
+        elif number == 11:
+            events.append(_read_event(value))
+        elif number == 6:
+            reason = value.decode(errors="replace")
+    flags = (bool(numbers.get(3)), bool(numbers.get(4)), numbers.get(5, 0))
+    return Told(read_revision(raw), events, *flags, reason, bool(numbers.get(7)))
+
+
+def _only_events(raw: bytes, at: int) -> list[Event]:
+    """What is behind the header if that is nothing but events."""
+    if found := _WATCH_ID.match(raw, at):
+        at = found.end()
+    events: list[Event] = []
+    end = len(raw)
+    while at < end:
+        if raw[at] != _EVENT or not (found := _LENGTH.match(raw, at + 1)):
+            return []
+        start = found.end()
+        at = start + _number(found[1])
+        events.append(_read_event(raw[start:at]))
+    return events
+
+
+def _read_event(raw: bytes) -> Event:
+    is_deletion = raw.startswith(_DELETION)
+    at = 2 if is_deletion else 0
+    if raw[at : at + 1] == b"\x12" and (length := _LENGTH.match(raw, at + 1)):
+        end = length.end() + _number(length[1])
+        if end == len(raw):
+            return Event(read_entry(raw[length.end() :]), is_deletion, None)
+    found = _last(raw)
+    before = found.get(3)
+    return Event(
+        read_entry(found.get(2, b"")),
+        found.get(1, 0) == 1,
+        read_entry(before) if before is not None else None,
+    )
+
+
+def read_lease(raw: bytes) -> int:
+    number: int = _last(raw).get(2, 0)
+    return number
+
+
+def read_status(raw: bytes) -> Status:
+    found = _last(raw)
+    return Status(found.get(2, b"").decode(errors="replace"), found.get(3, 0))

@@ -1,0 +1,85 @@
+"""Between etcd's entries and rows."""
+
+from __future__ import annotations
+
+import logging
+
+from fairlead.logs import Tally, quoted
+from fairlead.storage.backend import Row, Write
+from fairlead.storage.etcd.codec import Codec
+from fairlead.storage.etcd.counts import UNREADABLE
+from fairlead.storage.etcd.messages import Event, KeyValue
+
+logger = logging.getLogger("fairlead.storage.etcd")
+
+_MOST_OWN = 4096
+
+
+class Rows:
+    """Keys below a prefix. What is written here is remembered until it comes back, so that it need
+    not be decoded."""
+
+    def __init__(self, prefix: bytes, codec: Codec) -> None:
+        self._prefix = prefix
+        self._below = prefix + b"/"
+        self._codec = codec
+        self._own: dict[bytes, tuple[bytes, str, bytes]] = {}
+        self._unreadable = Tally(logger, logging.WARNING, "values in etcd that cannot be read")
+
+    def key(self, resource: str, key: str) -> bytes:
+        return self._prefix + self._codec.path(resource, key).encode()
+
+    def place(self, key: bytes) -> tuple[str, str] | None:
+        """The resource and key of a key in etcd; None if it is nothing to us."""
+        if not key.startswith(self._below):
+            return None
+        try:
+            return self._codec.place(key[len(self._prefix) :].decode())
+        except UnicodeDecodeError:
+            return None
+
+    def encode(self, write: Write, key: bytes) -> bytes | None:
+        """What is to lie at the key; None for a deletion."""
+        if write.value is None:
+            return None
+        raw = self._codec.encode(write.resource, write.key, write.api_version, write.value)
+        if len(self._own) < _MOST_OWN:
+            self._own[key] = raw, write.api_version, write.value
+        return raw
+
+    def forget(self, key: bytes) -> None:
+        """What was to be written there will perhaps not come back."""
+        self._own.pop(key, None)
+
+    def forget_all(self) -> None:
+        self._own.clear()
+
+    def row(self, entry: KeyValue, previous: int = 0) -> Row | None:
+        """The row of an entry; None if it is nothing to us or cannot be read."""
+        place = self.place(entry.key)
+        if place is None:
+            return None
+        resource, key = place
+        own = self._own.get(entry.key)
+        if own is not None and own[0] == entry.value:
+            del self._own[entry.key]
+            return Row(entry.revision, resource, key, previous, own[1], own[2])
+        try:
+            api_version, value = self._codec.decode(resource, key, entry.value)
+        except Exception as error:  # whatever others put there
+            UNREADABLE.add(of=(resource,))
+            self._unreadable.add(resource, f"{quoted(key)}: {quoted(error)}")
+            return None
+        return Row(entry.revision, resource, key, previous, api_version, value)
+
+    def step(self, event: Event, previous: int = 0, api_version: str = "") -> Row | None:
+        """The row of an event; a value that cannot be read counts as a deletion, as the one before
+        it is no longer there."""
+        if not event.is_deletion:
+            row = self.row(event.entry, previous)
+            if row is not None:
+                return row
+        place = self.place(event.entry.key)
+        if place is None:
+            return None
+        return Row(event.entry.revision, *place, previous, api_version, None)

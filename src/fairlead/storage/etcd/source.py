@@ -1,0 +1,193 @@
+"""etcd as what a store follows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from fairlead.storage.backend import Compacted, Fault, Slice, Step, StorageError, Write
+from fairlead.storage.etcd.client import USUAL, Client, Timing
+from fairlead.storage.etcd.codec import Codec
+from fairlead.storage.etcd.compaction import KEY as COMPACTION_KEY
+from fairlead.storage.etcd.compaction import Compaction
+from fairlead.storage.etcd.counts import DATABASE_BYTES
+from fairlead.storage.etcd.feed import Feed
+from fairlead.storage.etcd.history import History
+from fairlead.storage.etcd.leases import Leases
+from fairlead.storage.etcd.members import CallFailed, Trust
+from fairlead.storage.etcd.messages import STATUS, TXN, read_status, read_txn
+from fairlead.storage.etcd.rows import Rows
+from fairlead.storage.etcd.transactions import Put, refusal, request_of
+from fairlead.storage.source import Reached, Snapshot
+
+# How many seconds what is written at a key lasts; None for ever.
+Ttl = Callable[[str, str], int | None]
+
+
+class EtcdSource:
+    """A `Source`: the keys below a prefix of an etcd cluster.
+
+    `Row.previous` is 0 in snapshots and the feed, and the apiVersion of a deletion is empty there:
+    etcd does not tell them, and who follows knows what was there before. What cannot be decoded
+    is left out of snapshots and states, and comes through the feed as a deletion.
+    """
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        codec: Codec,
+        prefix: str = "/registry",
+        trust: Trust | None = None,
+        *,
+        ttl: Ttl | None = None,
+        lease_reuse: int = 60,
+        keys_of_a_lease: int = 1000,
+        timing: Timing = USUAL,
+    ) -> None:
+        below = prefix.rstrip("/").encode()
+        self.client = Client(urls, trust or Trust(), below + b"/\0", timing)
+        self._rows = Rows(below, codec)
+        self._ttl = ttl
+        self._leases = Leases(self.client, lease_reuse, keys_of_a_lease)
+        self._compaction = Compaction(self.client)
+        self._history = History(self.client, below, self._rows)
+        self._feed = Feed(
+            self.client, below, self._rows, COMPACTION_KEY, self._compaction.raise_floor
+        )
+
+    @property
+    def floor(self) -> int:
+        return self._compaction.floor
+
+    @property
+    def fault(self) -> str:
+        """What is wrong now, as far as is known; empty if nothing is."""
+        return self.client.error
+
+    async def open(self) -> None:
+        await self.client.open()
+        try:
+            await self._compaction.look()
+        except CallFailed as error:
+            if not error.is_denied:
+                raise error.storage_error() from None
+
+    async def close(self) -> None:
+        await self.client.close()
+
+    async def check(self, timeout: float) -> None:
+        """See whether most members agree to an answer within so many seconds; raises
+        StorageError."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self.client.ask_newest(timeout)
+        except TimeoutError:
+            why = self.client.error or f"no answer within {timeout:g} seconds"
+            raise StorageError(f"etcd: {why}", Fault.PASSING) from None
+        except CallFailed as error:
+            raise error.storage_error() from None
+
+    async def snapshot(self) -> Snapshot:
+        try:
+            return await self._history.snapshot()
+        except CallFailed as error:
+            raise self._meaning(error, 0) from None
+
+    def feed(self, after: int) -> AsyncIterator[Reached]:
+        return self._feed.follow(after)
+
+    def newest(self) -> int | None:
+        return None
+
+    async def ask_newest(self) -> int:
+        try:
+            newest = await self.client.ask_newest()
+            await self._feed.show(newest)
+        except CallFailed as error:
+            raise error.storage_error() from None
+        return newest
+
+    async def write(self, group: Sequence[Write]) -> list[int]:
+        keys = [self._rows.key(write.resource, write.key) for write in group]
+        try:
+            revision = await self._write(group, keys)
+        except BaseException:
+            for key in keys:
+                self._rows.forget(key)
+            raise
+        for write in group:
+            write.revision = revision
+        return [revision] * len(group)
+
+    async def _write(self, group: Sequence[Write], keys: Sequence[bytes]) -> int:
+        values = [self._rows.encode(*one) for one in zip(group, keys, strict=True)]
+        for is_last in (False, True):
+            leases = await self._take_leases(group)
+            puts = [
+                Put(*one, [(need, self._rows.key(*need[:2])) for need in one[0].requires])
+                for one in zip(group, keys, values, leases, strict=True)
+            ]
+            request = request_of(puts)
+            try:
+                outcome = read_txn(await self.client.call(TXN, request, is_repeatable=False))
+            except CallFailed as error:
+                if is_last or not error.is_lease_gone:
+                    raise error.storage_error() from None
+                for lease in leases:
+                    self._leases.forget(lease)
+            else:
+                break
+        if not outcome.succeeded:
+            raise refusal(puts, outcome)
+        return outcome.revision
+
+    async def _take_leases(self, group: Sequence[Write]) -> list[int]:
+        """The number of each one's lease, 0 for none."""
+        if self._ttl is None:
+            return [0] * len(group)
+        found = []
+        for write in group:
+            seconds = self._ttl(write.resource, write.key) if write.value is not None else None
+            try:
+                found.append(await self._leases.lease(seconds) if seconds else 0)
+            except CallFailed as error:
+                raise error.storage_error() from None
+        return found
+
+    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
+        try:
+            if after < self.floor:
+                raise Compacted(after)
+            return await self._history.changes(resource, after, upto)
+        except CallFailed as error:
+            raise self._meaning(error, after) from None
+
+    async def state(
+        self, resource: str, revision: int, after: str, below: str | None, limit: int
+    ) -> Slice:
+        try:
+            if revision < self.floor:
+                raise Compacted(revision)
+            return await self._history.state(resource, revision, after, below, limit)
+        except CallFailed as error:
+            raise self._meaning(error, revision) from None
+
+    def _meaning(self, error: CallFailed, revision: int) -> Exception:
+        meaning = error.storage_error()
+        if isinstance(meaning, Compacted):
+            self._compaction.raise_floor(revision + 1)
+        return meaning
+
+    async def compact(self, floor: int) -> None:
+        try:
+            await self._compaction.compact(floor)
+        except CallFailed as error:
+            raise error.storage_error() from None
+
+    async def size(self) -> int:
+        try:
+            found = read_status(await self.client.call(STATUS, b""))
+        except CallFailed as error:
+            raise error.storage_error() from None
+        DATABASE_BYTES.set(found.size, (self.client.url,))
+        return found.size

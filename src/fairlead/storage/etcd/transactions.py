@@ -1,0 +1,109 @@
+"""A group of writes as one transaction, and what its answer says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fairlead.storage.backend import ConditionFailed, Conflict, Precondition, Write
+from fairlead.storage.etcd.messages import (
+    CREATED,
+    EQUAL,
+    GREATER,
+    MODIFIED,
+    Compare,
+    DeleteRequest,
+    Operation,
+    Outcome,
+    PutRequest,
+    RangeRequest,
+    TxnRequest,
+    encode,
+    read_answer,
+    read_range,
+    size_of,
+)
+
+
+class Put(NamedTuple):
+    """A write with its key in etcd and what is to lie there; no value deletes."""
+
+    write: Write
+    key: bytes
+    value: bytes | None
+    lease: int
+    requires: Sequence[tuple[Precondition, bytes]]
+
+
+# The parts of a request before and after a key and its length.
+_ABSENT = encode(Compare, result=EQUAL, target=CREATED), encode(Compare, create_revision=0)
+_PRESENT = encode(Compare, result=GREATER, target=CREATED), encode(Compare, create_revision=0)
+_AT_REVISION = encode(Compare, result=EQUAL, target=MODIFIED)
+_COMPARED_KEY = Compare["key"][1]
+_LOOK_KEY, _LOOK_END = RangeRequest["key"][1], encode(RangeRequest, keys_only=1)
+
+
+def request_of(puts: Sequence[Put]) -> bytes:
+    """All of these or none. Where it does not hold, the revisions of all that was compared tell
+    why."""
+    compares: list[bytes] = []
+    operations: list[bytes] = []
+    looks: list[bytes] = []
+    for put in puts:
+        key = size_of(len(put.key)) + put.key
+        compares.append(_compare(key, put.write.expected_revision() or 0))
+        looks.append(_look(key))
+        operations.append(_operation(put))
+        for condition, named in put.requires:
+            key = size_of(len(named)) + named
+            compares.append(_compare(key, condition.wanted()))
+            looks.append(_look(key))
+    return encode(TxnRequest, compare=compares, success=operations, failure=looks)
+
+
+def _compare(key: bytes, revision: int | None) -> bytes:
+    """That a key has this revision: 0 is for none, None for any."""
+    if revision:
+        number = encode(Compare, mod_revision=revision)
+        return b"%b%b%b%b" % (_AT_REVISION, _COMPARED_KEY, key, number)
+    head, tail = _PRESENT if revision is None else _ABSENT
+    return b"%b%b%b%b" % (head, _COMPARED_KEY, key, tail)
+
+
+def _look(key: bytes) -> bytes:
+    return encode(Operation, range=b"%b%b%b" % (_LOOK_KEY, key, _LOOK_END))
+
+
+def _operation(put: Put) -> bytes:
+    if put.value is None:
+        return encode(Operation, delete=encode(DeleteRequest, key=put.key))
+    if put.lease:
+        body = encode(PutRequest, key=put.key, value=put.value, lease=put.lease)
+    else:
+        body = encode(PutRequest, key=put.key, value=put.value)
+    return encode(Operation, put=body)
+
+
+def refusal(puts: Sequence[Put], outcome: Outcome) -> Conflict | ConditionFailed:
+    """Which of the comparisons failed, by what was found instead."""
+    answers = iter(outcome.answers)
+
+    def found() -> int:
+        entries = read_range(read_answer(next(answers))).entries
+        return entries[0].revision if entries else 0
+
+    unmet: list[Precondition] = []
+    for put in puts:
+        write = put.write
+        own = Precondition(write.resource, write.key, write.expected_revision())
+        unmet += (
+            one for one in (own, *(need for need, _ in put.requires)) if not one.holds(found())
+        )
+    first = puts[0].write
+    failed: Conflict | ConditionFailed
+    if not unmet or unmet[0][:2] == (first.resource, first.key):
+        failed = Conflict(first.key)
+    else:
+        failed = ConditionFailed(unmet[0])
+    failed.at = outcome.revision
+    return failed

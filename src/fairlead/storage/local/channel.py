@@ -1,0 +1,134 @@
+"""Messages between the processes of one server, over a unix socket.
+
+A message is a tuple of what `marshal` knows. The processes come from one parent, so they run the
+same interpreter; anybody else's are turned away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import marshal
+import os
+import socket
+import struct
+from collections.abc import Callable
+from typing import Any, cast
+
+Message = tuple[Any, ...]
+
+MOST_FRAME = 256 << 20  # a frame that says it is longer is nonsense
+MOST_UNREAD = 64 << 20  # what the other side may leave unread before it is cut off
+_HIGH_WATER = 1 << 20
+_LENGTH = struct.Struct("=I")
+_CREDENTIALS = struct.Struct("=iII")
+
+
+def framed(message: Message) -> bytes:
+    content = marshal.dumps(message)
+    return _LENGTH.pack(len(content)) + content
+
+
+class Channel(asyncio.Protocol):
+    """One connection. What is sent in one turn of the loop is written at once. `received` is called
+    with every message, `lost` when there will be no more."""
+
+    def __init__(
+        self,
+        received: Callable[[Channel, Message], None],
+        lost: Callable[[Channel], None],
+        accepted: Callable[[Channel], None] | None = None,
+    ) -> None:
+        self._received = received
+        self._lost = lost
+        self._accepted = accepted
+        self._buffer = bytearray()
+        self._outgoing: list[bytes] = []
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._writable = asyncio.Event()
+        self._writable.set()
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        if not is_own(transport.get_extra_info("socket")):
+            self._transport.abort()
+            return
+        self._transport.set_write_buffer_limits(high=_HIGH_WATER)
+        if self._accepted is not None:
+            self._accepted(self)
+
+    def data_received(self, data: bytes) -> None:
+        buffer = self._buffer
+        buffer += data
+        at, size, head = 0, len(buffer), _LENGTH.size
+        messages: list[Message] = []
+        while size - at >= head:
+            length = _LENGTH.unpack_from(buffer, at)[0]
+            if length > MOST_FRAME:
+                self.close()
+                return
+            if size - at - head < length:
+                break
+            at += head + length
+            with memoryview(buffer) as view, view[at - length : at] as frame:
+                messages.append(marshal.loads(frame))
+        if at:
+            del buffer[:at]
+        for message in messages:
+            self._received(self, message)
+
+    def send(self, message: Message) -> None:
+        self.send_frame(framed(message))
+
+    def send_frame(self, frame: bytes) -> None:
+        """Send what was framed before, for several."""
+        if not self._outgoing:
+            self._loop.call_soon(self._flush)
+        self._outgoing.append(frame)
+
+    def _flush(self) -> None:
+        frames, self._outgoing = self._outgoing, []
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        transport.write(b"".join(frames) if len(frames) > 1 else frames[0])
+        if transport.get_write_buffer_size() > MOST_UNREAD:
+            transport.abort()
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    async def drained(self) -> None:
+        """Wait until the other side has read most of what was sent."""
+        await asyncio.sleep(0)
+        await self._writable.wait()
+
+    def pause_reading(self) -> None:
+        if self.is_open:
+            cast(asyncio.Transport, self._transport).pause_reading()
+
+    def resume_reading(self) -> None:
+        if self.is_open:
+            cast(asyncio.Transport, self._transport).resume_reading()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._writable.set()
+        self._lost(self)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def is_own(peer: socket.socket) -> bool:
+    """Whether the other side of a unix socket is a process of the same user."""
+    raw = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    uid: int = _CREDENTIALS.unpack(raw)[1]
+    return uid == os.geteuid()

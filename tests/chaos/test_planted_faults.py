@@ -1,0 +1,50 @@
+"""The checkers find what they are for: each round runs on a server with a fault put into it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from support.chaos.fleets import FLAGS, Single
+from support.chaos.planted import prelude
+from support.chaos.rounds import Report, play_round
+
+SECONDS = 2.0
+
+
+def play(directory: Path, fault: str, seconds: float = SECONDS, *faults: str) -> Report:
+    async def round_() -> Report:
+        fleet = Single(directory, FLAGS, prelude(fault))
+        try:
+            await fleet.start()
+            return await play_round(fleet, 1, seconds, faults or ("none",))
+        finally:
+            await fleet.close()
+
+    return asyncio.run(round_())
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        ("show_an_older_version", "no order explains these answers"),
+        ("swap_without_comparing", "no order explains these answers"),
+        ("drop_an_event", "never heard of"),
+        ("tell_an_event_twice", "told before, or late"),
+        ("leave_out_of_lists", "shows otherwise"),
+    ],
+)
+def test_a_planted_fault_is_found(fault: str, found: str, tmp_path: Path) -> None:
+    report = play(tmp_path, fault)
+    assert any(found in problem for problem in report.problems), report.evidence
+
+
+def test_a_write_that_was_acknowledged_before_its_commit_is_missed(tmp_path: Path) -> None:
+    report = play(tmp_path, "answer_before_the_commit", 3.0, "kill the server")
+    assert any("no order explains" in problem for problem in report.problems), report.evidence
+
+
+def test_a_bookmark_that_is_ahead_of_what_was_told_is_found(tmp_path: Path) -> None:
+    report = play(tmp_path, "mark_too_far", 6.0)  # bookmarks come shortly before a watch ends
+    assert any("told before, or late" in problem for problem in report.problems), report.evidence

@@ -1,0 +1,150 @@
+"""Servers that want to lead, on one store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from controllers.servers.sharing import Servers, on_servers
+from operations.operations_support import config_map
+from support.waiting import comes_true
+
+from fairlead import clock
+from fairlead.admission.chain import Plugin
+from fairlead.controllers.events import EventWriter, Recorder
+from fairlead.controllers.servers.election import LEASES, Elector, Terms
+from fairlead.errors import StatusError
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client, system_user
+from fairlead.storage.backend import StorageError
+
+TERMS = Terms("work", "lead", duration=15.0, deadline=10.0, pause=2.0)
+
+
+class CutOff(Client):
+    """Reads what it knows, and writes unless it is cut off: then it fails, or nothing is heard."""
+
+    is_cut = hangs = False
+
+    async def _reach(self) -> None:
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.is_cut:
+            raise StorageError("no connection")
+
+    async def create(self, key: str, value: Object) -> Object:
+        await self._reach()
+        return await super().create(key, value)
+
+    async def replace(self, key: str, value: Object) -> Object:
+        await self._reach()
+        return await super().replace(key, value)
+
+
+@dataclass(eq=False)
+class Candidate:
+    """One server; its work writes a config map whenever it is told to."""
+
+    api: Api
+    name: str
+    starts: int = 0
+    works: bool = False
+    refusals: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.client = CutOff(self.api, system_user(self.name))
+        self.events = EventWriter()
+        recorder = Recorder(self.events, self.client, "manager")
+        self.elector = Elector(self.api, self.client, recorder, TERMS, self.name)
+        self.told: asyncio.Queue[str] = asyncio.Queue()
+        self.fails = asyncio.Event()
+        self.task = asyncio.create_task(self.elector.run(self._work))
+
+    async def _work(self) -> None:
+        self.starts += 1
+        self.works = True
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._write())
+                group.create_task(self._fail())
+        finally:
+            self.works = False
+
+    async def _fail(self) -> None:
+        await self.fails.wait()
+        raise RuntimeError("defect")
+
+    async def _write(self) -> None:
+        objects = Client(self.api, system_user(self.name))
+        while True:
+            made = config_map(await self.told.get())
+            made["metadata"]["namespace"] = "work"
+            try:
+                await objects.create("core/v1/configmaps", made)
+            except StatusError as error:
+                self.refusals.append(f"{error.code} {error.message}")
+
+    async def stop(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+class Election:
+    """Any number of candidates for one lease."""
+
+    def __init__(self, servers: Servers, api: Api) -> None:
+        self.api = api
+        self.servers = servers
+        self.candidates: list[Candidate] = []
+
+    async def join(self, name: str) -> Candidate:
+        self.candidates.append(Candidate(await self.servers.start(), name))
+        return self.candidates[-1]
+
+    async def leader(self, name: str) -> Candidate:
+        """The candidate of this name, who must come to lead and work."""
+        (found,) = (one for one in self.candidates if one.name == name)
+        await comes_true(lambda: found.elector.leads and found.works, f"{name} leads")
+        await self.api.store.catch_up()
+        return found
+
+    async def pass_time(self, seconds: float) -> None:
+        """A second at a time; at no time does more than one lead."""
+        while seconds > 0:
+            clock.advance(min(1.0, seconds))
+            seconds -= 1.0
+            for _ in range(3):
+                await asyncio.sleep(0.005)
+                assert sum(one.elector.leads for one in self.candidates) <= 1
+                assert sum(one.works for one in self.candidates) <= 1
+
+    @property
+    def lease(self) -> Object:
+        found = self.api.lookup(LEASES, TERMS.namespace, TERMS.name)
+        assert found is not None
+        return found
+
+    @property
+    def holder(self) -> str:
+        return str(self.lease["spec"]["holderIdentity"])
+
+    def has(self, name: str) -> bool:
+        return self.api.lookup("core/v1/configmaps", "work", name) is not None
+
+    async def stop(self) -> None:
+        for one in self.candidates:
+            await one.stop()
+
+
+def hold(course: Callable[[Election], Awaitable[None]], plugins: Sequence[Plugin] = ()) -> None:
+    """Let an election take its course."""
+
+    async def work(servers: Servers, first: Api) -> None:
+        election = Election(servers, first)
+        try:
+            await course(election)
+        finally:
+            await election.stop()
+
+    on_servers(work, TERMS.namespace, plugins)

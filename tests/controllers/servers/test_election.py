@@ -1,0 +1,315 @@
+"""Of all servers on a store one leads."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from controllers.servers.candidates import TERMS, Election, hold
+from support.waiting import comes_true
+
+from fairlead import clock
+from fairlead.admission.chain import Attributes, PluginBase
+from fairlead.controllers.counts import LEADING
+from fairlead.controllers.servers.election import LEASES
+from fairlead.operations.client import Client, system_user
+
+
+def test_the_first_one_leads_and_the_lease_says_so() -> None:
+    async def course(election: Election) -> None:
+        await election.join("a")
+        await election.leader("a")
+        await election.join("b")
+        spec = election.lease["spec"]
+        assert spec["holderIdentity"] == "a"
+        assert spec["leaseDurationSeconds"] == 15
+        assert spec["leaseTransitions"] == 0
+        assert spec["acquireTime"] == spec["renewTime"]
+        assert LEADING.value(of=("lead",)) == 1
+
+    hold(course)
+
+
+def test_who_renews_keeps_the_lead() -> None:
+    async def course(election: Election) -> None:
+        await election.join("a")
+        await election.leader("a")
+        await election.join("b")
+        before = election.lease["spec"]
+        await election.pass_time(40)
+        spec = election.lease["spec"]
+        assert (await election.leader("a")).starts == 1
+        assert spec["renewTime"] > before["renewTime"]
+        assert spec["acquireTime"] == before["acquireTime"]
+        assert spec["leaseTransitions"] == 0
+
+    hold(course)
+
+
+def test_an_orderly_end_hands_the_lead_over_at_once() -> None:
+    async def course(election: Election) -> None:
+        first = await election.join("a")
+        await election.leader("a")
+        await election.join("b")
+        await asyncio.sleep(0)
+        await first.stop()
+        assert not first.works
+        await election.leader("b")  # no time has passed
+        assert election.lease["spec"]["leaseTransitions"] == 1
+
+    hold(course)
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_who_cannot_renew_stops_before_another_one_starts(hangs: bool) -> None:
+    async def course(election: Election) -> None:
+        first = await election.join("a")
+        await election.leader("a")
+        second = await election.join("b")
+        first.client.is_cut, first.client.hangs = True, hangs
+        await election.pass_time(9)
+        assert first.works
+        await election.pass_time(2)
+        await comes_true(lambda: not first.works, "it stops after ten seconds")
+        assert not second.works
+        await election.pass_time(10)
+        await election.leader("b")
+        first.client.is_cut = first.client.hangs = False
+        await election.pass_time(30)
+        assert (first.starts, second.starts) == (1, 1)
+
+    hold(course)
+
+
+def test_who_has_stopped_works_again_when_it_can() -> None:
+    async def course(election: Election) -> None:
+        only = await election.join("a")
+        await election.leader("a")
+        only.client.is_cut = True
+        await election.pass_time(12)
+        await comes_true(lambda: not only.works, "it stops")
+        only.client.is_cut = False
+        await election.pass_time(5)
+        await election.leader("a")
+        assert only.starts == 2
+        only.told.put_nowait("again")
+        await comes_true(lambda: election.has("again"), "it writes")
+
+    hold(course)
+
+
+def test_nothing_is_written_after_the_deadline_by_who_has_slept_through_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def course(election: Election) -> None:
+        only = await election.join("a")
+        await election.leader("a")
+        only.told.put_nowait("before")
+        await comes_true(lambda: election.has("before"), "who leads writes")
+        monkeypatch.setattr(clock, "_ahead", 11.0)  # and no timer has rung
+        only.told.put_nowait("after")
+        await comes_true(lambda: bool(only.refusals), "it is refused")
+        assert only.refusals == ["503 this server no longer leads"]
+        assert not election.has("after")
+
+    hold(course)
+
+
+def test_what_was_being_admitted_at_the_deadline_is_not_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(PluginBase):
+        async def validate(self, attributes: Attributes) -> None:
+            if attributes.resource.name == "configmaps":
+                begun.set()
+                await go_on.wait()
+
+    async def course(election: Election) -> None:
+        only = await election.join("a")
+        await election.leader("a")
+        only.told.put_nowait("late")
+        await begun.wait()
+        monkeypatch.setattr(clock, "_ahead", 11.0)
+        go_on.set()
+        await comes_true(lambda: bool(only.refusals), "it is refused")
+        assert not election.has("late")
+
+    hold(course, [Slow()])
+
+
+@pytest.mark.parametrize("written", ["2000-01-01T00:00:00.000000Z", "2099-01-01T00:00:00.000000Z"])
+def test_the_times_in_the_lease_do_not_matter(written: str) -> None:
+    async def course(election: Election) -> None:
+        spec = {
+            "holderIdentity": "somebody",
+            "leaseDurationSeconds": 1,
+            "renewTime": written,
+            "acquireTime": written,
+            "leaseTransitions": 6,
+        }
+        metadata = {"name": TERMS.name, "namespace": TERMS.namespace}
+        await _admin(election).create(LEASES, {"metadata": metadata, "spec": spec})
+        candidate = await election.join("a")
+        await election.pass_time(14)
+        assert not candidate.starts
+        await election.pass_time(6)
+        await election.leader("a")
+        assert election.lease["spec"]["leaseTransitions"] == 7
+
+    hold(course)
+
+
+def test_the_lead_survives_a_machine_clock_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def course(election: Election) -> None:
+        first = await election.join("a")
+        await election.leader("a")
+        second = await election.join("b")
+        for there in (-3600.0, 3600.0):
+            real = clock._machine_time()
+            monkeypatch.setattr(clock, "_machine_time", lambda now=real + there: now)
+            await election.pass_time(20)
+            assert (first.starts, second.starts) == (1, 0)
+
+    hold(course)
+
+
+def test_a_lease_that_somebody_deletes_is_made_again() -> None:
+    async def course(election: Election) -> None:
+        first = await election.join("a")
+        await election.leader("a")
+        await _admin(election).delete(LEASES, TERMS.namespace, TERMS.name)
+        await election.pass_time(3)
+        assert election.holder == "a"
+        assert first.starts == 1
+
+    hold(course)
+
+
+def test_who_loses_the_lease_to_somebody_stops_at_once() -> None:
+    async def course(election: Election) -> None:
+        first = await election.join("a")
+        await election.leader("a")
+        await _admin(election).change(
+            LEASES,
+            TERMS.namespace,
+            TERMS.name,
+            lambda old: {**old, "spec": {**old["spec"], "holderIdentity": "somebody"}},
+        )
+        await comes_true(lambda: not first.works, "it stops, and no time has passed")
+        assert LEADING.value(of=("lead",)) == 0
+        assert election.holder == "somebody"
+
+    hold(course)
+
+
+def test_who_edits_the_lease_otherwise_changes_nothing() -> None:
+    async def course(election: Election) -> None:
+        first = await election.join("a")
+        await election.leader("a")
+        for step in range(3):
+            labels = {"step": str(step)}
+            await _admin(election).change(
+                LEASES,
+                TERMS.namespace,
+                TERMS.name,
+                lambda old, labels=labels: {
+                    **old,
+                    "metadata": {**old["metadata"], "labels": labels},
+                },
+            )
+            await election.pass_time(5)
+        assert first.starts == 1
+        assert election.lease["metadata"]["labels"] == {"step": "2"}
+
+    hold(course)
+
+
+def test_work_that_fails_gives_the_lead_to_another() -> None:
+    async def course(election: Election) -> None:
+        first = await election.join("a")
+        await election.leader("a")
+        await election.join("b")
+        first.fails.set()
+        (failure,) = await asyncio.gather(first.task, return_exceptions=True)
+        assert isinstance(failure, ExceptionGroup)
+        await election.leader("b")
+
+    hold(course)
+
+
+def test_events_tell_who_leads() -> None:
+    async def course(election: Election) -> None:
+        first = await election.join("a")
+        writing = asyncio.create_task(first.events.run())
+        await election.leader("a")
+
+        def said() -> list[str]:
+            events = _admin(election).list("core/v1/events", TERMS.namespace)
+            return [event["message"] for event in events if event["reason"] == "LeaderElection"]
+
+        await comes_true(lambda: said() == ["a became leader"], "it is told")
+        (event,) = _admin(election).list("core/v1/events", TERMS.namespace)
+        assert event["involvedObject"]["kind"] == "Lease"
+        assert event["involvedObject"]["apiVersion"] == "coordination.k8s.io/v1"
+        assert event["involvedObject"]["name"] == TERMS.name
+        assert event["type"] == "Normal"
+        writing.cancel()
+
+    hold(course)
+
+
+def test_nobody_leads_while_the_store_is_away() -> None:
+    async def course(election: Election) -> None:
+        first = await election.join("a")
+        await election.leader("a")
+        second = await election.join("b")
+        election.servers.shared.cut()
+        await election.pass_time(11)
+        await comes_true(lambda: not first.works, "it stops after ten seconds")
+        await election.pass_time(30)
+        assert not second.starts
+        election.servers.shared.back()
+        await comes_true(lambda: first.api.store.healthy, "it is followed again")
+        await election.pass_time(20)
+        await comes_true(lambda: first.works or second.works, "one of them leads")
+
+    hold(course)
+
+
+def test_who_hears_nothing_of_renewals_does_not_take_the_lead() -> None:
+    async def course(election: Election) -> None:
+        await election.join("a")
+        await election.leader("a")
+        second = await election.join("b")
+        seen = election.lease["spec"]["renewTime"]
+        await election.pass_time(3)
+        assert election.lease["spec"]["renewTime"] > seen
+        election.servers.shared.moving.clear()  # what is written is kept and told to nobody
+        await election.pass_time(40)
+        assert not second.starts
+        election.servers.shared.moving.set()
+        await election.pass_time(5)
+        await comes_true(lambda: any(one.works for one in election.candidates), "one leads")
+
+    hold(course)
+
+
+def test_of_many_that_begin_at_once_one_leads() -> None:
+    async def course(election: Election) -> None:
+        candidates = [await election.join(f"c{number}") for number in range(20)]
+        await comes_true(lambda: any(one.works for one in candidates), "one leads")
+        await election.pass_time(5)
+        assert sum(one.starts for one in candidates) == 1
+        for _ in range(5):
+            (leader,) = (one for one in candidates if one.works)
+            await leader.stop()
+            await comes_true(lambda: any(one.works for one in candidates), "another one leads")
+            await election.pass_time(1)
+
+    hold(course)
+
+
+def _admin(election: Election) -> Client:
+    return Client(election.api, system_user("admin"))

@@ -1,0 +1,211 @@
+"""What is put under load, and what can befall it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from random import Random
+from urllib.parse import urlsplit
+
+from support.chaos.proxy import Mode, Proxy
+from support.etcd import Etcd, EtcdCluster
+from support.process import ServerProcess
+
+Fault = Callable[[Random], Awaitable[str]]  # does harm, mends it, and tells what it did
+FLAGS = ("--controllers=-*",)
+
+
+class Fleet(ABC):
+    """Servers on one store."""
+
+    servers: Sequence[ServerProcess]
+
+    @abstractmethod
+    async def start(self) -> None: ...
+
+    @abstractmethod
+    def faults(self) -> dict[str, Fault]:
+        """By name; each ends with everything running again."""
+
+    async def close(self) -> None:
+        for server in self.servers:
+            await asyncio.to_thread(server.kill)
+
+
+async def kill_and_start(server: ServerProcess, dice: Random) -> str:
+    server.signal(signal.SIGKILL)
+    await asyncio.to_thread(server.kill)
+    await asyncio.sleep(dice.random())
+    await asyncio.to_thread(server.start)
+    return f"killed {server.directory.name}, started again as {server.pid}"
+
+
+async def pause(pid: int, dice: Random, most: float = 3.0) -> str:
+    seconds = dice.uniform(0.1, most)
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(seconds)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    return f"stopped {pid} for {seconds:.1f} s"
+
+
+class Single(Fleet):
+    """One process with the embedded store."""
+
+    def __init__(self, directory: Path, flags: tuple[str, ...] = FLAGS, prelude: str = "") -> None:
+        self.server = ServerProcess(directory, flags=flags, prelude=prelude)
+        self.servers = [self.server]
+
+    async def start(self) -> None:
+        await asyncio.to_thread(self.server.start)
+
+    def faults(self) -> dict[str, Fault]:
+        return {
+            "kill the server": lambda dice: kill_and_start(self.server, dice),
+            "stop the server": lambda dice: pause(self.server.pid, dice),
+        }
+
+
+class Workers(Fleet):
+    """One server of several processes, one of which owns the log."""
+
+    def __init__(self, directory: Path, count: int = 3, flags: tuple[str, ...] = FLAGS) -> None:
+        self.server = ServerProcess(directory, flags=("--workers", str(count), *flags))
+        self.servers = [self.server]
+
+    async def start(self) -> None:
+        await asyncio.to_thread(self.server.start)
+
+    def workers(self) -> list[int]:
+        listed = Path(f"/proc/{self.server.pid}/task/{self.server.pid}/children").read_text()
+        return [int(pid) for pid in listed.split()]
+
+    def owner(self) -> int | None:
+        """The worker that has the log open."""
+        return next((pid for pid in self.workers() if self._owns(pid)), None)
+
+    def _owns(self, pid: int) -> bool:
+        try:
+            links = [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()]
+        except OSError:
+            return False
+        return any(link.startswith(f"{self.server.data}/fairlead.db") for link in links)
+
+    def _follower(self, dice: Random) -> int | None:
+        owner = self.owner()
+        return dice.choice([pid for pid in self.workers() if pid != owner] or [None])
+
+    def faults(self) -> dict[str, Fault]:
+        return {
+            "kill a worker": lambda dice: self._kill("a worker", self._follower(dice)),
+            "kill the owner": lambda dice: self._kill("the owner", self.owner()),
+            "stop a worker": lambda dice: self._stop("a worker", self._follower(dice), dice),
+            "stop the owner": lambda dice: self._stop("the owner", self.owner(), dice),
+            "kill the server": lambda dice: kill_and_start(self.server, dice),
+        }
+
+    async def _kill(self, what: str, pid: int | None) -> str:
+        if pid is None:
+            return f"no {what} to kill"
+        os.kill(pid, signal.SIGKILL)
+        return f"killed {what}, {pid}"
+
+    async def _stop(self, what: str, pid: int | None, dice: Random) -> str:
+        if pid is None:
+            return f"no {what} to stop"
+        return f"{what}: {await pause(pid, dice)}"
+
+
+class OnEtcd(Fleet):
+    """Several servers on a cluster of etcd, each behind proxies of its own to every member."""
+
+    def __init__(
+        self,
+        directory: Path,
+        servers: int = 2,
+        members: int = 3,
+        flags: tuple[str, ...] = FLAGS,
+    ) -> None:
+        self._directory = directory
+        self._flags = flags
+        self._count = servers
+        self.etcd = EtcdCluster(directory, members)
+        self.proxies: list[list[Proxy]] = []
+        self.servers = []
+
+    async def start(self) -> None:
+        await asyncio.to_thread(self.etcd.start)
+        made: list[ServerProcess] = []
+        for number in range(self._count):
+            ports = [urlsplit(member.url).port or 0 for member in self.etcd.members]
+            proxies = [await Proxy(port).start() for port in ports]
+            self.proxies.append(proxies)
+            urls = ",".join(f"http://127.0.0.1:{proxy.port}" for proxy in proxies)
+            directory = self._directory / f"server-{number}"
+            directory.mkdir()
+            flags = ("--storage", "etcd", "--etcd-servers", urls, *self._flags)
+            made.append(ServerProcess(directory, flags=flags))
+            await asyncio.to_thread(made[-1].start)
+        self.servers = made
+
+    async def close(self) -> None:
+        await super().close()
+        for proxies in self.proxies:
+            for proxy in proxies:
+                await proxy.close()
+        await asyncio.to_thread(self.etcd.close)
+
+    def faults(self) -> dict[str, Fault]:
+        return {
+            "kill a member": lambda dice: self._kill_members(dice, 1),
+            "kill most members": lambda dice: self._kill_members(dice, 2),
+            "stop a member": self._stop_member,
+            "cut connections": self._cut,
+            "stall connections": lambda dice: self._change(Mode.STALL, dice),
+            "refuse connections": lambda dice: self._change(Mode.REFUSE, dice),
+            "kill a server": lambda dice: kill_and_start(dice.choice(self.servers), dice),
+            "stop a server": lambda dice: pause(dice.choice(self.servers).pid, dice),
+        }
+
+    async def _kill_members(self, dice: Random, count: int) -> str:
+        chosen: list[Etcd] = dice.sample(self.etcd.members, count)
+        for member in chosen:
+            await asyncio.to_thread(member.kill)
+        await asyncio.sleep(dice.uniform(0.1, 3))
+        for member in chosen:
+            await asyncio.to_thread(member.start, wait=False)
+        for member in chosen:
+            await asyncio.to_thread(member.await_health)
+        return f"killed {', '.join(member.name for member in chosen)}, started again"
+
+    async def _stop_member(self, dice: Random) -> str:
+        member = dice.choice(self.etcd.members)
+        assert member.process is not None
+        return f"{member.name}: {await pause(member.process.pid, dice, 5)}"
+
+    def _some(self, dice: Random) -> tuple[int, list[Proxy]]:
+        """A server's way to one member or to all."""
+        number = dice.randrange(len(self.proxies))
+        proxies = self.proxies[number]
+        return number, proxies if dice.random() < 0.5 else [dice.choice(proxies)]
+
+    async def _cut(self, dice: Random) -> str:
+        number, proxies = self._some(dice)
+        for proxy in proxies:
+            proxy.cut()
+        return f"cut {len(proxies)} ways of server {number}"
+
+    async def _change(self, mode: Mode, dice: Random) -> str:
+        number, proxies = self._some(dice)
+        seconds = dice.uniform(0.2, 5)
+        for proxy in proxies:
+            proxy.be(mode)
+        await asyncio.sleep(seconds)
+        for proxy in proxies:
+            proxy.be(Mode.PASS)
+        return f"{mode.value} {len(proxies)} ways of server {number} for {seconds:.1f} s"

@@ -1,0 +1,110 @@
+"""Faults of the kind that the checkers are for, to be put into a server before it starts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from fairlead.operations import update
+from fairlead.storage.change import Change
+from fairlead.storage.collection import Collection
+from fairlead.storage.embedded import EmbeddedLog
+from fairlead.storage.pending import Pending
+from fairlead.storage.selection import EVERYTHING, Selection
+from fairlead.storage.store import Store
+from fairlead.storage.version import Version
+from fairlead.storage.watcher import Watcher
+
+_RESOURCE = "core/secrets"
+
+
+def prelude(name: str) -> str:
+    """What a server has to run first to have the fault of that name."""
+    tests = Path(__file__).resolve().parent.parent.parent
+    return (
+        f"import sys; sys.path.insert(0, {str(tests)!r});"
+        f" from support.chaos import planted; planted.{name}()"
+    )
+
+
+def _put(owner: Any, name: str, instead: Any) -> None:
+    setattr(owner, name, instead)
+
+
+def _seldom(every: int) -> Iterator[bool]:
+    return cycle([*[False] * (every - 1), True])
+
+
+def answer_before_the_commit() -> None:
+    write, settled = EmbeddedLog.write, Pending.settled
+
+    def write_later(log: EmbeddedLog, pending: Pending) -> None:
+        if pending.collection.resource == _RESOURCE:
+            asyncio.get_running_loop().call_later(0.05, write, log, pending)
+        else:
+            write(log, pending)
+
+    async def at_once(pending: Pending) -> None:
+        if pending.collection.resource != _RESOURCE:
+            await settled(pending)
+
+    _put(EmbeddedLog, "write", write_later)
+    _put(Pending, "settled", at_once)
+
+
+def show_an_older_version() -> None:
+    get, now = Collection.get, _seldom(20)
+
+    def older(collection: Collection, key: str) -> Version | None:
+        if collection.resource == _RESOURCE and key in collection._older and next(now):
+            return collection._older[key][-1]
+        return get(collection, key)
+
+    _put(Collection, "get", older)
+
+
+def swap_without_comparing() -> None:
+    def nothing(*_: Any) -> None:
+        pass
+
+    _put(update, "_check_version", nothing)
+
+
+def drop_an_event() -> None:
+    deliver, now = Watcher.deliver, _seldom(30)
+
+    def mostly(watcher: Watcher, change: Change, alone: bool = False) -> None:
+        if change.resource != _RESOURCE or not next(now):
+            deliver(watcher, change, alone)
+
+    _put(Watcher, "deliver", mostly)
+
+
+def tell_an_event_twice() -> None:
+    deliver, now = Watcher.deliver, _seldom(30)
+
+    def more(watcher: Watcher, change: Change, alone: bool = False) -> None:
+        deliver(watcher, change, alone)
+        if change.resource == _RESOURCE and next(now):
+            deliver(watcher, change)
+
+    _put(Watcher, "deliver", more)
+
+
+def leave_out_of_lists() -> None:
+    current, now = Collection.current, _seldom(5)
+
+    def without_last(
+        collection: Collection, namespace: str, selection: Selection = EVERYTHING
+    ) -> list[Version]:
+        found = current(collection, namespace, selection)
+        return found[:-1] if collection.resource == _RESOURCE and next(now) else found
+
+    _put(Collection, "current", without_last)
+
+
+def mark_too_far() -> None:
+    _put(Store, "told", property(lambda store: store.revision + 20))

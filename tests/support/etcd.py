@@ -1,0 +1,201 @@
+"""etcd as its users run it: processes with data of their own, one member or several."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from fairlead.server.issuing import issue_admin, issue_serving, make_authority
+
+needs_etcd = pytest.mark.skipif(
+    shutil.which("etcd") is None, reason="there is no etcd command (Debian: etcd-server)"
+)
+START_TIMEOUT = 60.0
+_MEMORY = Path("/dev/shm")  # where a sync costs nothing
+
+
+class Tls(NamedTuple):
+    """Files of a certificate authority, of what members serve with, and of a client."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+    client_certificate: Path
+    client_key: Path
+
+
+def make_tls(directory: Path) -> Tls:
+    """A new authority and what it issued, in a directory."""
+    now, lifetime = datetime.now(UTC), timedelta(days=1)
+    ca = make_authority("etcd-ca", now, lifetime)
+    server = issue_serving(ca, ["127.0.0.1", "localhost"], now, lifetime)
+    client = issue_admin(ca, now, lifetime)
+    made = Tls(*(directory / name for name in ("ca.crt", "s.crt", "s.key", "c.crt", "c.key")))
+    parts = (ca.certificate, server.certificate, server.key, client.certificate, client.key)
+    directory.mkdir(parents=True, exist_ok=True)
+    for path, content in zip(made, parts, strict=True):
+        path.write_bytes(content)
+    return made
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on; held together so that they are different ones."""
+    with ExitStack() as held:
+        found = []
+        for _ in range(count):
+            taken = held.enter_context(socket.socket())
+            taken.bind(("127.0.0.1", 0))
+            found.append(int(taken.getsockname()[1]))
+        return found
+
+
+class Etcd:
+    """One member. It can be stopped, killed, paused and started again on the same ports and data,
+    until `close` takes the data away.
+
+    `flags` are more of its command line; `peers` is the value of `--initial-cluster` where it is
+    one of several.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        flags: tuple[str, ...] = (),
+        *,
+        tls: Tls | None = None,
+        name: str = "default",
+        peer_port: int = 0,
+        peers: str = "",
+    ) -> None:
+        self.name = name
+        self.tls = tls
+        self.flags = flags
+        self.process: subprocess.Popen[bytes] | None = None
+        directory.mkdir(parents=True, exist_ok=True)
+        self.log = directory / f"{name}.log"
+        where = _MEMORY if _MEMORY.is_dir() else directory
+        self.data = Path(tempfile.mkdtemp(prefix="fairlead-etcd-", dir=where))
+        port, own_peer_port, self._health_port = free_ports(3)
+        scheme = "https" if tls is not None else "http"
+        self.url = f"{scheme}://127.0.0.1:{port}"
+        self._peer_url = f"http://127.0.0.1:{peer_port or own_peer_port}"
+        self._peers = peers or f"{name}={self._peer_url}"
+
+    def start(self, *, wait: bool = True) -> Etcd:
+        """Start it; with `wait` until it answers, which a member of several does when most run."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self._command(), stdout=log, stderr=log)
+        if wait:
+            self.await_health()
+        return self
+
+    def _command(self) -> list[str]:
+        client, health = self.url, f"http://127.0.0.1:{self._health_port}"
+        tls: tuple[str, ...] = ()
+        if self.tls is not None:
+            tls = (
+                *("--cert-file", str(self.tls.certificate), "--key-file", str(self.tls.key)),
+                *("--trusted-ca-file", str(self.tls.ca), "--client-cert-auth"),
+            )
+        return [
+            *("etcd", "--name", self.name, "--data-dir", str(self.data / "data")),
+            *("--listen-client-urls", client, "--advertise-client-urls", client),
+            *("--listen-peer-urls", self._peer_url, "--initial-advertise-peer-urls"),
+            *(self._peer_url, "--initial-cluster", self._peers, "--listen-metrics-urls", health),
+            *("--log-level", "error", "--logger", "zap", *tls, *self.flags),
+        ]
+
+    def is_healthy(self) -> bool:
+        """Whether it answers reads that most members must agree to."""
+        try:
+            address = f"http://127.0.0.1:{self._health_port}/health"
+            with urllib.request.urlopen(address, timeout=5) as answer:
+                return b'"true"' in answer.read()
+        except OSError:  # also what is not 200
+            return False
+
+    def await_health(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT
+        while not self.is_healthy():
+            ended = self.process is None or self.process.poll() is not None
+            if ended or time.monotonic() > deadline:
+                raise AssertionError(f"{self.name} does not answer: {self.log.read_text()[-4000:]}")
+            time.sleep(0.02)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def pause(self) -> None:
+        """It keeps its connections and answers nothing."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.resume()
+            self._signal(signal.SIGTERM)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def kill(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+
+    def close(self) -> None:
+        self.kill()
+        shutil.rmtree(self.data, ignore_errors=True)
+
+
+class EtcdCluster:
+    """Several members of one cluster, started together."""
+
+    def __init__(
+        self,
+        directory: Path,
+        size: int = 3,
+        flags: tuple[str, ...] = ("--heartbeat-interval", "50", "--election-timeout", "500"),
+        *,
+        tls: Tls | None = None,
+    ) -> None:
+        ports = free_ports(size)
+        names = [f"m{number}" for number in range(size)]
+        peers = ",".join(
+            f"{name}=http://127.0.0.1:{port}" for name, port in zip(names, ports, strict=True)
+        )
+        self.members = [
+            Etcd(directory, flags, tls=tls, name=name, peer_port=port, peers=peers)
+            for name, port in zip(names, ports, strict=True)
+        ]
+
+    def start(self) -> EtcdCluster:
+        for member in self.members:
+            member.start(wait=False)
+        for member in self.members:
+            member.await_health()
+        return self
+
+    @property
+    def urls(self) -> str:
+        """The value of `--etcd-servers`."""
+        return ",".join(member.url for member in self.members)
+
+    def close(self) -> None:
+        for member in self.members:
+            member.close()

@@ -1,0 +1,292 @@
+"""Whether a history is one that a single register per key could have given.
+
+Each key is judged alone: a history is linearizable exactly if each key's is. An order of the
+operations is searched (Wing and Gong, with Lowe's memory of what was tried) in which every answer
+is right and nothing comes before what had returned when it was called. A write of which nobody
+heard how it ended may stand anywhere after its call, or nowhere.
+
+What makes the search short and takes nothing from its result: an operation that changes nothing and
+is right now is taken at once; unsure writes whose values nobody ever saw are alike; and a key's
+revisions rise in the order of its writes, which is part of what is promised.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from support.operations import Operation, Outcome, Value, Verb
+
+MOST_STEPS = 200_000
+MOST_STEPS_NARROWING = 2_000  # a report that shows more than it must is still a report
+UNSEEN = "(a value that nobody saw)"
+
+
+class Undecided(Exception):
+    """The search was given up."""
+
+
+class State(NamedTuple):
+    value: Value
+    highest: int  # the highest revision of what was written so far
+
+
+EMPTY = State(None, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    key: str
+    what: str
+    window: Sequence[Operation] = ()
+
+    def __str__(self) -> str:
+        return "\n  ".join([f"{self.key}: {self.what}", *map(str, self.window)])
+
+
+class Known:
+    """Which values were seen in a key's history, and which revision each of them has."""
+
+    def __init__(self, history: Iterable[Operation]) -> None:
+        self.revisions: dict[str, int] = {}
+        self.values: dict[int, str] = {}
+        self.problems: list[str] = []
+        for operation in history:
+            if operation.revision is not None and operation.value is not None:
+                self._note(operation.value, operation.revision)
+
+    def _note(self, value: str, revision: int) -> None:
+        if self.revisions.setdefault(value, revision) != revision:
+            self.problems.append(f"{value} has revisions {self.revisions[value]} and {revision}")
+        if self.values.setdefault(revision, value) != value:
+            self.problems.append(f"{revision} is of {self.values[revision]} and of {value}")
+
+    def expects(self, operation: Operation, value: str) -> bool:
+        return operation.expected is None or self.values.get(operation.expected) == value
+
+    def written(self, operation: Operation) -> Value:
+        """What a write leaves behind, as far as anybody could tell."""
+        if operation.verb is Verb.DELETE or operation.value is None:
+            return None
+        return operation.value if operation.value in self.revisions else UNSEEN
+
+
+def check(
+    histories: Iterable[Operation],
+    seen: Mapping[str, float] | None = None,
+    most_steps: int = MOST_STEPS,
+) -> list[Violation]:
+    """What is wrong with a history of many keys. `seen` tells when values were seen by others, such
+    as watchers: they had been written by then. Raises Undecided, see `MOST_STEPS`."""
+    by_key: dict[str, list[Operation]] = defaultdict(list)
+    for operation in histories:
+        by_key[operation.key].append(operation)
+    found = [check_key(key, history, seen or {}, most_steps) for key, history in by_key.items()]
+    return [violation for violation in found if violation is not None]
+
+
+def check_key(
+    key: str,
+    history: Sequence[Operation],
+    seen: Mapping[str, float],
+    most_steps: int = MOST_STEPS,
+) -> Violation | None:
+    """The shortest offence against linearizability in one key's history, if there is any."""
+    history = [one for one in history if tells_something(one)]
+    known = Known(history)
+    if known.problems:
+        return Violation(key, "; ".join(known.problems))
+    if Search(known, settle(history, seen), most_steps).succeeds():
+        return None
+    window = shortest_window(known, history, seen)
+    return Violation(key, "no order explains these answers", window)
+
+
+def tells_something(operation: Operation) -> bool:
+    if operation.outcome is Outcome.UNKNOWN:
+        return operation.writes
+    return operation.outcome is not Outcome.REFUSED
+
+
+class Settled(NamedTuple):
+    """The operations whose answers must be explained, and the writes that may have happened."""
+
+    sure: list[Operation]
+    unsure: list[Operation]
+
+
+def settle(
+    history: Sequence[Operation], seen: Mapping[str, float], end: float = math.inf
+) -> Settled:
+    """What was known of a history at a time. A write of which nobody heard but whose value was
+    seen had happened by then."""
+    observed = {value: at for value, at in seen.items() if at <= end}
+    for one in history:
+        if one.verb is Verb.GET and one.value is not None and one.returned <= end:
+            observed[one.value] = min(one.returned, observed.get(one.value, math.inf))
+    settled = Settled([], [])
+    for one in history:
+        if one.outcome is not Outcome.UNKNOWN and one.returned <= end:
+            settled.sure.append(one)
+        elif one.called > end or not one.writes:
+            continue
+        elif one.value in observed:
+            happened = replace(one, outcome=Outcome.DONE, returned=observed[one.value])
+            settled.sure.append(happened)
+        else:
+            settled.unsure.append(one.unsure())
+    return settled
+
+
+def forget_before(settled: Settled, start: float) -> Settled:
+    """The same without the answers of what had returned before a time: its writes may have
+    happened, at any time since they were called."""
+    sure = [one for one in settled.sure if one.returned >= start]
+    forgotten = [one for one in settled.sure if one.returned < start and one.is_acknowledged]
+    return Settled(sure, [*settled.unsure, *forgotten])
+
+
+def shortest_window(
+    known: Known, history: Sequence[Operation], seen: Mapping[str, float]
+) -> list[Operation]:
+    """The operations up to the first that cannot be explained, from the last without which they
+    could be: both ends are found by halving, for less of a history is never harder to explain."""
+
+    def fails(settled: Settled) -> bool:
+        try:
+            return not Search(known, settled, MOST_STEPS_NARROWING).succeeds()
+        except Undecided:
+            return False
+
+    ends = sorted({one.returned for one in history if one.returned < math.inf})
+    at = bisect_left(ends, True, key=lambda end: fails(settle(history, seen, end)))
+    settled = settle(history, seen, ends[min(at, len(ends) - 1)])
+    starts = sorted({one.called for one in settled.sure})
+    # The first start from which on all can be explained: the one before is the last that fails.
+    at = bisect_left(starts, True, key=lambda start: not fails(forget_before(settled, start)))
+    kept = forget_before(settled, starts[max(at - 1, 0)])
+    return sorted(kept.sure, key=lambda one: one.called)
+
+
+class Search:
+    """Looks for an order of one key's operations, depth first, without recursion."""
+
+    def __init__(self, known: Known, settled: Settled, most_steps: int = MOST_STEPS) -> None:
+        self._known = known
+        self._most_steps = most_steps
+        self._sure = sorted(settled.sure, key=lambda one: one.called)
+        self._classes = self._alike(settled.unsure)
+        self._all = (1 << len(self._sure)) - 1
+
+    def _alike(self, unsure: list[Operation]) -> list[list[Operation]]:
+        """Unsure writes in groups whose members can stand for each other once they were called:
+        the first of a group that is left is as good as any."""
+        classes: dict[object, list[Operation]] = defaultdict(list)
+        for one in sorted(unsure, key=lambda one: one.called):
+            classes[one.verb, one.expected, self._known.written(one)].append(one)
+        return list(classes.values())
+
+    def succeeds(self) -> bool:
+        start = (0, (0,) * len(self._classes), EMPTY)
+        tried = {start}
+        stack = [self._following(*start)]
+        steps = 0
+        if not self._sure:
+            return True
+        while stack:
+            config = next(stack[-1], None)
+            if config is None:
+                stack.pop()
+                continue
+            if config[0] == self._all:
+                return True
+            if config not in tried:
+                tried.add(config)
+                stack.append(self._following(*config))
+                steps += 1
+                if steps > self._most_steps:
+                    raise Undecided(f"{len(self._sure)} operations, {steps} steps")
+        return False
+
+    def _following(
+        self, done: int, used: tuple[int, ...], state: State
+    ) -> Iterator[tuple[int, tuple[int, ...], State]]:
+        """What can be reached by one operation more."""
+        candidates, bound = self._candidates(done)
+        writes: list[tuple[int, State]] = []
+        for at in candidates:
+            operation = self._sure[at]
+            following = self._apply(operation, state)
+            if following is state:
+                yield done | 1 << at, used, state
+                return
+            if following is not None:
+                writes.append((done | 1 << at, following))
+        for more, following in writes:
+            yield more, used, following
+        for number, group in enumerate(self._classes):
+            count = used[number]
+            if count < len(group) and group[count].called <= bound:
+                unsure = self._apply(group[count], state)
+                if unsure is not None:
+                    yield done, (*used[:number], count + 1, *used[number + 1 :]), unsure
+
+    def _candidates(self, done: int) -> tuple[list[int], float]:
+        """The operations that could be next: called before any other that is left returned."""
+        open_: list[int] = []
+        bound = math.inf
+        at = (~done & (done + 1)).bit_length() - 1  # the lowest that is left
+        while at < len(self._sure):
+            operation = self._sure[at]
+            if operation.called > bound:
+                break
+            if not done >> at & 1:
+                open_.append(at)
+                bound = min(bound, operation.returned)
+            at += 1
+        return [at for at in open_ if self._sure[at].called <= bound], bound
+
+    def _apply(self, operation: Operation, state: State) -> State | None:
+        """The state after an operation that ended as it did, None if it could not."""
+        value, outcome = state.value, operation.outcome
+        if outcome is Outcome.ABSENT:
+            return state if value is None else None
+        if operation.verb is Verb.GET:
+            return state if value == operation.value else None
+        if operation.verb is Verb.CREATE:
+            possible = value is None
+        else:
+            possible = value is not None and self._known.expects(operation, value)
+        if outcome is Outcome.CONFLICT:
+            return state if value is not None and not possible else None
+        return self._write(operation, state) if possible else None
+
+    def _write(self, operation: Operation, state: State) -> State | None:
+        written = self._known.written(operation)
+        revision = operation.revision
+        if revision is None and written is not None:
+            revision = self._known.revisions.get(written)
+        if revision is None:
+            return State(written, state.highest)
+        return State(written, revision) if revision > state.highest else None
+
+
+def check_revisions(history: Iterable[Operation]) -> list[Violation]:
+    """Over all keys: a write that began when another was acknowledged has a higher revision."""
+    writes = [one for one in history if one.is_acknowledged and one.revision is not None]
+    by_end = sorted(writes, key=lambda one: one.returned)
+    found: list[Violation] = []
+    at = 0
+    highest: Operation | None = None
+    for one in sorted(writes, key=lambda one: one.called):
+        while at < len(by_end) and by_end[at].returned < one.called:
+            if highest is None or (by_end[at].revision or 0) > (highest.revision or 0):
+                highest = by_end[at]
+            at += 1
+        if highest is not None and (one.revision or 0) <= (highest.revision or 0):
+            found.append(Violation(one.key, "the revision went back", (highest, one)))
+    return found

@@ -1,0 +1,309 @@
+"""Whether watchers were told of everything, once and in order, and lists show what they add up to.
+
+Watchers list, watch from there, resume from the last revision that they heard of when a stream is
+cut, and list again when that is too old. What all of them heard together is what happened; each
+must have heard all of it between its list and the last revision it came to, and what happened must
+be what clients wrote.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from support.operations import Operation, Outcome, Verb
+
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+
+
+class Shown(NamedTuple):
+    """An object as a list or an event shows it."""
+
+    value: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list of everything; one that is not `recent` may show what was."""
+
+    who: str
+    called: float
+    returned: float
+    revision: int
+    items: dict[str, Shown]
+    recent: bool = True
+
+
+class Told(NamedTuple):
+    """An event; a deletion shows what was deleted."""
+
+    kind: str
+    key: str
+    value: str
+    revision: int
+    at: float = 0.0
+
+
+class Bookmark(NamedTuple):
+    revision: int
+
+
+class Cut(NamedTuple):
+    """The stream ended and went on from the last revision."""
+
+
+Entry = Listing | Told | Bookmark | Cut
+
+
+@dataclass(slots=True)
+class WatchLog:
+    """What one watcher was told, in order. It begins with a list."""
+
+    name: str
+    entries: list[Entry] = field(default_factory=list)
+
+    @property
+    def position(self) -> int:
+        """The last revision it heard of."""
+        told = (one.revision for one in reversed(self.entries) if not isinstance(one, Cut))
+        return next(told, 0)
+
+
+@dataclass(slots=True)
+class Segment:
+    """What one watcher heard after one list, up to `end`."""
+
+    start: int
+    end: int
+    events: list[Told] = field(default_factory=list)
+    complete: bool = True  # whether all of the revision `end` was told
+
+
+def check_watches(
+    logs: Sequence[WatchLog],
+    operations: Sequence[Operation],
+    listings: Iterable[Listing] = (),
+    base: int = 0,
+) -> list[str]:
+    """What is wrong, in words. `base` is a revision at which nothing was there yet."""
+    found: list[str] = []
+    segments: list[tuple[str, Segment]] = []
+    for log in logs:
+        reader = Reader(log.name)
+        for entry in log.entries:
+            reader.take(entry)
+        found += reader.problems
+        segments += [(log.name, one) for one in reader.segments]
+    happened = Happened(segments)
+    found += happened.problems
+    found += happened.gaps(segments)
+    found += compare_with_writes(happened, operations)
+    lists = [one for log in logs for one in log.entries if isinstance(one, Listing)]
+    found += check_lists(happened, [*lists, *listings], operations, base)
+    return found
+
+
+class Reader:
+    """Follows one watcher's log, and looks at what can be judged by it alone."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.segments: list[Segment] = []
+        self.problems: list[str] = []
+        self._state: dict[str, str] = {}
+        self._keys_now: set[str] | None = None  # keys told of at the last revision; None: all of it
+
+    def _wrong(self, what: str) -> None:
+        self.problems.append(f"{self.name}: {what}")
+
+    def take(self, entry: Entry) -> None:
+        if isinstance(entry, Listing):
+            if self.segments and entry.revision < self.segments[-1].end:
+                self._wrong(f"a list at {entry.revision} after {self.segments[-1].end}")
+            self.segments.append(Segment(entry.revision, entry.revision))
+            self._state = {key: shown.value for key, shown in entry.items.items()}
+            self._keys_now = None
+        elif isinstance(entry, Bookmark):
+            segment = self.segments[-1]
+            if entry.revision < segment.end:
+                self._wrong(f"a bookmark at {entry.revision} after {segment.end}")
+            segment.end, segment.complete, self._keys_now = entry.revision, True, None
+        elif isinstance(entry, Told):
+            self._take_event(entry)
+
+    def _take_event(self, event: Told) -> None:
+        segment = self.segments[-1]
+        if event.revision > segment.end:
+            self._keys_now = {event.key}
+        elif (
+            event.revision == segment.end
+            and self._keys_now is not None
+            and event.key not in self._keys_now
+        ):
+            self._keys_now.add(event.key)  # one commit of several
+        else:
+            self._wrong(f"{event} after {segment.end}: told before, or late")
+            return
+        segment.end, segment.complete = event.revision, False
+        segment.events.append(event)
+        held = self._state.get(event.key)
+        if (event.kind == ADDED) != (held is None):
+            self._wrong(f"{event} while it held {held}")
+        if event.kind == DELETED:
+            if held is not None and held != event.value:
+                self._wrong(f"{event} shows another one than {held}")
+            self._state.pop(event.key, None)
+        else:
+            self._state[event.key] = event.value
+
+
+class Happened:
+    """Every event that anybody heard of, by revision and key."""
+
+    def __init__(self, segments: Iterable[tuple[str, Segment]]) -> None:
+        self.events: dict[tuple[int, str], Told] = {}
+        self.problems: list[str] = []
+        spans: list[tuple[int, int]] = []
+        for name, segment in segments:
+            spans.append((segment.start, segment.end))
+            for event in segment.events:
+                first = self.events.setdefault((event.revision, event.key), event)
+                if (first.kind, first.value) != (event.kind, event.value):
+                    self.problems.append(f"{name}: {event} is {first} elsewhere")
+        self.order = sorted(self.events)
+        self._spans = list(merged(spans))
+
+    def covers(self, start: int, end: int) -> bool:
+        """Whether somebody heard all that happened after one revision up to another."""
+        return start >= end or any(low <= start and end <= high for low, high in self._spans)
+
+    def between(self, start: int, end: int) -> list[Told]:
+        """What happened after a revision up to another, in order."""
+        low = bisect_right(self.order, (start, "\U0010ffff"))
+        high = bisect_right(self.order, (end, "\U0010ffff"))
+        return [self.events[at] for at in self.order[low:high]]
+
+    def gaps(self, segments: Iterable[tuple[str, Segment]]) -> list[str]:
+        found: list[str] = []
+        for name, segment in segments:
+            heard = {(event.revision, event.key) for event in segment.events}
+            for event in self.between(segment.start, segment.end):
+                due = event.revision < segment.end or segment.complete
+                if due and (event.revision, event.key) not in heard:
+                    found.append(f"{name}: never heard of {event}, came to {segment.end}")
+        return found
+
+
+def merged(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The same revisions in the fewest spans."""
+    current: tuple[int, int] | None = None
+    for low, high in sorted(spans):
+        if current is not None and low <= current[1]:
+            current = current[0], max(current[1], high)
+        else:
+            if current is not None:
+                yield current
+            current = low, high
+    if current is not None:
+        yield current
+
+
+def compare_with_writes(happened: Happened, operations: Iterable[Operation]) -> list[str]:
+    """Every event is a write that a client made and that was not refused, and every write that
+    was acknowledged became an event."""
+    writes = {one.value: one for one in operations if one.writes and one.value is not None}
+    found: list[str] = []
+    for event in happened.events.values():
+        write = writes.get(event.value)
+        if write is None or write.key != event.key:
+            found.append(f"{event}: nobody wrote that")
+        elif write.outcome not in (Outcome.DONE, Outcome.UNKNOWN):
+            found.append(f"{event}: was refused: {write}")
+        elif event.kind != DELETED:
+            if (event.kind == ADDED) != (write.verb is Verb.CREATE):
+                found.append(f"{event}: was no such write: {write}")
+            if write.revision not in (None, event.revision):
+                found.append(f"{event}: has another revision: {write}")
+    for write in writes.values():
+        revision = write.revision
+        if write.is_acknowledged and revision is not None:
+            event_of = happened.events.get((revision, write.key))
+            if event_of is None and happened.covers(revision - 1, revision):
+                found.append(f"nobody heard of an acknowledged write: {write}")
+    return found + compare_deletions(happened, operations)
+
+
+def compare_deletions(happened: Happened, operations: Iterable[Operation]) -> list[str]:
+    """Answers to deletions have no revision: there is one event for each at least, and no more than
+    there were attempts."""
+    told = Counter(event.key for event in happened.events.values() if event.kind == DELETED)
+    done: Counter[str] = Counter()
+    possible: Counter[str] = Counter()
+    for one in operations:
+        if one.verb is Verb.DELETE and one.outcome in (Outcome.DONE, Outcome.UNKNOWN):
+            possible[one.key] += 1
+            done[one.key] += one.outcome is Outcome.DONE
+    return [
+        f"{key}: {told[key]} deletions told, {done[key]} acknowledged, {possible[key]} possible"
+        for key in told.keys() | done.keys()
+        if not done[key] <= told[key] <= possible[key]
+    ]
+
+
+def check_lists(
+    happened: Happened,
+    listings: Iterable[Listing],
+    operations: Iterable[Operation],
+    base: int,
+) -> list[str]:
+    """A list shows what the events up to its revision lead to, and is not older than what was
+    acknowledged when it was asked for."""
+    found: list[str] = []
+    ordered = sorted(listings, key=lambda one: one.revision)
+    state: dict[str, Shown] = {}
+    position = base
+    for listing in ordered:
+        if not happened.covers(position, listing.revision):
+            state, position = dict(listing.items), listing.revision  # nobody heard what led there
+            continue
+        for event in happened.between(position, listing.revision):
+            if event.kind == DELETED:
+                state.pop(event.key, None)
+            else:
+                state[event.key] = Shown(event.value, event.revision)
+        position = listing.revision
+        if state != listing.items:
+            differing = dict(set(state.items()) ^ set(listing.items.items()))
+            shown = {key: (state.get(key), listing.items.get(key)) for key in differing}
+            found.append(f"{listing.who}: a list at {position} shows otherwise: {shown}")
+    return found + stale_lists(ordered, operations)
+
+
+def stale_lists(listings: Iterable[Listing], operations: Iterable[Operation]) -> list[str]:
+    writes = sorted((one.returned, one.revision or 0) for one in operations if one.is_acknowledged)
+    newest: list[int] = []
+    for _, revision in writes:
+        newest.append(max(revision, newest[-1] if newest else 0))
+    found: list[str] = []
+    for listing in listings:
+        at = bisect_right(writes, (listing.called, 0))
+        if listing.recent and at and newest[at - 1] > listing.revision:
+            found.append(
+                f"{listing.who}: a list at {listing.revision}, asked for when"
+                f" {newest[at - 1]} was acknowledged"
+            )
+    return found
+
+
+def times_seen(logs: Iterable[WatchLog]) -> dict[str, float]:
+    """When each value was first told by a watch."""
+    seen: dict[str, float] = {}
+    for log in logs:
+        for entry in log.entries:
+            if isinstance(entry, Told):
+                seen[entry.value] = min(entry.at, seen.get(entry.value, entry.at))
+    return seen
