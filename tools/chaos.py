@@ -37,6 +37,8 @@ async def play(scenario: str, seconds: float, seed: int, keep: Path | None) -> i
             report = await play_round(fleet, seed, min(ROUND_SECONDS, max(left, 5.0)))
             print(f"{scenario}, {report.evidence if report.problems else report}", flush=True)
             problems += len(report.problems)
+            if keep is not None and report.problems:
+                (keep / f"{scenario}-{seed}.txt").write_text(report.history)
             seed += 1
     finally:
         await fleet.close()
@@ -51,8 +53,10 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0, help="over all scenarios")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--scenario", choices=["all", *SCENARIOS], default="all")
-    parser.add_argument("--keep", type=Path, help="where logs and data go, else they are removed")
+    parser.add_argument("--keep", type=Path, help="where logs, data and histories of failures go")
     options = parser.parse_args()
+    if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
     chosen = list(SCENARIOS) if options.scenario == "all" else [options.scenario]
     if "etcd" in chosen and shutil.which("etcd") is None:
         print("there is no etcd command (Debian: etcd-server): that scenario is left out")

@@ -73,7 +73,7 @@ def test_help_comes_in_groups_and_with_defaults() -> None:
 
 def test_help_does_not_list_what_has_no_effect() -> None:
     shown = fairlead("serve", "--help").stdout
-    for flag in ("--workers", "--etcd-servers"):
+    for flag in ("--etcd-count-metric-poll-period", "--etcd-servers-overrides"):
         assert flag not in shown
 
 
@@ -111,7 +111,15 @@ def test_version_is_a_command() -> None:
         (("serve", "--etcd-compaction-interval=x"), "--etcd-compaction-interval: 'x'"),
         (("serve", "--advertised-version=latest"), "--advertised-version: 'latest'"),
         (("serve", "--tls-cert-file", "x"), "--tls-private-key-file go together"),
-        (("serve", "--storage", "etcd"), "--storage: etcd is not available"),
+        (("serve", "--storage", "etcd"), "--etcd-servers must be specified"),
+        (("serve", "--etcd-servers", "http://127.0.0.1:2379"), "--etcd-servers needs --storage"),
+        (("serve", "--etcd-servers", "http://x/y"), "--etcd-servers: 'http://x/y' is not an addr"),
+        (("serve", "--etcd-certfile", "x"), "--etcd-certfile and --etcd-keyfile go together"),
+        (
+            ("serve", "--etcd-servers-overrides=/events#x"),
+            "--etcd-servers-overrides: res",
+        ),
+        (("serve", "--etcd-healthcheck-timeout=0"), "--etcd-healthcheck-timeout: must be more"),
         (("serve", "-v=x"), "-v/--v: 'x' is not a whole number"),
     ],
 )
@@ -209,7 +217,7 @@ def test_verbosity_is_given_as_clients_are_used_to(flags: tuple[str, ...], level
 @pytest.mark.parametrize(
     "flag",
     [
-        "--etcd-servers=x",
+        "--etcd-count-metric-poll-period=1m",
         "--controllers=*,route",
     ],
 )

@@ -48,9 +48,9 @@ def test_a_controller_that_is_left_out_does_nothing(fresh_server: FreshServer) -
 
 
 def test_flags_without_effect_are_named_at_start(fresh_server: FreshServer) -> None:
-    server = fresh_server("--etcd-servers=x", "--controllers=*,route")
+    server = fresh_server("--etcd-db-metric-poll-interval=9s", "--controllers=*,route")
     said = server.log.read_text()
-    assert "--etcd-servers is accepted but has no effect" in said
+    assert "--etcd-db-metric-poll-interval is accepted but has no effect" in said
     assert "--controllers=route is accepted but has no effect" in said
 
 

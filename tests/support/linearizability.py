@@ -130,14 +130,14 @@ def settle(
             observed[one.value] = min(one.returned, observed.get(one.value, math.inf))
     settled = Settled([], [])
     for one in history:
-        if one.called > end:
-            continue
         if one.outcome is not Outcome.UNKNOWN and one.returned <= end:
             settled.sure.append(one)
-        elif one.value in observed and one.verb is not Verb.DELETE:
+        elif one.called > end or not one.writes:
+            continue
+        elif one.value in observed:
             happened = replace(one, outcome=Outcome.DONE, returned=observed[one.value])
             settled.sure.append(happened)
-        elif one.writes:
+        else:
             settled.unsure.append(one.unsure())
     return settled
 

@@ -28,13 +28,14 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list of everything, which had to be the most recent state."""
+    """A list of everything; one that is not `recent` may show what was."""
 
     who: str
     called: float
     returned: float
     revision: int
     items: dict[str, Shown]
+    recent: bool = True
 
 
 class Told(NamedTuple):
@@ -290,7 +291,7 @@ def stale_lists(listings: Iterable[Listing], operations: Iterable[Operation]) ->
     found: list[str] = []
     for listing in listings:
         at = bisect_right(writes, (listing.called, 0))
-        if at and newest[at - 1] > listing.revision:
+        if listing.recent and at and newest[at - 1] > listing.revision:
             found.append(
                 f"{listing.who}: a list at {listing.revision}, asked for when"
                 f" {newest[at - 1]} was acknowledged"

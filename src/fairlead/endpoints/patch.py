@@ -49,7 +49,7 @@ async def answer_patch(api: Api, request: Request, operation: Operation) -> Answ
     options = write_options(api.dialect, request, "PatchOptions", apply=is_apply)
     if is_apply:
         return await _answer_apply(api, request, operation, raw, options)
-    check_exists(api, operation)
+    await check_exists(api, operation)
     read = await aside(len(raw), _read, operation.resource, media_type, raw)
     version = await patch(api, operation, read, options)
     return item_answer(api, request, operation, version)

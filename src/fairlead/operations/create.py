@@ -10,6 +10,7 @@ from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.aside import LONG_BODY, aside
+from fairlead.operations.certainty import is_certain
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.stored import kept, shown_one
@@ -131,7 +132,7 @@ async def _stored(api: Api, attributes: Attributes, generated: bool) -> Version:
         key = resource.storage_key(metadata.get("namespace", ""), metadata["name"])
         try:
             if not context.dry_run:
-                return await _put(api, attributes, collection, key)
+                return await _put_new(api, attributes, collection, key)
         except Conflict:
             pass
         existing = api.store.latest(collection, key)
@@ -141,6 +142,16 @@ async def _stored(api: Api, attributes: Attributes, generated: bool) -> Version:
     if generated:
         error.message += ", the server was not able to generate a unique name for the object"
     raise error
+
+
+async def _put_new(api: Api, attributes: Attributes, collection: Collection, key: str) -> Version:
+    """Write the object; raises Conflict if there certainly is one."""
+    while True:
+        try:
+            return await _put(api, attributes, collection, key)
+        except Conflict:
+            if await is_certain(collection, key):
+                raise
 
 
 async def _put(api: Api, attributes: Attributes, collection: Collection, key: str) -> Version:

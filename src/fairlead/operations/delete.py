@@ -14,6 +14,7 @@ from fairlead.kinds.behaviour import Behaviour
 from fairlead.kinds.context import Context
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
+from fairlead.operations.certainty import is_certain
 from fairlead.operations.list import Listing, find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
@@ -49,11 +50,15 @@ async def delete(
     while True:
         current = api.store.latest(collection, key)
         if current is None:
-            raise not_found(operation.ref)
+            if await is_certain(collection, key):
+                raise not_found(operation.ref)
+            continue
         old = await read(resource, current)
         refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])
         if refusal is not None:
-            raise refusal
+            if await is_certain(collection, key):
+                raise refusal
+            continue
         attributes = preparing.attributes(operation, DELETE, None, old, context, options=options)
         await chain.admit(attributes)
         await chain.validate(attributes)

@@ -9,6 +9,7 @@ from fairlead.errors import ResourceRef, StatusError, bad_request, invalid, not_
 from fairlead.kinds.causes import Causes
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
+from fairlead.operations.certainty import is_certain
 from fairlead.operations.field_validation import (
     check_custom_type,
     check_required,
@@ -36,9 +37,10 @@ class Patch:
     explain: Callable[[DecodeError], str] = str
 
 
-def check_exists(api: Api, operation: Operation) -> None:
+async def check_exists(api: Api, operation: Operation) -> None:
     """404 for what is not there; a patch of it is not even read."""
-    if api.store.latest(api.collection(operation.resource), operation.key) is None:
+    collection, key = api.collection(operation.resource), operation.key
+    if api.store.latest(collection, key) is None and await is_certain(collection, key):
         raise not_found(operation.ref)
 
 

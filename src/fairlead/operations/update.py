@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fairlead.admission.chain import UPDATE
-from fairlead.errors import Cause, conflict, invalid, modified, not_found
+from fairlead.errors import Cause, StatusError, conflict, invalid, modified, not_found
 from fairlead.kinds.context import Context
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.aside import LONG_BODY, aside
+from fairlead.operations.certainty import is_certain
 from fairlead.operations.create import create
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
@@ -59,7 +60,8 @@ async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptio
 
     value: Object | None = document()
     assert value is not None
-    if api.store.latest(api.collection(operation.resource), operation.key) is None:
+    collection, key = api.collection(operation.resource), operation.key
+    if api.store.latest(collection, key) is None and await is_certain(collection, key):
         stored = value if operation.resource.is_scale else view.write({}, value)
         return await _create_instead(api, operation, stored, options)
 
@@ -102,11 +104,13 @@ async def store_changed(
     while True:
         current = api.store.latest(collection, key)
         if current is None:
-            raise not_found(operation.ref)
+            if await is_certain(collection, key):
+                raise not_found(operation.ref)
+            continue
         old = current.object() if built_in else await read(resource, current)
-        changed = await converting(operation.size, change, old)
         context = api.context(operation, options.dry_run)
         try:
+            changed = await converting(operation.size, change, old)
             new = await _prepared(api, operation, changed, old, options, context)
             old["metadata"].pop("resourceVersion", None)
             stored = new if built_in else await kept(resource, new)
@@ -123,6 +127,11 @@ async def store_changed(
                 version = await preparing.put(api, collection, key, stored, current, context)
         except (Conflict, ConditionFailed):
             context.roll_back()
+            continue
+        except StatusError:
+            context.roll_back()
+            if await is_certain(collection, key):
+                raise
             continue
         except Exception:
             context.roll_back()

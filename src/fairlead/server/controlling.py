@@ -88,6 +88,10 @@ class Controlling:
         self._own_service: OwnService | None = None
         self._has_left = False
         self.aggregation: ClusterRoleAggregation | None = None
+        if options.simulate_nodes:
+            from fairlead.simulation.setup import answer_for_containers  # few servers need it
+
+            answer_for_containers(api, options)
         if not has_part:
             return
         given = self._surroundings()

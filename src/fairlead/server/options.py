@@ -47,12 +47,19 @@ from fairlead.server.flag_values import (
     whole_number,
 )
 from fairlead.simulation.flags import add_simulation_flags
+from fairlead.storage.etcd.flags import (
+    EtcdFlagError,
+    add_etcd_flags,
+    check_etcd_flags,
+    etcd_flags_without_effect,
+)
 
 
 def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     """Add every flag, in the groups that the help shows."""
     _add_serving_flags(parser)
     _add_storage_flags(parser)
+    add_etcd_flags(parser, duration, whole_number)
     _add_api_flags(parser)
     _add_controller_flags(parser)
     add_servers_flags(parser, duration, whole_number)
@@ -419,6 +426,10 @@ def check_flags(options: argparse.Namespace) -> None:
     except SigningFlagError as error:
         raise FlagError(str(error)) from None
     try:
+        check_etcd_flags(options)
+    except EtcdFlagError as error:
+        raise FlagError(str(error)) from None
+    try:
         check_servers_flags(options)
     except ServersFlagError as error:
         raise FlagError(str(error)) from None
@@ -443,6 +454,7 @@ def _check_runtime_config(options: argparse.Namespace) -> None:
 
 
 def planned_flags(options: argparse.Namespace) -> list[str]:
-    """What was given that has no effect: controllers that are not built."""
+    """What was given that has no effect: flags, and controllers that are not built."""
     without_effect = chosen_controllers(",".join(options.controllers)).without_effect
-    return [f"--controllers={name}" for name in without_effect]
+    controllers = [f"--controllers={name}" for name in without_effect]
+    return etcd_flags_without_effect(options) + controllers

@@ -25,6 +25,7 @@ PAUSE = 0.02  # about, between the requests of a client
 PAGE = 7
 WEIGHTS = {Verb.CREATE: 3, Verb.GET: 6, Verb.UPDATE: 6, Verb.PATCH: 4, Verb.DELETE: 2}
 LIST_SHARE, DROP_SHARE = 0.05, 0.01
+PAGED_SHARE, STALE_SHARE = 0.3, 0.3  # of lists
 
 
 class Endpoint(Protocol):
@@ -90,7 +91,8 @@ class Client:
         dice = self.run.dice
         while not self.run.over:
             if dice.random() < LIST_SHARE:
-                await self.list_all(PAGE if dice.random() < 0.3 else 0)
+                limit = PAGE if dice.random() < PAGED_SHARE else 0
+                await self.list_all(limit, recent=dice.random() > STALE_SHARE)
             else:
                 verb = dice.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
                 await self.operate(verb, self.run.key())
@@ -188,12 +190,13 @@ class Client:
                 self.run.unexpected.append(f"answered {status} {body.get('message')}: {began}")
         return Operation(*facts, outcome, value, revision, began.expected)
 
-    async def list_all(self, limit: int = 0) -> Listing | None:
-        """The most recent state, as one answer or in pages, and what it says of every key."""
+    async def list_all(self, limit: int = 0, *, recent: bool = True) -> Listing | None:
+        """The most recent state (or one that may be older), as one answer or in pages, and what
+        that says of every key."""
         called = time.monotonic()
         try:
             async with asyncio.timeout(2 * DEADLINE):
-                found = await self._pages(limit)
+                found = await self._pages(limit, "" if recent else "0")
         except BROKEN:
             self.disconnect()
             return None
@@ -201,9 +204,9 @@ class Client:
             return None
         returned = time.monotonic()
         revision, items = found
-        listing = Listing(self.name, called, returned, revision, items)
+        listing = Listing(self.name, called, returned, revision, items, recent)
         self.run.listings.append(listing)
-        if not limit:  # later pages show what was, not what is
+        if recent and not limit:  # later pages show what was, not what is
             self._note_reads(listing)
         return listing
 
@@ -218,15 +221,16 @@ class Client:
                 )
             )
 
-    async def _pages(self, limit: int) -> tuple[int, dict[str, Shown]] | None:
+    async def _pages(self, limit: int, version: str) -> tuple[int, dict[str, Shown]] | None:
         items: dict[str, Shown] = {}
         revision, token = 0, ""
         while True:
             exchange = await self.connected()
             if exchange is None:
                 return None
-            query = f"?limit={limit}&continue={token}" if limit else ""
-            exchange.send("GET", self.run.path + query)
+            first = f"resourceVersion={version}" if version else ""
+            query = f"limit={limit}&" + (f"continue={token}" if token else first)
+            exchange.send("GET", f"{self.run.path}?{query}")
             status, body = await exchange.status(), await exchange.body()
             self.run.statuses[status] += 1
             if status != 200:

@@ -27,6 +27,7 @@ class Report:
     """What a round found, and how much it looked at."""
 
     seed: int
+    run: Run
     problems: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -40,15 +41,20 @@ class Report:
     def evidence(self) -> str:
         return "\n".join([str(self), *self.faults, *self.problems[:20]])
 
+    @property
+    def history(self) -> str:
+        """Everything that was done and told."""
+        done = sorted(self.run.operations, key=lambda one: one.called)
+        told = [f"{log.name}: {entry}" for log in self.run.logs for entry in log.entries]
+        return "\n".join([str(self), *self.faults, *self.problems, *map(str, done), *told])
 
-async def play_round(
-    fleet: Fleet, seed: int, seconds: float, only: Sequence[str] = (), name: str = ""
-) -> Report:
+
+async def play_round(fleet: Fleet, seed: int, seconds: float, only: Sequence[str] = ()) -> Report:
     """Load and faults for a time, then peace, and a judgement of what everybody was told. `only`
     names the faults that may happen, where not all."""
-    report = Report(seed)
-    space = name or f"round-{seed}"
+    space = f"round-{seed}"
     run = Run(f"/api/v1/namespaces/{space}/secrets", fleet.servers, random.Random(seed))
+    report = Report(seed, run)
     base = await begin(run, space)
     watchers = [Watcher(f"watcher-{n}", run) for n in range(WATCHERS)]
     clients = [Client(f"client-{n}", run) for n in range(CLIENTS)]

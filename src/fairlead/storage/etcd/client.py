@@ -22,9 +22,10 @@ class Timing(NamedTuple):
 
     open: float = 20.0  # to find a member at the start
     request: float = 10.0  # for a call, looking for a member included
-    stalled: float = 2.0  # without an answer, until others are asked whether they have one
+    answer: float = 2.0  # for a look whether all is well; then the store is away
+    stalled: float = 1.0  # without an answer, until others are asked whether they have one
     probe: float = 2.0  # for a member to show that it works
-    heartbeat: float = 4.0  # between looks whether a watch is alive
+    heartbeat: float = 2.0  # between such looks
     pause: float = 0.05  # between rounds of looking for a member, at first
     longest_pause: float = 1.0
 
@@ -114,6 +115,12 @@ class Client:
     async def ask_newest(self, timeout: float = 0.0) -> int:
         """The revision of the store now, as most members see it; raises CallFailed."""
         return read_revision(await self.call(RANGE, self._probe, timeout=timeout))
+
+    async def check_kept(self, revision: int) -> None:
+        """Make sure that what came after a revision can be told; raises CallFailed. A watch does
+        not do that: it begins at a compacted revision whose deletions may be gone."""
+        if revision > 0:
+            await self.call(RANGE, self._probe + encode(RangeRequest, revision=revision))
 
     async def watch(self) -> Stream:
         """Raises CallFailed."""

@@ -73,6 +73,6 @@ class Compaction:
         try:
             await self._client.call(COMPACT, encode(CompactRequest, revision=floor))
         except CallFailed as error:
-            if not error.details.endswith("required revision has been compacted"):
+            if not error.is_compacted:
                 raise
         self.raise_floor(floor)

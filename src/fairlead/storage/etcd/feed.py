@@ -11,8 +11,12 @@ from fairlead.storage.etcd.client import Client
 from fairlead.storage.etcd.members import CallFailed, Stream
 from fairlead.storage.etcd.messages import (
     ALL_KEYS,
+    TXN,
     Event,
+    Operation,
+    PutRequest,
     Told,
+    TxnRequest,
     WatchCreate,
     WatchRequest,
     encode,
@@ -22,8 +26,8 @@ from fairlead.storage.etcd.messages import (
 from fairlead.storage.etcd.rows import Rows
 from fairlead.storage.source import Reached
 
-_PROGRESS = encode(WatchRequest, progress=b"")
 _DENIED = "permission denied"
+_MARK = b"/\0mark"
 
 
 class Denied(Exception):
@@ -35,8 +39,9 @@ class Watch:
     came in fragments is joined.
 
     All keys of etcd are watched, whosever they are: so each revision shows, and how far the
-    stream has come needs no telling. Notices of progress could overtake what they promise (before
-    etcd 3.4.25 and 3.5.8), and are only asked for where just the prefix may be watched.
+    stream has come needs no telling. Notices of progress are not used: they can overtake what they
+    promise (before etcd 3.4.25 and 3.5.8). Where just the prefix may be watched, writing a mark
+    below it shows how far the stream has come.
     """
 
     def __init__(self, client: Client, prefix: bytes, *, is_whole: bool = True) -> None:
@@ -44,7 +49,6 @@ class Watch:
         self._prefix = prefix
         self._is_whole = is_whole
         self._stream: Stream | None = None
-        self._asking = False
 
     async def open(self, start: int, *, with_former: bool = False) -> None:
         """Raises CallFailed."""
@@ -61,8 +65,8 @@ class Watch:
             self._stream.cancel()
 
     async def read(self) -> Told:
-        """The next events, all of their revisions, or (without events) a notice of progress.
-        Raises CallFailed, Compacted with the revision, Denied."""
+        """The next events, all of their revisions, or none: the watch has begun. Raises CallFailed,
+        Compacted with the revision, Denied."""
         assert self._stream is not None
         fragments: list[Event] = []
         while True:
@@ -74,23 +78,18 @@ class Watch:
                 raise
             if told.cancelled:
                 raise _ended(told)
-            if told.created:
-                continue
             if told.is_fragment or fragments:
                 fragments += told.events
             if told.is_fragment:
                 continue
             return told._replace(events=fragments) if fragments else told
 
-    async def ask_progress(self) -> None:
-        """Have a notice of progress come, where there is no other way to tell."""
-        if self._is_whole or self._asking or self._stream is None:
-            return
-        self._asking = True
-        try:
-            await self._stream.write(_PROGRESS)
-        finally:
-            self._asking = False
+
+async def mark(client: Client, prefix: bytes) -> None:
+    """Write something below the prefix that is nobody's; raises CallFailed."""
+    put = encode(PutRequest, key=prefix + _MARK, value=b"")
+    request = encode(TxnRequest, success=encode(Operation, put=put))
+    await client.call(TXN, request)
 
 
 def _range(prefix: bytes) -> tuple[bytes, bytes]:
@@ -123,20 +122,14 @@ class Feed:
         self._compaction_key = compaction_key
         self._on_floor = on_floor
         self._is_whole = True
-        self._watch: Watch | None = None
+        self._marking: asyncio.Task[None] | None = None
         self._reached = 0
         self._reads_since: float | None = None  # when the watch began to wait for the next events
 
     async def follow(self, after: int) -> AsyncIterator[Reached]:
         """See `Source.feed`."""
         try:
-            newest = await self._client.ask_newest()
-            if newest < after:
-                raise StorageError(
-                    f"etcd went back from revision {after} to {newest}: was an old state of it"
-                    " restored? Start the server anew",
-                    Fault.FATAL,
-                )
+            await self._check(after)
             self._rows.forget_all()
             while True:
                 try:
@@ -149,9 +142,23 @@ class Feed:
         except CallFailed as error:
             raise error.storage_error() from None
 
+    async def _check(self, after: int) -> None:
+        try:
+            await self._client.check_kept(after)
+        except CallFailed as error:
+            if error.is_future:
+                raise StorageError(
+                    f"etcd has not come to revision {after}, which it had told: was an old state"
+                    " of it restored? Start the server anew",
+                    Fault.FATAL,
+                ) from None
+            if error.is_compacted:
+                self._on_floor(after + 1)
+            raise
+
     async def _follow(self, after: int) -> AsyncIterator[Reached]:
         self._reached = after
-        self._watch = watch = Watch(self._client, self._prefix, is_whole=self._is_whole)
+        watch = Watch(self._client, self._prefix, is_whole=self._is_whole)
         beating = asyncio.get_running_loop().create_task(self._beat(watch))
         try:
             await watch.open(after + 1)
@@ -164,20 +171,16 @@ class Feed:
                     raise Compacted(after) from None
                 finally:
                     self._reads_since = None
-                if reached := self._take(told):
-                    yield reached
+                yield self._take(told)
         finally:
             beating.cancel()
             watch.close()
             with suppress(asyncio.CancelledError):
                 await beating
 
-    def _take(self, told: Told) -> Reached | None:
+    def _take(self, told: Told) -> Reached:
         if not told.events:
-            if self._is_whole or told.revision <= self._reached:
-                return None
-            self._reached = told.revision
-            return Reached(told.revision, ())
+            return Reached(self._reached, ())
         rows = []
         for event in told.events:
             row = self._rows.step(event)
@@ -189,27 +192,36 @@ class Feed:
         self._reached = told.events[-1].entry.revision
         return Reached(self._reached, rows)
 
-    async def ask_progress(self, upto: int) -> None:
-        """Have the feed tell that it has come to a revision, where it would not by itself."""
-        if not self._is_whole and self._watch is not None and upto > self._reached:
-            with suppress(CallFailed):
-                await self._watch.ask_progress()
+    async def show(self, revision: int) -> None:
+        """Have the feed tell that it has come to a revision, where it would not by itself; raises
+        CallFailed. One mark at a time does for all."""
+        while not self._is_whole and self._reached < revision:
+            if self._marking is None:
+                self._marking = asyncio.create_task(mark(self._client, self._prefix))
+                self._marking.add_done_callback(self._marked)
+                await asyncio.shield(self._marking)
+                return
+            await asyncio.wait([self._marking])
+
+    def _marked(self, task: asyncio.Task[None]) -> None:
+        self._marking = None
 
     async def _beat(self, watch: Watch) -> None:
-        """End a watch that does not tell what others are told. The question alone makes sure that
-        a member which has lost the others is left."""
-        loop = asyncio.get_running_loop()
+        """End a watch that does not tell what others are told, or that nobody can say that of."""
+        loop, timing = asyncio.get_running_loop(), self._client.timing
         while True:
-            await asyncio.sleep(self._client.timing.heartbeat)
+            await asyncio.sleep(timing.heartbeat)
+            asked = loop.time()
             try:
-                newest = await self._client.ask_newest()
-                if newest <= self._reached:
-                    continue
-                asked = loop.time()
-                await self.ask_progress(newest)
-                await asyncio.sleep(self._client.timing.heartbeat)
+                newest = await self._client.ask_newest(timing.answer)
+                await self.show(newest)
             except CallFailed:
-                continue  # the store is away; the watch will see that, or go on
-            waits = self._reads_since
-            if self._reached < newest and waits is not None and waits <= asked:
                 watch.close()
+                return
+            if newest <= self._reached:
+                continue
+            await asyncio.sleep(timing.answer)
+            waits = self._reads_since
+            if self._reached < newest and waits is not None and waits <= asked + timing.answer / 2:
+                watch.close()
+                return

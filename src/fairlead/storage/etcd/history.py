@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from fairlead.storage.backend import Compacted, Row, Slice, Step
 from fairlead.storage.etcd.client import Client
-from fairlead.storage.etcd.feed import Denied, Watch
+from fairlead.storage.etcd.feed import Denied, Watch, mark
 from fairlead.storage.etcd.messages import (
     RANGE,
     Event,
@@ -109,6 +109,7 @@ class History:
         """See `Backend.changes`."""
         if after >= upto:
             return []
+        await self._client.check_kept(after)
         try:
             return await self._changes(resource, after, upto, is_whole=True)
         except Denied:
@@ -120,7 +121,8 @@ class History:
         held = 0
         try:
             await watch.open(after + 1, with_former=True)
-            await watch.ask_progress()
+            if not is_whole:
+                await mark(self._client, self._prefix)
             while True:
                 async with asyncio.timeout(self._client.timing.request):
                     told = await watch.read()
@@ -136,8 +138,7 @@ class History:
                         found.append(step)
                         held += len(step.row.value or b"")
                         held += len(step.before.value or b"") if step.before else 0
-                last = told.events[-1].entry.revision if told.events else told.revision
-                if last >= upto and (told.events or not is_whole):
+                if told.events and told.events[-1].entry.revision >= upto:
                     return found
         finally:
             watch.close()

@@ -61,6 +61,15 @@ class CallFailed(Exception):
         return self.code == "PERMISSION_DENIED"
 
     @property
+    def is_compacted(self) -> bool:
+        return self.details.endswith("required revision has been compacted")
+
+    @property
+    def is_future(self) -> bool:
+        """Whether a revision was asked for that does not exist yet."""
+        return self.details.endswith("required revision is a future revision")
+
+    @property
     def is_lease_gone(self) -> bool:
         """Whether a lease that was to be used is over; nothing was written."""
         return self.details == "etcdserver: requested lease not found"
@@ -72,7 +81,7 @@ class CallFailed(Exception):
 
     def storage_error(self) -> StorageError | Compacted:
         """The same in the words of the store."""
-        if self.details.endswith("required revision has been compacted"):
+        if self.is_compacted:
             return Compacted()
         return StorageError(f"etcd: {self}", Fault.PASSING)
 

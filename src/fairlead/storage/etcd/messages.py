@@ -37,8 +37,8 @@ Operation = _table(range=1, put=2, delete=3)
 TxnRequest = _table(compare=1, success=2, failure=3)
 CompactRequest = _table(revision=1)
 GrantRequest = _table(ttl=1)
-WatchRequest = _table(create=1, progress=3)
-WatchCreate = _table(key=1, range_end=2, start_revision=3, progress_notify=4, prev_kv=6, fragment=8)
+WatchRequest = _table(create=1)
+WatchCreate = _table(key=1, range_end=2, start_revision=3, prev_kv=6, fragment=8)
 
 
 def encode(table: Table, **given: int | bytes | list[bytes]) -> bytes:
@@ -61,9 +61,9 @@ _SMALL = [bytes((number,)) for number in range(128)]
 
 def size_of(number: int) -> bytes:
     """A varint; most are lengths, and short."""
-    if number < 128:
+    if 0 <= number < 128:
         return _SMALL[number]
-    if number < 16384:
+    if 0 <= number < 16384:
         return bytes((number & 127 | 128, number >> 7))
     return varint(number)
 

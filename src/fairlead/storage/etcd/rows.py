@@ -21,6 +21,7 @@ class Rows:
 
     def __init__(self, prefix: bytes, codec: Codec) -> None:
         self._prefix = prefix
+        self._below = prefix + b"/"
         self._codec = codec
         self._own: dict[bytes, tuple[bytes, str, bytes]] = {}
         self._unreadable = Tally(logger, logging.WARNING, "values in etcd that cannot be read")
@@ -30,7 +31,7 @@ class Rows:
 
     def place(self, key: bytes) -> tuple[str, str] | None:
         """The resource and key of a key in etcd; None if it is nothing to us."""
-        if not key.startswith(self._prefix):
+        if not key.startswith(self._below):
             return None
         try:
             return self._codec.place(key[len(self._prefix) :].decode())

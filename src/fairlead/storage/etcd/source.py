@@ -102,9 +102,9 @@ class EtcdSource:
     async def ask_newest(self) -> int:
         try:
             newest = await self.client.ask_newest()
+            await self._feed.show(newest)
         except CallFailed as error:
             raise error.storage_error() from None
-        await self._feed.ask_progress(newest)
         return newest
 
     async def write(self, group: Sequence[Write]) -> list[int]:

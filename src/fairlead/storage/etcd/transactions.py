@@ -92,13 +92,18 @@ def refusal(puts: Sequence[Put], outcome: Outcome) -> Conflict | ConditionFailed
         entries = read_range(read_answer(next(answers))).entries
         return entries[0].revision if entries else 0
 
-    failed: Conflict | ConditionFailed | None = None
+    unmet: list[Precondition] = []
     for put in puts:
-        if found() != put.write.expected_revision():
-            failed = failed or Conflict(put.write.key)
-        for condition, _ in put.requires:
-            if not condition.holds(found()):
-                failed = failed or ConditionFailed(condition)
-    failed = failed or Conflict(puts[0].write.key)
+        write = put.write
+        own = Precondition(write.resource, write.key, write.expected_revision())
+        unmet += (
+            one for one in (own, *(need for need, _ in put.requires)) if not one.holds(found())
+        )
+    first = puts[0].write
+    failed: Conflict | ConditionFailed
+    if not unmet or unmet[0][:2] == (first.resource, first.key):
+        failed = Conflict(first.key)
+    else:
+        failed = ConditionFailed(unmet[0])
     failed.at = outcome.revision
     return failed

@@ -1,0 +1,141 @@
+"""The command line of a store in etcd."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from fairlead.storage.etcd.codec import Codec
+    from fairlead.storage.etcd.source import EtcdSource, Ttl
+
+Reads = Callable[[str], Any]
+
+# What is always current here, or asked for as often as is good.
+_WITHOUT_EFFECT = {
+    "--etcd-count-metric-poll-period": 60.0,
+    "--etcd-db-metric-poll-interval": 30.0,
+}
+
+
+class EtcdFlagError(ValueError):
+    """Flags that cannot be used; the text names them."""
+
+
+def add_etcd_flags(parser: argparse.ArgumentParser, duration: Reads, whole_number: Reads) -> None:
+    """`duration` and `whole_number` read the values of flags."""
+    flag = parser.add_argument_group("etcd").add_argument
+    flag(
+        "--etcd-servers",
+        default="",
+        metavar="URLS",
+        help="addresses of the members, such as https://10.0.0.1:2379,...; needs --storage=etcd",
+    )
+    for name, text in (
+        ("--etcd-cafile", "CA of the members' certificates; without it, those of the system"),
+        ("--etcd-certfile", "certificate that is shown to the members"),
+        ("--etcd-keyfile", "its key"),
+    ):
+        flag(name, type=Path, metavar="FILE", help=text)
+    flag("--etcd-prefix", default="/registry", metavar="PATH", help="what all keys begin with")
+    for name, text in (
+        ("--etcd-healthcheck-timeout", "how long etcd may leave questions unanswered"),
+        ("--etcd-readycheck-timeout", "the same; the lesser of the two counts"),
+    ):
+        flag(name, type=duration, default=2.0, metavar="DURATION", help=text)
+    flag(
+        "--lease-reuse-duration-seconds",
+        type=whole_number,
+        default=60,
+        metavar="N",
+        help="for how long what has a time to live is given the same lease; so it may last longer",
+    )
+    flag("--etcd-servers-overrides", action="append", default=[], help=argparse.SUPPRESS)
+    for name in _WITHOUT_EFFECT:
+        flag(name, type=duration, help=argparse.SUPPRESS)
+
+
+def etcd_flags_without_effect(options: argparse.Namespace) -> list[str]:
+    """Those that were given and change nothing."""
+    return [name for name in _WITHOUT_EFFECT if _given(options, name) is not None]
+
+
+def _given(options: argparse.Namespace, name: str) -> object:
+    return getattr(options, name[2:].replace("-", "_"))
+
+
+def check_etcd_flags(options: argparse.Namespace) -> None:
+    """Raises EtcdFlagError."""
+    if options.etcd_servers_overrides:
+        raise EtcdFlagError(
+            "--etcd-servers-overrides: resources cannot be kept in different clusters, as they"
+            " share one revision"
+        )
+    urls = _urls(options)
+    for url in urls:
+        _check_url(url)
+    if (options.etcd_certfile is None) != (options.etcd_keyfile is None):
+        raise EtcdFlagError("--etcd-certfile and --etcd-keyfile go together")
+    for name in ("--etcd-healthcheck-timeout", "--etcd-readycheck-timeout"):
+        if not _given(options, name):
+            raise EtcdFlagError(f"{name}: must be more than 0")
+    if options.storage != "etcd":
+        if urls:
+            raise EtcdFlagError("--etcd-servers needs --storage=etcd")
+        return
+    if not urls:
+        raise EtcdFlagError("--etcd-servers must be specified")
+    for name in ("--etcd-cafile", "--etcd-certfile", "--etcd-keyfile"):
+        _check_file(name, _given(options, name))
+
+
+def _urls(options: argparse.Namespace) -> list[str]:
+    return [url.strip() for url in options.etcd_servers.split(",") if url.strip()]
+
+
+def _check_url(url: str) -> None:
+    wrong = EtcdFlagError(
+        f"--etcd-servers: {url!r} is not an address such as https://10.0.0.1:2379"
+    )
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    if parts.scheme == "unix" and parts.path:
+        return
+    try:
+        is_good = parts.scheme in ("http", "https") and parts.hostname and parts.port
+    except ValueError:
+        raise wrong from None
+    if not is_good or parts.path.strip("/") or parts.query or parts.username:
+        raise wrong
+
+
+def _check_file(name: str, path: object) -> None:
+    if isinstance(path, Path):
+        try:
+            path.read_bytes()
+        except OSError as error:
+            raise EtcdFlagError(f"{name} {path}: {error.strerror}") from None
+
+
+def build_etcd_source(
+    options: argparse.Namespace, codec: Codec, ttl: Ttl | None = None
+) -> EtcdSource:
+    """The source that the flags describe, not opened; `ttl` says what lasts for how long."""
+    # Few servers need them.
+    from fairlead.storage.etcd.client import USUAL
+    from fairlead.storage.etcd.members import Trust
+    from fairlead.storage.etcd.source import EtcdSource
+
+    return EtcdSource(
+        [url.rstrip("/") for url in _urls(options)],
+        codec,
+        options.etcd_prefix,
+        Trust(options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile),
+        ttl=ttl,
+        lease_reuse=options.lease_reuse_duration_seconds,
+        timing=USUAL._replace(
+            answer=min(options.etcd_healthcheck_timeout, options.etcd_readycheck_timeout)
+        ),
+    )

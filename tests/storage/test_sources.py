@@ -1,0 +1,435 @@
+"""What every source must do; each one joins by its factory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, aclosing, contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+from support.etcd import Etcd, needs_etcd
+from support.sources import MemorySource, Shared
+
+from fairlead.storage.backend import (
+    Compacted,
+    ConditionFailed,
+    Conflict,
+    Precondition,
+    Row,
+    Step,
+    Write,
+)
+from fairlead.storage.etcd.codec import PlainCodec
+from fairlead.storage.etcd.source import EtcdSource
+from fairlead.storage.source import Reached, Source
+
+# Gives a new connection to the same store each time, not opened yet.
+Connect = Callable[[], Source]
+Factory = Callable[[Path], AbstractContextManager[Connect]]
+THINGS, OTHERS = "core/things", "example.com/things"
+
+
+@contextmanager
+def memory(directory: Path) -> Iterator[Connect]:
+    shared = Shared()
+    yield lambda: MemorySource(shared)
+
+
+_spaces = count()
+
+
+@contextmanager
+def shared_etcd(member: Etcd) -> Iterator[Connect]:
+    prefix = f"/space{next(_spaces)}"
+    yield lambda: EtcdSource([member.url], PlainCodec(), prefix)
+
+
+@pytest.fixture(scope="module")
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
+    member = Etcd(tmp_path_factory.mktemp("etcd")).start()
+    yield member
+    member.close()
+
+
+FACTORIES: dict[str, Factory] = {"memory": memory}
+
+
+@pytest.fixture(params=[*FACTORIES, pytest.param("etcd", marks=needs_etcd)])
+def connect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connect]:
+    if request.param == "etcd":
+        made = shared_etcd(request.getfixturevalue("etcd"))
+    else:
+        made = FACTORIES[request.param](tmp_path)
+    with made as found:
+        yield found
+
+
+def run(connect: Connect, test: Callable[[Source, Source], Awaitable[None]]) -> None:
+    """With two connections to one store."""
+
+    async def main() -> None:
+        one, other = connect(), connect()
+        for source in (one, other):
+            await source.open()
+        try:
+            await asyncio.wait_for(test(one, other), 30)
+        finally:
+            for source in (one, other):
+                await source.close()
+
+    asyncio.run(main())
+
+
+def write(
+    key: str,
+    value: bytes | None = b"{}",
+    expected: int | Write = 0,
+    requires: tuple[Precondition, ...] = (),
+    resource: str = THINGS,
+) -> Write:
+    return Write(resource, key, "v1", value, expected, requires)
+
+
+async def put(source: Source, *group: Write) -> int:
+    """Write these together; gives the last revision."""
+    return (await source.write(group))[-1]
+
+
+async def told(feed: AsyncIterator[Reached], upto: int) -> list[Row]:
+    """What a feed tells until it has come to a revision."""
+    rows: list[Row] = []
+    async for reached in feed:
+        rows += reached.rows
+        if reached.revision >= upto:
+            return rows
+    raise AssertionError("the feed ended")
+
+
+def facts(rows: list[Row]) -> list[tuple[str, bytes | None]]:
+    return [(row.key, row.value) for row in rows]
+
+
+async def state(source: Source, revision: int, resource: str = THINGS) -> dict[str, int]:
+    rows = (await source.state(resource, revision, "", None, 0)).rows
+    return {row.key: row.revision for row in rows}
+
+
+async def all_changes(source: Source, after: int, upto: int) -> list[list[Step]]:
+    """In the pieces in which they come."""
+    found: list[list[Step]] = []
+    while steps := await source.changes(THINGS, after, upto):
+        found.append(steps)
+        after = steps[-1].row.revision
+    return found
+
+
+def test_revisions_rise_and_are_the_same_for_all(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        first = await put(one, write("a"))
+        second = await put(other, write("b"))
+        assert first < second
+        assert await one.ask_newest() == await other.ask_newest() == second
+
+    run(connect, test)
+
+
+def test_a_write_over_another_revision_than_the_expected_is_refused(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        first = await put(one, write("a"))
+        second = await put(other, write("a", b"2", first))
+        for refused in (write("a"), write("a", b"3", first), write("b", b"3", first)):
+            with pytest.raises(Conflict) as conflict:
+                await put(one, refused)
+            assert conflict.value.at >= second
+        assert await state(one, second) == {"a": second}
+
+    run(connect, test)
+
+
+def test_of_two_who_want_the_same_one_gets_it(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        tries = [put(source, write("a", b"%d" % n)) for n in range(10) for source in (one, other)]
+        outcomes = await asyncio.gather(*tries, return_exceptions=True)
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 19 + ["int"]
+
+    run(connect, test)
+
+
+def test_a_deleted_key_can_be_used_again(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        first = await put(one, write("a"))
+        gone = await put(one, write("a", None, first))
+        for refused in (write("a", None, gone), write("a", b"2", first)):
+            with pytest.raises(Conflict):
+                await put(other, refused)
+        again = await put(other, write("a", b"again"))
+        assert gone < again
+        assert await state(one, again) == {"a": again}
+
+    run(connect, test)
+
+
+def test_a_group_happens_as_a_whole_or_not_at_all(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        first = await put(one, write("a"))
+        with pytest.raises(ConditionFailed) as failed:
+            await put(one, write("b"), write("a", b"2"), write("c"))
+        assert failed.value.condition[:2] == (THINGS, "a")
+        assert failed.value.at == first
+        with pytest.raises(Conflict):
+            await put(one, write("a"), write("b"))
+        assert await state(other, await other.ask_newest()) == {"a": first}
+        last = await put(one, write("b"), write("a", b"2", first), write("x", resource=OTHERS))
+        assert set(await state(other, last)) == {"a", "b"}
+        assert set(await state(other, last, OTHERS)) == {"x"}
+
+    run(connect, test)
+
+
+def test_a_precondition_that_another_key_exists(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        needs = (Precondition(OTHERS, "ns"),)
+        with pytest.raises(ConditionFailed) as failed:
+            await put(one, write("a", requires=needs))
+        assert failed.value.condition == needs[0]
+        made = await put(other, write("ns", resource=OTHERS))
+        await put(one, write("a", requires=needs))
+        gone = await put(other, write("ns", None, made, resource=OTHERS))
+        with pytest.raises(ConditionFailed) as failed:
+            await put(one, write("b", requires=needs))
+        assert failed.value.at >= gone
+
+    run(connect, test)
+
+
+def test_a_precondition_on_the_revision_of_another_key(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        quota = write("quota", resource=OTHERS)
+        [quota.revision] = await one.write([quota])
+        await put(one, write("a", requires=(Precondition(OTHERS, "quota", quota),)))
+        await put(one, write("b", requires=(Precondition(OTHERS, "none", 0),)))
+        await put(other, write("quota", b"2", quota, resource=OTHERS))
+        with pytest.raises(ConditionFailed):
+            await put(one, write("c", requires=(Precondition(OTHERS, "quota", quota.revision),)))
+        with pytest.raises(ConditionFailed):
+            await put(one, write("c", requires=(Precondition(OTHERS, "quota", 0),)))
+
+    run(connect, test)
+
+
+def test_a_snapshot_has_what_is_there_at_its_revision(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        first = await put(one, write("a", b"1"), write("b"))
+        await put(one, write("b", None, await _revision(one, "b")))
+        await put(one, write("a", b"2", await _revision(one, "a")))
+        value = bytes(range(256))
+        last = await put(one, Write(OTHERS, "ns/é☃", "example.com/v1", value, 0))
+        assert first < last
+        revision, rows = await other.snapshot()
+        assert revision == last
+        found = [(row.resource, row.key, row.api_version, row.value) for row in rows]
+        assert sorted(found) == [
+            (THINGS, "a", "v1", b"2"),
+            (OTHERS, "ns/é☃", "example.com/v1", value),
+        ]
+
+    run(connect, test)
+
+
+async def _revision(source: Source, key: str) -> int:
+    return (await state(source, await source.ask_newest()))[key]
+
+
+def test_a_large_snapshot_is_whole_and_of_one_moment(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        before = await put(one, *(write(f"k{n:04}", b"x" * 3000) for n in range(50)))
+        await asyncio.gather(*(put(one, write(f"l{n:04}", b"x" * 3000)) for n in range(1500)))
+        moving = [put(other, write(f"a{n}"), write(f"z{n}")) for n in range(50)]
+        [(revision, rows), *_] = await asyncio.gather(one.snapshot(), *moving)
+        assert revision > before
+        keys = [row.key for row in rows]
+        assert len(set(keys)) == len(keys)
+        assert sum(key[0] in "kl" for key in keys) == 1550
+        assert {key[1:] for key in keys if key[0] == "a"} == {
+            key[1:] for key in keys if key[0] == "z"
+        }
+        assert all(row.revision <= revision for row in rows)
+
+    run(connect, test)
+
+
+def test_the_feed_tells_everything_in_order_whoever_wrote_it(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        start = await put(one, write("before"))
+        async with aclosing(one.feed(start)) as feed:
+            first = await put(other, write("a", b"1"))
+            await put(one, write("b", b"2"), write("c", b"3"))
+            last = await put(other, write("a", None, first))
+            rows = await told(feed, last)
+            assert facts(rows) == [("a", b"1"), ("b", b"2"), ("c", b"3"), ("a", None)]
+            revisions = [row.revision for row in rows]
+            assert revisions == sorted(revisions)
+            assert (revisions[0], revisions[-1]) == (first, last)
+
+    run(connect, test)
+
+
+def test_the_feed_tells_the_past_as_well_and_then_what_comes(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        start = await put(one, write("a", b"1"))
+        second = await put(one, write("a", b"2", start))
+        async with aclosing(other.feed(start)) as feed:
+            assert facts(await told(feed, second)) == [("a", b"2")]
+            third = await put(one, write("a", b"3", second))
+            assert facts(await told(feed, third)) == [("a", b"3")]
+
+    run(connect, test)
+
+
+def test_nothing_is_lost_or_told_twice_when_the_feed_is_taken_up_again(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        start = last = await one.ask_newest()
+        writing = asyncio.gather(*(put(other, write(f"k{n}")) for n in range(200)))
+        rows: list[Row] = []
+        while len(rows) < 200:
+            async with aclosing(one.feed(last)) as feed:
+                async for reached in feed:
+                    rows += reached.rows
+                    if reached.revision > last:
+                        last = reached.revision
+                        break
+        assert sorted(row.key for row in rows) == sorted(f"k{n}" for n in range(200))
+        assert sorted(await writing) == [row.revision for row in rows]
+        assert rows[0].revision > start
+
+    run(connect, test)
+
+
+def test_one_store_knows_nothing_of_another_resource_with_equal_keys(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        start = await one.ask_newest()
+        first = await put(one, write("a"))
+        second = await put(one, write("a", resource=OTHERS))
+        assert await state(one, second) == {"a": first}
+        assert await state(one, second, OTHERS) == {"a": second}
+        steps = await one.changes(OTHERS, start, second)
+        assert [step.row.revision for step in steps] == [second]
+
+    run(connect, test)
+
+
+def test_changes_tell_what_was_before_and_after(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        start = await put(one, write("a", b"1"))
+        await put(other, write("x", resource=OTHERS))
+        await put(one, write("b", b"2"))
+        third = await put(one, write("a", b"3", start))
+        gone = await put(one, write("a", None, third))
+        last = await put(one, write("a", b"5"))
+        [steps] = await all_changes(other, start, last)
+        assert [
+            (step.row.key, step.before and step.before.value, step.row.value) for step in steps
+        ] == [("b", None, b"2"), ("a", b"1", b"3"), ("a", b"3", None), ("a", None, b"5")]
+        assert [step.row.previous for step in steps] == [0, start, third, 0]
+        assert steps[2].row.revision == gone
+        assert steps[2].before is not None
+        assert steps[2].before.api_version == "v1"
+        [until] = await all_changes(other, start, third)
+        assert until == steps[:2]
+        assert await other.changes(THINGS, last, last) == []
+
+    run(connect, test)
+
+
+def test_many_changes_come_in_pieces_that_make_up_all(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        start = await one.ask_newest()
+        made = await asyncio.gather(*(put(one, write(f"k{n}", b"x" * 9000)) for n in range(700)))
+        pieces = await all_changes(one, start, max(made))
+        assert [step.row.revision for piece in pieces for step in piece] == sorted(made)
+        assert max(map(len, pieces)) <= 500
+
+    run(connect, test)
+
+
+def test_the_state_at_every_revision_can_be_told(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        start = await one.ask_newest()
+        a = await put(one, write("a"))
+        b = await put(one, write("b"))
+        second = await put(one, write("a", b"3", a))
+        gone = await put(one, write("b", None, b))
+        again = await put(one, write("b"))
+        assert [await state(other, at) for at in (start, a, b, second, gone, again)] == [
+            {},
+            {"a": a},
+            {"a": a, "b": b},
+            {"a": second, "b": b},
+            {"a": second},
+            {"a": second, "b": again},
+        ]
+
+    run(connect, test)
+
+
+def test_a_state_is_read_in_parts(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        names = [*(f"ns/{name}" for name in "edcba"), "nt/a", "m/a"]
+        last = await put(one, *map(write, names))
+        rows, more = await one.state(THINGS, last, "ns/", "ns0", 2)
+        assert ([row.key for row in rows], more) == (["ns/a", "ns/b"], 3)
+        rows, more = await one.state(THINGS, last, "ns/b", "ns0", 0)
+        assert ([row.key for row in rows], more) == (["ns/c", "ns/d", "ns/e"], 0)
+        assert await one.state(THINGS, last, "ns/e", "ns0", 0) == ([], 0)
+        rows, more = await one.state(THINGS, last, "ns/e", None, 0)
+        assert ([row.key for row in rows], more) == (["nt/a"], 0)
+
+    run(connect, test)
+
+
+def test_compaction_keeps_the_state_at_the_floor_and_what_came_after(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        a = await put(one, write("a"))
+        b = await put(one, write("b"))
+        second = await put(one, write("a", b"3", a))
+        floor = await put(one, write("b", None, b))
+        last = await put(one, write("a", b"5", second))
+        await _compact(one, floor)
+        assert one.floor == floor
+        assert await state(one, floor) == {"a": second}
+        assert await state(one, last) == {"a": last}
+        [step] = await one.changes(THINGS, floor, last)
+        assert step.before is not None
+        assert step.before.value == b"3"
+        for source in (one, other):
+            for call in (source.changes(THINGS, second, last), state(source, second)):
+                with pytest.raises(Compacted):
+                    await call
+            assert source.floor >= floor
+
+    run(connect, test)
+
+
+async def _compact(source: Source, floor: int) -> None:
+    """Whoever did it before, this is the next time."""
+    while source.floor < floor:
+        await source.compact(floor)
+
+
+def test_a_feed_from_before_the_floor_says_that_it_is_compacted(connect: Connect) -> None:
+    async def test(one: Source, other: Source) -> None:
+        first = await put(one, write("a"))
+        second = await put(one, write("a", b"2", first))
+        third = await put(one, write("a", b"3", second))
+        await _compact(one, third)
+        with pytest.raises(Compacted):
+            async with aclosing(other.feed(first)) as feed:
+                await told(feed, third)
+        assert other.floor > first
+        async with aclosing(other.feed(third)) as feed:
+            last = await put(one, write("a", b"4", third))
+            assert facts(await told(feed, last)) == [("a", b"4")]
+
+    run(connect, test)
