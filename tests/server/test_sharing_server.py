@@ -25,7 +25,7 @@ ADDRESS = ("--advertise-address", "10.11.12.13")
 def at_loopback(server: ServerProcess) -> Client:
     """The banner shows what is advertised, where nobody listens."""
     port = server.address.rpartition(":")[2]
-    return Client(f"https://127.0.0.1:{port}", server.ca)
+    return server.keep(Client(f"https://127.0.0.1:{port}", server.ca))
 
 
 def test_who_is_elected_runs_the_controllers_and_leaves_nothing_behind(
@@ -51,13 +51,11 @@ def test_who_is_elected_runs_the_controllers_and_leaves_nothing_behind(
         return [one["message"] for one in events if one["reason"] == "LeaderElection"]
 
     eventually(lambda: told() == [f"{holder} became leader"], "an event tells who leads")
-    client.close()
     assert server.stop() == 0
     server.prelude = ""
     client = at_loopback(server.start())
     assert client.get(LEASE).body["spec"]["holderIdentity"] == ""
     assert client.get(record).status == 404
-    client.close()
 
 
 def test_without_an_election_nothing_is_written_and_controllers_run(
