@@ -109,6 +109,21 @@ def test_revisions_in_etcd_are_above_those_that_clients_know(etcd: Etcd, backup:
     assert not any("restore" in key for key in keys(etcd, "/above"))
 
 
+def test_clients_of_the_old_server_are_told_to_list_again(
+    tmp_path: Path, etcd: Etcd, backup: Path
+) -> None:
+    there = ("--storage", "etcd", "--etcd-servers", etcd.url, "--etcd-prefix", "/served")
+    succeed("restore", backup, *there, "--revision-gap", "20")
+    server = ServerProcess(tmp_path, "kubernetes", there).start()
+    client = server.client()
+    known = archive(backup.read_bytes()).header.revision
+    for version in (1, known, known + 10):
+        with client.watch("/api/v1/secrets", resourceVersion=str(version)) as watch:
+            assert watch.next().object["code"] == 410
+    assert "secret" in client.get("/api/v1/secrets").names
+    server.stop()
+
+
 def test_a_prefix_with_keys_is_refused(etcd: Etcd, backup: Path) -> None:
     there = ("--storage", "etcd", *flags(etcd, "/taken"))
     etcdctl(etcd, "put", "/taken/pods/ns/odd", "not readable")
