@@ -4,17 +4,20 @@ know."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
+from pathlib import Path
 
 import pytest
-from copying_support import HEADER, ROWS
+from copying_support import HEADER, ROWS, make_store, stored
 from support.sources import MemorySource, Shared
 
 from fairlead.backup.archive import Header
 from fairlead.backup.errors import BackupError
 from fairlead.backup.progress import Progress
-from fairlead.backup.shared import MOST_RAISED, Raising, fill
+from fairlead.backup.shared import MOST_RAISED, Raising
+from fairlead.backup.shared import fill as fill_source
+from fairlead.backup.storages import DirectoryStorage, SharedStorage
 from fairlead.storage.backend import Row, StorageError, Write
 
 AT_ONCE = Raising()
@@ -41,10 +44,23 @@ class Source(MemorySource):
         return await super().write(group)
 
 
+class Given:
+    """Rows as the contents of a store."""
+
+    def __init__(self, rows: Callable[[], Iterable[Row]], header: Header = HEADER) -> None:
+        self.header = header
+        self.rows = lambda: iter(rows())
+
+
+def fill(source: Source, contents: Given, raising: Raising = AT_ONCE) -> int:
+    storage = SharedStorage(lambda dialect, unread: source, "cluster")
+    return storage.fill(contents, raising, Progress("", stream=StringIO()))
+
+
 def filled(
     source: Source, rows: list[Row] = ROWS, raising: Raising = AT_ONCE, header: Header = HEADER
 ) -> int:
-    return asyncio.run(fill(source, header, lambda: rows, raising, Progress("", stream=StringIO())))
+    return fill(source, Given(lambda: rows, header), raising)
 
 
 def many(count: int) -> list[Row]:
@@ -60,6 +76,21 @@ def contents(shared: Shared) -> list[tuple[str, str, str, bytes | None]]:
 
 def copied(rows: list[Row]) -> list[tuple[str, str, str, bytes | None]]:
     return sorted((row.resource, row.key, row.api_version, row.value) for row in rows)
+
+
+def test_a_directory_comes_back_from_a_shared_storage(tmp_path: Path) -> None:
+    make_store(tmp_path / "old", "a", "b")
+    shared = SharedStorage(lambda dialect, unread: MemorySource(kept), "cluster")
+    kept = Shared()
+    progress = Progress("", stream=StringIO())
+    with DirectoryStorage(tmp_path / "old").reading() as contents:
+        revision = shared.fill(contents, AT_ONCE, progress)
+    with shared.reading() as contents:
+        assert contents.header.revision == revision
+        assert DirectoryStorage(tmp_path / "new").fill(contents, AT_ONCE, progress) == revision
+    before, after = stored(tmp_path / "old"), stored(tmp_path / "new")
+    assert after[0] > before[0]
+    assert copied(after[1]) == copied(before[1])
 
 
 def test_everything_is_there_and_nothing_else() -> None:
@@ -151,7 +182,7 @@ def test_what_is_cancelled_in_the_middle_leaves_nothing() -> None:
         nonlocal filling
         progress = Progress("", stream=StringIO())
         filling = asyncio.create_task(
-            fill(Stopping(shared), HEADER, lambda: many(500), AT_ONCE, progress)
+            fill_source(Stopping(shared), HEADER, lambda: many(500), AT_ONCE, progress)
         )
         await filling
 
@@ -170,7 +201,7 @@ def test_a_copy_that_breaks_off_leaves_nothing() -> None:
         raise BackupError("damaged")
 
     with pytest.raises(BackupError, match="damaged"):
-        asyncio.run(fill(Source(shared), HEADER, broken, AT_ONCE, Progress("", stream=StringIO())))
+        fill(Source(shared), Given(broken))
     assert contents(shared) == []
 
 
@@ -184,9 +215,7 @@ def test_what_others_wrote_meanwhile_stays() -> None:
         yield from rows[100:]
 
     with pytest.raises(BackupError, match="somebody else writes"):
-        asyncio.run(
-            fill(Source(shared), HEADER, interrupted, AT_ONCE, Progress("", stream=StringIO()))
-        )
+        fill(Source(shared), Given(interrupted))
     assert contents(shared) == [("core/things", "299", "v1", b"theirs")]
 
 
@@ -215,3 +244,19 @@ def test_what_could_not_be_taken_away_is_said() -> None:
 
     with pytest.raises(BackupError, match="delete what is below the prefix"):
         filled(Leaving(shared), many(3))
+
+
+def test_what_cannot_be_read_is_not_passed_over() -> None:
+    shared = Shared()
+
+    def connect(dialect: str, unread: Callable[[str], None]) -> MemorySource:
+        unread("core/secrets ns/s: is encrypted")
+        return MemorySource(shared)
+
+    storage = SharedStorage(connect, "cluster")
+    why = "1 values in the storage cannot be read, such as core/secrets ns/s: is encrypted"
+    with pytest.raises(BackupError, match=why), storage.reading():
+        pass
+    with pytest.raises(BackupError, match=why):
+        storage.fill(Given(lambda: ROWS), AT_ONCE, Progress("", stream=StringIO()))
+    assert shared.kept.rows == []

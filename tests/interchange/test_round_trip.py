@@ -31,14 +31,30 @@ def as_stored(resource: Resource, value: dict[str, Any]) -> bytes:
     fill_defaults(resource.struct, made)
     if resource.kind == "StatefulSet":
         say_kind_of_claims(made["spec"])
-    return encode(ordered(made))
+    return encode(ordered(_told(made)))
+
+
+# Where the type tells an empty list from none, which messages do not. Nothing of this can be
+# stored: they are refused, or set by the server.
+_EMPTY = {"managedFields", "policies"}
+
+
+def _told(value: Any, within: str = "") -> Any:
+    if isinstance(value, list):
+        return [_told(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if within == "extra":
+        return {name: item or None for name, item in value.items()}
+    kept = {name: item for name, item in value.items() if item != [] or name not in _EMPTY}
+    return {name: _told(item, name) for name, item in kept.items()}
 
 
 @pytest.mark.parametrize("resource", RESOURCES.stored(), ids=lambda resource: resource.key)
 def test_a_row_is_read_as_it_was_written(resource: Resource) -> None:
     name = RESOURCES.stored_as(resource)
 
-    @settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
     @given(objects_of(resource.struct, 7))
     def check(value: dict[str, Any]) -> None:
         row = as_stored(resource, value)

@@ -38,7 +38,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
 @pytest.fixture(scope="module")
 def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
     """Two workers that tests kill."""
-    server = ServerProcess(tmp_path_factory.mktemp("mortal"), "kubernetes", ("--workers", "2"))
+    server = ServerProcess(
+        tmp_path_factory.mktemp("mortal"), "kubernetes", ("--workers", "2", "--simulate-nodes", "1")
+    )
     yield Workers(server.start())
     assert server.stop() == 0
 
@@ -494,3 +496,29 @@ def test_all_workers_keep_one_audit_log(fresh_server: FreshServer, tmp_path: Pat
         and event["stage"] == "ResponseComplete"
     ]
     assert sorted(told) == ["audited-0", "audited-1"]
+
+
+def test_any_worker_tells_and_follows_the_log_of_a_simulated_container(mortal: Workers) -> None:
+    every = clients(mortal)
+    pods = "/api/v1/namespaces/default/pods"
+    name = random_word()
+    spec = {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 0}
+    eventually(
+        lambda: every[0].get("/api/v1/namespaces/default/serviceaccounts/default").status == 200,
+        "there is an account for pods",
+    )
+    answer = every[0].post(pods, {"metadata": {"name": name}, "spec": spec})
+    assert answer.status == 201, answer.text
+    eventually(
+        lambda: every[0].get(f"{pods}/{name}").body["status"]["phase"] == "Running", "it runs"
+    )
+    followed = []
+    for client in every:
+        told = client.get(f"{pods}/{name}/log")
+        assert (told.status, "started" in told.text) == (200, True), told.text
+        connection = client._connection
+        assert connection is not None
+        connection.request("GET", f"{pods}/{name}/log?follow=true", headers=client.head_of())
+        followed.append(connection.getresponse())
+    assert mortal.server.client().delete(f"{pods}/{name}").status == 200
+    assert ["started" in response.read().decode() for response in followed] == [True] * 2

@@ -110,6 +110,32 @@ def test_a_refusal_is_told_with_a_revision_that_shows_why(run: Run) -> None:
     run(test)
 
 
+def test_of_writes_that_go_together_all_are_taken_or_none(run: Run) -> None:
+    async def test(family: Family) -> None:
+        source = family.source()
+        taken = await put(family.owner, "a")
+        value = encode(thing(1))
+
+        def write(key: str, expected: int) -> Write:
+            return Write(THINGS, key, "v1", value, expected)
+
+        for group in (
+            [write("a", taken + 7), write("b", 0)],  # the first one's key has moved on
+            [write("b", 0), write("a", 0)],  # there is one already
+            [write("b", 0), write("a", taken + 7)],
+            [write("b", 0), write("c", taken)],  # there is none
+        ):
+            with pytest.raises((Conflict, ConditionFailed)):
+                await source.write(group)
+            assert numbers(family.owner) == {"a": "0"}
+            assert family.page.revision == taken
+        assert await source.write([write("b", 0), write("a", taken)]) == [taken + 1, taken + 2]
+        assert numbers(family.owner) == {"a": "1", "b": "1"}
+        await source.close()
+
+    run(test)
+
+
 def test_writes_of_many_stores_to_one_key_are_taken_one_after_the_other(run: Run) -> None:
     async def test(family: Family) -> None:
         stores = [family.owner, await family.follower(), await family.follower()]

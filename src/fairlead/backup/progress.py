@@ -23,6 +23,7 @@ class Progress:
         self._every = _LOOKS_EVERY if self._terminal else _LINES_EVERY
         self._next = monotonic() + self._every
         self._unfinished = False
+        self._revision = 0
         self.rows = 0
         self.bytes = 0
 
@@ -35,6 +36,11 @@ class Progress:
 
     def add_bytes(self, count: int) -> None:
         self.bytes += count
+        self._look()
+
+    def reach(self, revision: int) -> None:
+        """The other side has come so far."""
+        self._revision = revision
         self._look()
 
     def say(self, text: str) -> None:
@@ -56,6 +62,7 @@ class Progress:
         self._next = now + self._every
         counts = [f"{self.rows:,} objects"] if self.rows else []
         counts += [size(self.bytes)] if self.bytes else []
+        counts += [f"revision {self._revision}"] if self._revision and not counts else []
         text = f"{self._what}: {', '.join(counts)}"
         if self._terminal:
             self._unfinished = True

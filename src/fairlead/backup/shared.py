@@ -42,11 +42,10 @@ async def fill(
     raising: Raising,
     progress: Progress,
 ) -> int:
-    """Write all rows into an empty storage, or nothing; gives its revision, at which its history
-    begins. They are asked for twice: definitions of custom resources go before the objects, which
-    cannot be written as others keep them without. Raises BackupError, StorageError, and what
-    `rows` raises."""
-    _check_empty(await source.snapshot())
+    """Write all rows into a storage that was found empty, or nothing; gives its revision, at which
+    its history begins. They are asked for twice: definitions of custom resources go before the
+    objects, which cannot be written as others keep them without. Raises BackupError, StorageError,
+    and what `rows` raises."""
     newest = await source.ask_newest()
     wanted = newest if raising.accept_older else header.revision + raising.gap
     if wanted - newest > MOST_RAISED:
@@ -70,7 +69,8 @@ async def fill(
     return revision
 
 
-def _check_empty(snapshot: Snapshot) -> None:
+def check_empty(snapshot: Snapshot) -> None:
+    """Raises BackupError if there is something in a storage."""
     if any(row.resource == _MARKS for row in snapshot.rows):
         raise BackupError(
             "the storage has a part of a restore that was cut off: delete what is below the prefix"
@@ -91,21 +91,26 @@ class _Filling:
 
     async def raise_to(self, wanted: int) -> None:
         """Commit until the storage's revision is at least as high; leaves marks, one at least."""
-        reached = 0
+        reached = await self._mark("0")
+        if reached >= wanted:
+            return
+        self._progress.say(f"raising the revision of the storage from {reached} to {wanted}")
 
         async def lane(name: str) -> None:
             nonlocal reached
-            self._ours.add((_MARKS, name))
-            value = b'{"metadata":{"name":"%b"}}' % name.encode()
-            while not self._marks or reached < wanted:
-                write = _mark(name, value, self._marks.get(name, 0))
-                (reached,) = await self._source.write([write])
-                self._marks[name] = reached
+            while reached < wanted:
+                reached = max(reached, await self._mark(name))
+                self._progress.reach(reached)
 
-        await lane("0")
-        if reached < wanted:
-            self._progress.say(f"raising the revision of the storage from {reached} to {wanted}")
-            await _all(lane(str(number)) for number in range(1, _LANES))
+        await _all(lane(str(number)) for number in range(_LANES))
+
+    async def _mark(self, name: str) -> int:
+        """Write a mark anew; gives its revision."""
+        self._ours.add((_MARKS, name))
+        value = b'{"metadata":{"name":"%b"}}' % name.encode()
+        write = Write(_MARKS, name, "", value, self._marks.get(name, 0))
+        (self._marks[name],) = await self._source.write([write])
+        return self._marks[name]
 
     async def write(self, rows: Iterable[Row]) -> None:
         groups = _groups(self._progress.counted(rows))
@@ -130,9 +135,11 @@ class _Filling:
             raise BackupError(str(error)) from None
 
     async def remove_marks(self) -> None:
-        await self._delete([_mark(name, None, at) for name, at in self._marks.items()])
+        await self._delete([(_MARKS, name, at) for name, at in self._marks.items()])
 
-    async def _delete(self, writes: list[Write]) -> None:
+    async def _delete(self, found: list[tuple[str, str, int]]) -> None:
+        """Delete keys of resources at the revisions that they have."""
+        writes = [Write(resource, key, "", None, at) for resource, key, at in found]
         for start in range(0, len(writes), _ROWS_A_GROUP):
             await self._source.write(writes[start : start + _ROWS_A_GROUP])
 
@@ -141,9 +148,7 @@ class _Filling:
         try:
             while rows := await self._left():
                 rows.sort(key=lambda row: row.resource == _MARKS)
-                await self._delete(
-                    [Write(row.resource, row.key, "", None, row.revision) for row in rows]
-                )
+                await self._delete([(row.resource, row.key, row.revision) for row in rows])
         except (StorageError, Conflict, ConditionFailed) as error:
             raise BackupError(
                 f"{str(why) or type(why).__name__}; nor could what was written be taken away"
@@ -153,10 +158,6 @@ class _Filling:
     async def _left(self) -> list[Row]:
         rows = (await self._source.snapshot()).rows
         return [row for row in rows if (row.resource, row.key) in self._ours]
-
-
-def _mark(name: str, value: bytes | None, over: int) -> Write:
-    return Write(_MARKS, name, "", value, over)
 
 
 def _is_definition(row: Row) -> bool:

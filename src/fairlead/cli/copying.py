@@ -14,17 +14,14 @@ from fairlead.backup.archive import Archive, pieces
 from fairlead.backup.download import client_config, download
 from fairlead.backup.errors import BackupError
 from fairlead.backup.progress import Progress, size
-from fairlead.backup.stopped import stopped_store
+from fairlead.backup.shared import Raising
+from fairlead.backup.storages import Contents, DirectoryStorage, Storage
 from fairlead.backup.target import new_file
 from fairlead.cli.failures import explain
 from fairlead.cli.parsing import complain
 from fairlead.dialect import DIALECTS
 from fairlead.server.flag_values import whole_number
 from fairlead.storage.backend import StorageError
-from fairlead.storage.sqlite_loading import load
-
-# Clients may know revisions that were given out after the backup was made.
-_GAP = 1_000_000_000
 
 
 def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
@@ -41,9 +38,9 @@ def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
         flag(
             "--revision-gap",
             type=whole_number,
-            default=_GAP,
             metavar="N",
-            help="how far revisions go on above the backup's, for what came after it",
+            help="revisions that are left out, for those given out after the backup was made;"
+            f" by default {DirectoryStorage.usual_gap}",
         )
     else:
         flag("--from", dest="origin", type=Path, required=True, metavar="DIR", help="what to copy")
@@ -87,8 +84,8 @@ def _back_up(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
     try:
         with new_file(options.file) as file:
             if options.data_dir is not None:
-                with stopped_store(options.data_dir) as store:
-                    for piece in pieces(store.header, progress.counted(store.rows())):
+                with DirectoryStorage(options.data_dir).reading() as contents:
+                    for piece in pieces(contents.header, progress.counted(contents.rows())):
                         file.write(piece)
                         progress.add_bytes(len(piece))
             else:
@@ -105,18 +102,16 @@ def _back_up(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
 
 def _restore(options: argparse.Namespace) -> None:
     progress = Progress("restore", verbose=options.verbose)
+    storage: Storage = DirectoryStorage(options.data_dir)
+    gap = storage.usual_gap if options.revision_gap is None else options.revision_gap
     with options.file.open("rb") as file:
         archive = Archive(options.file, file)
-        header = archive.header
-        if options.dialect and header.dialect != options.dialect:
-            raise BackupError(f"{options.file} is a backup of the {header.dialect} dialect")
+        dialect = archive.header.dialect
+        if options.dialect and dialect != options.dialect:
+            raise BackupError(f"{options.file} is a backup of the {dialect} dialect")
         try:
             archive.verify(progress.add_bytes)
-            rows = progress.counted(archive.rows())
-            gap = options.revision_gap
-            revision = load(options.data_dir, header.dialect, rows, header.revision, gap)
-            where = f"{options.data_dir}, which goes on at revision {revision}"
-            progress.say(f"{progress.rows:,} objects of revision {header.revision} are in {where}")
+            _fill(storage, archive, Raising(gap), progress)
         finally:
             progress.end()
 
@@ -124,10 +119,13 @@ def _restore(options: argparse.Namespace) -> None:
 def _migrate(options: argparse.Namespace) -> None:
     progress = Progress("migrate", verbose=options.verbose)
     try:
-        with stopped_store(options.origin) as store:
-            header = store.header
-            rows = progress.counted(store.rows())
-            load(options.target, header.dialect, rows, header.revision)
-            progress.say(f"{progress.rows:,} objects of revision {header.revision} are copied")
+        with DirectoryStorage(options.origin).reading() as contents:
+            _fill(DirectoryStorage(options.target), contents, Raising(), progress)
     finally:
         progress.end()
+
+
+def _fill(storage: Storage, contents: Contents, raising: Raising, progress: Progress) -> None:
+    revision = storage.fill(contents, raising, progress)
+    count, before = progress.rows, contents.header.revision
+    progress.say(f"{count:,} objects of revision {before} are there; it goes on at {revision}")

@@ -65,6 +65,9 @@ class OwnService:
         self._skip_label = dialect.label(SKIP)
         self._service_label = dialect.label("@/service-name")
 
+    def add_by(self, add: Callable[[str], None]) -> None:
+        add(self._key)  # whether or not there is anything yet
+
     def follows(self) -> Mapping[str, Keys]:
         followed = dict.fromkeys((SERVICES, ENDPOINTS, SLICES), self._own)
         if self._listing.prefix:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import orjson
 
 from fairlead.interchange.former import Adapt, former_version
-from fairlead.interchange.layout import Layout, is_custom, is_own, is_own
+from fairlead.interchange.layout import Layout, is_custom, is_own
 from fairlead.kinds.apps.stateful_sets import say_kind_of_claims
 from fairlead.kinds.conversion import to_stored
 from fairlead.kinds.resources import Resource, Resources
@@ -119,8 +119,6 @@ class ReferenceCodec:
             if resource == self._definitions:
                 self._learn(orjson.loads(value))
             return form.encode(value)
-        if is_own(resource):
-            return value
         if is_own(resource):
             return value
         kind = self._custom_kinds.get(resource)

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 
 from fairlead.kinds.resources import Resource, Resources
 
-
 # What servers of our own keep beside objects; the reference passes over it.
 _OWN = "fairlead/"
 
@@ -26,14 +25,6 @@ def is_own(resource: str) -> bool:
 def is_custom(resource: str) -> bool:
     """Whether a resource that no table names can be a custom one: their groups have a dot."""
     return "." in resource.partition("/")[0]
-
-
-_OWN = "fairlead/"
-
-
-def is_own(resource: str) -> bool:
-    """Whether it is none of the reference's resources, but something that our servers share."""
-    return resource.startswith(_OWN)
 
 
 class Layout:
@@ -66,8 +57,6 @@ class Layout:
         return (resource, key) if key.count("/") + 1 == parts and _is_whole(key) else None
 
     def _other(self, resource: str, key: str) -> tuple[str, str] | None:
-        if is_own(resource):
-            return (resource, key) if key else None
         if is_own(resource):
             return (resource, key) if _is_whole(key) else None
         if not is_custom(resource) or resource in self._prefixes:

@@ -46,6 +46,12 @@ logger = logging.getLogger("fairlead")
 _LAST_WORDS = 2.0  # seconds
 
 
+def shares_store(api: Api) -> bool:
+    """Whether other servers write to the store, and not only workers of this one through the
+    process that has its log."""
+    return not api.store.log.foresees
+
+
 class Controlling:
     """`address` is where clients reach this server, `objects` the API as the server itself.
 
@@ -71,7 +77,7 @@ class Controlling:
         self._objects = objects
         self._definitions = definitions
         self._has_part = has_part
-        self._is_alone = api.store.log.foresees  # others write at most through this process
+        self._is_alone = not shares_store(api)
         self._elects = options.leader_elect and not self._is_alone
         self._running = chosen_controllers(",".join(options.controllers)).running
         self._privileged = "RBAC" not in parse_modes(options.authorization_mode)
@@ -79,6 +85,10 @@ class Controlling:
         self._own_service: OwnService | None = None
         self._has_left = False
         self.aggregation: ClusterRoleAggregation | None = None
+        if options.simulate_nodes:
+            from fairlead.simulation.setup import answer_for_containers  # few servers need it
+
+            answer_for_containers(api, options)
         if not has_part:
             return
         given = self._surroundings()

@@ -293,10 +293,10 @@ class Server:
         renewed."""
         directory = self.options.data_dir
         config = directory / "admin.kubeconfig"
-        leads = self._worker is None or self._worker.leads
+        keeps_files = self._worker is None or self._worker.keeps_files
 
         def write_config() -> None:
-            if leads:
+            if keeps_files:
                 write_admin_config(config, url, pki, "fairlead")
 
         def take_up() -> None:
@@ -313,7 +313,7 @@ class Server:
             pki,
             configured=self._given_pair(),
             changed=take_up,
-            renews=leads,
+            renews=keeps_files,
         )
 
     def _limits(self) -> Limits:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairlead.interchange.codec import ReferenceCodec
     from fairlead.storage.encryption.sealing import Sealing as Keys
     from fairlead.storage.etcd.codec import Codec
+    from fairlead.storage.source import Source
 
 _EVENTS = "core/v1/events"
 
@@ -35,23 +36,32 @@ def embedded_log(
         OldNames(resources.old_prefixes(), systems),
         accept_lost_writes=options.accept_lost_writes,
     )
-    log = EmbeddedLog(backend, _sealed_rows(options, dialect, resources))
+    log = EmbeddedLog(backend, sealed_rows(options, dialect, resources))
     log.on_fatal = _stop_at_once
     return log
 
 
 def etcd_log(options: argparse.Namespace, dialect: Dialect, resources: Resources) -> FollowedLog:
     """The log of an etcd cluster, which other servers write to as well."""
+    log = FollowedLog(etcd_source(options, dialect, resources))
+    log.on_fatal = _stop_at_once
+    return log
+
+
+def etcd_source(
+    options: argparse.Namespace,
+    dialect: Dialect,
+    resources: Resources,
+    around: Callable[[Codec], Codec] = lambda codec: codec,
+) -> Source:
+    """An etcd cluster as options name it. `around` may put something around what makes its
+    values."""
     # Few servers need them.
     from fairlead.interchange.codec import ReferenceCodec
     from fairlead.storage.etcd.flags import build_etcd_source
 
-    codec = ReferenceCodec(resources)
-    log = FollowedLog(
-        build_etcd_source(options, _sealed(options, dialect, codec), _lasting(options, resources))
-    )
-    log.on_fatal = _stop_at_once
-    return log
+    codec = around(_sealed(options, dialect, ReferenceCodec(resources)))
+    return build_etcd_source(options, codec, _lasting(options, resources))
 
 
 def _sealing(options: argparse.Namespace, dialect: Dialect) -> Keys | None:
@@ -66,9 +76,10 @@ def _sealing(options: argparse.Namespace, dialect: Dialect) -> Keys | None:
         raise StartError(str(error)) from None
 
 
-def _sealed_rows(
+def sealed_rows(
     options: argparse.Namespace, dialect: Dialect, resources: Resources
 ) -> Sealing | None:
+    """What makes values in the data directory unreadable; None if nothing does."""
     keys = _sealing(options, dialect)
     if keys is None:
         return None

@@ -26,9 +26,14 @@ class Worker:
 
     @property
     def leads(self) -> bool:
-        """Whether first objects, controllers and files are this one's to look after. Workers
-        that share no log are servers of their own in that."""
+        """Whether first objects and controllers are this one's to look after. Workers that share
+        no log are servers of their own in that."""
         return not self.place.follows_owner
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether certificates and the client configuration are this one's to renew."""
+        return self.place.number == OWNER
 
     def followed_log(self) -> FollowedLog:
         """The log of the owner."""

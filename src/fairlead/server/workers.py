@@ -23,7 +23,7 @@ from pathlib import Path
 from fairlead.dialect import DIALECTS
 from fairlead.server.banner import banner, process_age
 from fairlead.server.listening import listen, shown_address
-from fairlead.server.place import HURRY, READY, STOP, Place, socket_of
+from fairlead.server.place import HURRY, OWNER, READY, STOP, Place, socket_of
 from fairlead.storage.local.page import Page
 
 logger = logging.getLogger("fairlead")
@@ -36,6 +36,7 @@ _MOST_FAILURES = 5  # of the owner, one after the other, to become ready again
 _SPARE = 10.0  # seconds beyond what a worker allows itself for its end
 _HEEDED = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 _BACKLOG = 2048
+_PR_SET_PDEATHSIG = 1
 
 
 class _Worker:
@@ -63,6 +64,7 @@ class Parent:
         self._selector = selectors.DefaultSelector()
         self._stopping = 0  # how often that was asked for
         self._kill_at = float("inf")
+        self._shares_log = options.storage == "sqlite"
         self._code = 0
         self._told = False
         self._started = time.time()
@@ -99,39 +101,44 @@ class Parent:
         self._selector.register(woken, selectors.EVENT_READ)
         gc.collect()
         gc.freeze()  # what is loaded stays in pages that all of them share
-        for worker in self._workers:
-            self._start(worker)
         while self._goes_on():
+            self._do_what_is_due()
             for key, _ in self._selector.select(self._patience()):
                 if key.fileobj is woken:
                     self._heed(woken.recv(4096))
                 else:
                     self._hear(key.data)
             self._bury()
-            self._do_what_is_due()
         return self._code
 
     def _goes_on(self) -> bool:
         return not self._stopping or any(worker.pid for worker in self._workers)
 
     def _patience(self) -> float | None:
-        due = [worker.due for worker in self._workers if not worker.pid and not self._stopping]
-        if self._stopping:
-            due.append(self._kill_at)
-        soonest = min(due, default=float("inf"))
+        soonest = self._kill_at
+        if not self._stopping:
+            soonest = min((worker.due for worker in self._wanted()), default=soonest)
         return max(0.0, soonest - time.monotonic()) if soonest != float("inf") else None
 
     # Workers
+
+    def _wanted(self) -> list[_Worker]:
+        """Those that have to be started. Where each has a store of its own to follow the first
+        one is: it makes the files that all of them use."""
+        if not (self._shares_log or self._workers[OWNER].was_ready):
+            return [] if self._workers[OWNER].pid else self._workers[:1]
+        return [worker for worker in self._workers if not worker.pid]
 
     def _start(self, worker: _Worker) -> None:
         mine, its = socket.socketpair()
         signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
         sys.stdout.flush()
         sys.stderr.flush()
+        parent = os.getpid()
         pid = os.fork()
         if pid == 0:
             mine.close()
-            self._become(worker, its)
+            self._become(worker, its, parent)
         worker.pid, worker.control, worker.ready = pid, mine, False
         worker.began = time.monotonic()
         self._page.slot(worker.number).occupy(pid)
@@ -139,16 +146,16 @@ class Parent:
         self._selector.register(mine, selectors.EVENT_READ, worker)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
 
-    def _become(self, worker: _Worker, control: socket.socket) -> None:
+    def _become(self, worker: _Worker, control: socket.socket, parent: int) -> None:
         """The rest of a worker's life, in its process."""
         code = 1
         try:
             signal.set_wakeup_fd(-1)
             for number in _HEEDED:
                 signal.signal(number, signal.SIG_DFL)
-            signal.signal(
-                signal.SIGINT, signal.SIG_IGN
-            )  # a terminal tells all; the parent stops us
+            # A terminal tells it to all of them: the parent says what is to be done.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            _end_with(parent)
             for other in self._workers:
                 if other.control is not None:
                     other.control.close()
@@ -157,8 +164,10 @@ class Parent:
             self._selector.close()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
             code = self._work(self._place(worker, control))
-        except BaseException:
-            logger.exception("worker %d has failed", worker.number)
+        except Exception as error:
+            detail = error if self._options.verbosity else None
+            why = f"{type(error).__name__}: {error}"
+            logger.critical("worker %d has failed: %s", worker.number, why, exc_info=detail)
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
@@ -172,7 +181,7 @@ class Parent:
             self._listener,
             worker.listener,
             control,
-            shares_log=self._options.storage == "sqlite",
+            shares_log=self._shares_log,
             started=self._started,
         )
 
@@ -238,8 +247,8 @@ class Parent:
             if now >= self._kill_at:
                 self._kill()
             return
-        for worker in self._workers:
-            if not worker.pid and now >= worker.due:
+        for worker in self._wanted():
+            if now >= worker.due:
                 self._start(worker)
 
     # Signals
@@ -274,3 +283,15 @@ class Parent:
     def _signal(self, worker: _Worker, number: signal.Signals) -> None:
         if worker.pid:
             os.kill(worker.pid, number)  # it is not waited for yet, so the number is still its own
+
+
+def _end_with(parent: int) -> None:
+    """Have the system end this process with its parent, where it can: even one that is stopped.
+    Elsewhere it notices by itself when it runs."""
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Iterable
 from datetime import datetime
 
 from fairlead.errors import StatusError, bad_request
@@ -11,22 +12,22 @@ from fairlead.operations.api import Object
 from fairlead.operations.simulated import LogOptions
 from fairlead.schema.times import format_time, parse_time
 from fairlead.simulation.agent.containers import state_of
-from fairlead.simulation.agent.controller import PodAgents
 from fairlead.simulation.behaviour import pod_behaviour
 from fairlead.simulation.fleet import Fleet
 from fairlead.simulation.names import PODS
+from fairlead.storage.change import Change
 
 _FAMILIES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
 class SimulatedContainers:
-    """Answers for the containers on the nodes of a fleet."""
+    """Answers for the containers on the nodes of a fleet, whoever runs those. `changed` has to be
+    told of pods."""
 
-    def __init__(self, fleet: Fleet, agents: PodAgents) -> None:
+    def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
         self._stopping = False
-        agents.on_change = self._changed
 
     def has(self, node: str) -> bool:
         return node in self._fleet
@@ -73,12 +74,16 @@ class SimulatedContainers:
 
     def stop_waiting(self) -> None:
         self._stopping = True
-        for key in self._waiting:
-            self._changed(key)
+        for waiting in self._waiting.values():
+            _wake(waiting)
 
-    def _changed(self, key: str) -> None:
-        for changed in self._waiting.get(key, ()):
-            changed.set()
+    def changed(self, change: Change) -> None:
+        _wake(self._waiting.get(change.key, ()))
+
+
+def _wake(waiting: Iterable[asyncio.Event]) -> None:
+    for changed in waiting:
+        changed.set()
 
 
 def _status_of(pod: Object, container: str) -> Object:

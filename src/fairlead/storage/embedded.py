@@ -107,12 +107,13 @@ class EmbeddedLog:
         self._writer.write(pending)
 
     def write_together(self, group: Sequence[Pending]) -> None:
-        first = group[0].write
-        written = (Precondition(first.resource, first.key),)
-        self.write(group[0])
-        # What is submitted without a pause is committed together.
-        for pending in group[1:]:
-            pending.write.requires = (*pending.write.requires, *written)
+        first, *others = (pending.write for pending in group)
+        requires = list(first.requires)
+        for write in others:
+            requires += (Precondition(write.resource, write.key, write.expected), *write.requires)
+            write.requires = (Precondition(first.resource, first.key, first),)
+        first.requires = requires
+        for pending in group:  # what is submitted without a pause is committed together
             self.write(pending)
 
     def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:

@@ -1,16 +1,13 @@
-"""Servers that want to lead, on one store, and a time that tests let pass."""
+"""Servers that want to lead, on one store."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
-from operations.operations_support import config_map, on_api
+from controllers.servers.sharing import Servers, on_servers
+from operations.operations_support import config_map
 from support.waiting import comes_true
 
 from fairlead import clock
@@ -96,18 +93,20 @@ class Candidate:
 class Election:
     """Any number of candidates for one lease."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, servers: Servers, api: Api) -> None:
         self.api = api
+        self.servers = servers
         self.candidates: list[Candidate] = []
 
-    def join(self, name: str) -> Candidate:
-        self.candidates.append(Candidate(self.api, name))
+    async def join(self, name: str) -> Candidate:
+        self.candidates.append(Candidate(await self.servers.start(), name))
         return self.candidates[-1]
 
     async def leader(self, name: str) -> Candidate:
         """The candidate of this name, who must come to lead and work."""
         (found,) = (one for one in self.candidates if one.name == name)
         await comes_true(lambda: found.elector.leads and found.works, f"{name} leads")
+        await self.api.store.catch_up()
         return found
 
     async def pass_time(self, seconds: float) -> None:
@@ -138,24 +137,14 @@ class Election:
             await one.stop()
 
 
-def still_clock() -> AbstractContextManager[Any]:
-    """Time passes only when a test lets it."""
-    return patch.multiple(clock, _ahead=0.0, _machine_age=lambda: 1000.0)
-
-
-def hold(
-    directory: Path,
-    course: Callable[[Election], Awaitable[None]],
-    plugins: Sequence[Plugin] = (),
-) -> None:
+def hold(course: Callable[[Election], Awaitable[None]], plugins: Sequence[Plugin] = ()) -> None:
     """Let an election take its course."""
 
-    async def work(api: Api) -> None:
-        election = Election(api)
+    async def work(servers: Servers, first: Api) -> None:
+        election = Election(servers, first)
         try:
             await course(election)
         finally:
             await election.stop()
 
-    with still_clock():
-        on_api(directory, work, plugins)
+    on_servers(work, TERMS.namespace, plugins)

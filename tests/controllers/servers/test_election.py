@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from controllers.servers.candidates import TERMS, Election, hold
@@ -16,11 +15,11 @@ from fairlead.controllers.servers.election import LEASES
 from fairlead.operations.client import Client, system_user
 
 
-def test_the_first_one_leads_and_the_lease_says_so(tmp_path: Path) -> None:
+def test_the_first_one_leads_and_the_lease_says_so() -> None:
     async def course(election: Election) -> None:
-        election.join("a")
+        await election.join("a")
         await election.leader("a")
-        election.join("b")
+        await election.join("b")
         spec = election.lease["spec"]
         assert spec["holderIdentity"] == "a"
         assert spec["leaseDurationSeconds"] == 15
@@ -28,14 +27,14 @@ def test_the_first_one_leads_and_the_lease_says_so(tmp_path: Path) -> None:
         assert spec["acquireTime"] == spec["renewTime"]
         assert LEADING.value(of=("lead",)) == 1
 
-    hold(tmp_path, course)
+    hold(course)
 
 
-def test_who_renews_keeps_the_lead(tmp_path: Path) -> None:
+def test_who_renews_keeps_the_lead() -> None:
     async def course(election: Election) -> None:
-        election.join("a")
+        await election.join("a")
         await election.leader("a")
-        election.join("b")
+        await election.join("b")
         before = election.lease["spec"]
         await election.pass_time(40)
         spec = election.lease["spec"]
@@ -44,29 +43,29 @@ def test_who_renews_keeps_the_lead(tmp_path: Path) -> None:
         assert spec["acquireTime"] == before["acquireTime"]
         assert spec["leaseTransitions"] == 0
 
-    hold(tmp_path, course)
+    hold(course)
 
 
-def test_an_orderly_end_hands_the_lead_over_at_once(tmp_path: Path) -> None:
+def test_an_orderly_end_hands_the_lead_over_at_once() -> None:
     async def course(election: Election) -> None:
-        first = election.join("a")
+        first = await election.join("a")
         await election.leader("a")
-        election.join("b")
+        await election.join("b")
         await asyncio.sleep(0)
         await first.stop()
         assert not first.works
         await election.leader("b")  # no time has passed
         assert election.lease["spec"]["leaseTransitions"] == 1
 
-    hold(tmp_path, course)
+    hold(course)
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_who_cannot_renew_stops_before_another_one_starts(tmp_path: Path, hangs: bool) -> None:
+def test_who_cannot_renew_stops_before_another_one_starts(hangs: bool) -> None:
     async def course(election: Election) -> None:
-        first = election.join("a")
+        first = await election.join("a")
         await election.leader("a")
-        second = election.join("b")
+        second = await election.join("b")
         first.client.is_cut, first.client.hangs = True, hangs
         await election.pass_time(9)
         assert first.works
@@ -79,12 +78,12 @@ def test_who_cannot_renew_stops_before_another_one_starts(tmp_path: Path, hangs:
         await election.pass_time(30)
         assert (first.starts, second.starts) == (1, 1)
 
-    hold(tmp_path, course)
+    hold(course)
 
 
-def test_who_has_stopped_works_again_when_it_can(tmp_path: Path) -> None:
+def test_who_has_stopped_works_again_when_it_can() -> None:
     async def course(election: Election) -> None:
-        only = election.join("a")
+        only = await election.join("a")
         await election.leader("a")
         only.client.is_cut = True
         await election.pass_time(12)
@@ -96,14 +95,14 @@ def test_who_has_stopped_works_again_when_it_can(tmp_path: Path) -> None:
         only.told.put_nowait("again")
         await comes_true(lambda: election.has("again"), "it writes")
 
-    hold(tmp_path, course)
+    hold(course)
 
 
 def test_nothing_is_written_after_the_deadline_by_who_has_slept_through_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def course(election: Election) -> None:
-        only = election.join("a")
+        only = await election.join("a")
         await election.leader("a")
         only.told.put_nowait("before")
         await comes_true(lambda: election.has("before"), "who leads writes")
@@ -113,11 +112,11 @@ def test_nothing_is_written_after_the_deadline_by_who_has_slept_through_it(
         assert only.refusals == ["503 this server no longer leads"]
         assert not election.has("after")
 
-    hold(tmp_path, course)
+    hold(course)
 
 
 def test_what_was_being_admitted_at_the_deadline_is_not_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
 
@@ -128,7 +127,7 @@ def test_what_was_being_admitted_at_the_deadline_is_not_written(
                 await go_on.wait()
 
     async def course(election: Election) -> None:
-        only = election.join("a")
+        only = await election.join("a")
         await election.leader("a")
         only.told.put_nowait("late")
         await begun.wait()
@@ -137,11 +136,11 @@ def test_what_was_being_admitted_at_the_deadline_is_not_written(
         await comes_true(lambda: bool(only.refusals), "it is refused")
         assert not election.has("late")
 
-    hold(tmp_path, course, [Slow()])
+    hold(course, [Slow()])
 
 
 @pytest.mark.parametrize("written", ["2000-01-01T00:00:00.000000Z", "2099-01-01T00:00:00.000000Z"])
-def test_the_times_in_the_lease_do_not_matter(tmp_path: Path, written: str) -> None:
+def test_the_times_in_the_lease_do_not_matter(written: str) -> None:
     async def course(election: Election) -> None:
         spec = {
             "holderIdentity": "somebody",
@@ -152,47 +151,45 @@ def test_the_times_in_the_lease_do_not_matter(tmp_path: Path, written: str) -> N
         }
         metadata = {"name": TERMS.name, "namespace": TERMS.namespace}
         await _admin(election).create(LEASES, {"metadata": metadata, "spec": spec})
-        candidate = election.join("a")
+        candidate = await election.join("a")
         await election.pass_time(14)
         assert not candidate.starts
         await election.pass_time(6)
         await election.leader("a")
         assert election.lease["spec"]["leaseTransitions"] == 7
 
-    hold(tmp_path, course)
+    hold(course)
 
 
-def test_the_lead_survives_a_machine_clock_that_is_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_lead_survives_a_machine_clock_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     async def course(election: Election) -> None:
-        first = election.join("a")
+        first = await election.join("a")
         await election.leader("a")
-        second = election.join("b")
+        second = await election.join("b")
         for there in (-3600.0, 3600.0):
             real = clock._machine_time()
             monkeypatch.setattr(clock, "_machine_time", lambda now=real + there: now)
             await election.pass_time(20)
             assert (first.starts, second.starts) == (1, 0)
 
-    hold(tmp_path, course)
+    hold(course)
 
 
-def test_a_lease_that_somebody_deletes_is_made_again(tmp_path: Path) -> None:
+def test_a_lease_that_somebody_deletes_is_made_again() -> None:
     async def course(election: Election) -> None:
-        first = election.join("a")
+        first = await election.join("a")
         await election.leader("a")
         await _admin(election).delete(LEASES, TERMS.namespace, TERMS.name)
         await election.pass_time(3)
         assert election.holder == "a"
         assert first.starts == 1
 
-    hold(tmp_path, course)
+    hold(course)
 
 
-def test_who_loses_the_lease_to_somebody_stops_at_once(tmp_path: Path) -> None:
+def test_who_loses_the_lease_to_somebody_stops_at_once() -> None:
     async def course(election: Election) -> None:
-        first = election.join("a")
+        first = await election.join("a")
         await election.leader("a")
         await _admin(election).change(
             LEASES,
@@ -204,12 +201,12 @@ def test_who_loses_the_lease_to_somebody_stops_at_once(tmp_path: Path) -> None:
         assert LEADING.value(of=("lead",)) == 0
         assert election.holder == "somebody"
 
-    hold(tmp_path, course)
+    hold(course)
 
 
-def test_who_edits_the_lease_otherwise_changes_nothing(tmp_path: Path) -> None:
+def test_who_edits_the_lease_otherwise_changes_nothing() -> None:
     async def course(election: Election) -> None:
-        first = election.join("a")
+        first = await election.join("a")
         await election.leader("a")
         for step in range(3):
             labels = {"step": str(step)}
@@ -226,25 +223,25 @@ def test_who_edits_the_lease_otherwise_changes_nothing(tmp_path: Path) -> None:
         assert first.starts == 1
         assert election.lease["metadata"]["labels"] == {"step": "2"}
 
-    hold(tmp_path, course)
+    hold(course)
 
 
-def test_work_that_fails_gives_the_lead_to_another(tmp_path: Path) -> None:
+def test_work_that_fails_gives_the_lead_to_another() -> None:
     async def course(election: Election) -> None:
-        first = election.join("a")
+        first = await election.join("a")
         await election.leader("a")
-        election.join("b")
+        await election.join("b")
         first.fails.set()
         (failure,) = await asyncio.gather(first.task, return_exceptions=True)
         assert isinstance(failure, ExceptionGroup)
         await election.leader("b")
 
-    hold(tmp_path, course)
+    hold(course)
 
 
-def test_events_tell_who_leads(tmp_path: Path) -> None:
+def test_events_tell_who_leads() -> None:
     async def course(election: Election) -> None:
-        first = election.join("a")
+        first = await election.join("a")
         writing = asyncio.create_task(first.events.run())
         await election.leader("a")
 
@@ -260,12 +257,48 @@ def test_events_tell_who_leads(tmp_path: Path) -> None:
         assert event["type"] == "Normal"
         writing.cancel()
 
-    hold(tmp_path, course)
+    hold(course)
 
 
-def test_of_many_that_begin_at_once_one_leads(tmp_path: Path) -> None:
+def test_nobody_leads_while_the_store_is_away() -> None:
     async def course(election: Election) -> None:
-        candidates = [election.join(f"c{number}") for number in range(20)]
+        first = await election.join("a")
+        await election.leader("a")
+        second = await election.join("b")
+        election.servers.shared.cut()
+        await election.pass_time(11)
+        await comes_true(lambda: not first.works, "it stops after ten seconds")
+        await election.pass_time(30)
+        assert not second.starts
+        election.servers.shared.back()
+        await comes_true(lambda: first.api.store.healthy, "it is followed again")
+        await election.pass_time(20)
+        await comes_true(lambda: first.works or second.works, "one of them leads")
+
+    hold(course)
+
+
+def test_who_hears_nothing_of_renewals_does_not_take_the_lead() -> None:
+    async def course(election: Election) -> None:
+        await election.join("a")
+        await election.leader("a")
+        second = await election.join("b")
+        seen = election.lease["spec"]["renewTime"]
+        await election.pass_time(3)
+        assert election.lease["spec"]["renewTime"] > seen
+        election.servers.shared.moving.clear()  # what is written is kept and told to nobody
+        await election.pass_time(40)
+        assert not second.starts
+        election.servers.shared.moving.set()
+        await election.pass_time(5)
+        await comes_true(lambda: any(one.works for one in election.candidates), "one leads")
+
+    hold(course)
+
+
+def test_of_many_that_begin_at_once_one_leads() -> None:
+    async def course(election: Election) -> None:
+        candidates = [await election.join(f"c{number}") for number in range(20)]
         await comes_true(lambda: any(one.works for one in candidates), "one leads")
         await election.pass_time(5)
         assert sum(one.starts for one in candidates) == 1
@@ -275,7 +308,7 @@ def test_of_many_that_begin_at_once_one_leads(tmp_path: Path) -> None:
             await comes_true(lambda: any(one.works for one in candidates), "another one leads")
             await election.pass_time(1)
 
-    hold(tmp_path, course)
+    hold(course)
 
 
 def _admin(election: Election) -> Client:

@@ -90,7 +90,7 @@ class Elector:
             self._moved.set()
 
     async def _acquire(self) -> None:
-        while not (self._is_free() and await self._write()):
+        while not (self._is_free(found := self._find()) and await self._write(found)):
             await self._wait(uniform(1, 1 + JITTER) * self._terms.pause)
 
     async def _wait(self, seconds: float) -> None:
@@ -101,10 +101,11 @@ class Elector:
         self._moved.clear()
 
     def _find(self) -> Object | None:
-        return self._client.find(LEASES, self._terms.namespace, self._terms.name)
+        """What is committed: what is only on its way may never be."""
+        version = self._client.collection(LEASES).get(self._key)
+        return version.object() if version is not None else None
 
-    def _is_free(self) -> bool:
-        found = self._find()
+    def _is_free(self, found: Object | None) -> bool:
         if found is None:
             return True
         spec = found.get("spec") or {}
@@ -115,19 +116,16 @@ class Elector:
             return True
         return clock.steady() >= self._seen_at + self._terms.duration
 
-    def _is_lost(self) -> bool:
+    def _is_lost(self, found: Object | None) -> bool:
         """Whether the lease is another one's; one that was deleted can be made again."""
-        found = self._find()
-        return found is not None and self._holder(found) != self._identity
+        if found is None:
+            return False
+        holder: str | None = (found.get("spec") or {}).get("holderIdentity")
+        return holder != self._identity
 
-    @staticmethod
-    def _holder(lease: Object) -> str:
-        return (lease.get("spec") or {}).get("holderIdentity") or ""
-
-    async def _write(self) -> bool:
-        """Make the lease ours for a while, unless it has moved meanwhile."""
-        began, found = clock.steady(), self._find()
-        terms = self._terms
+    async def _write(self, found: Object | None) -> bool:
+        """Make the lease ours for a while, unless it is no longer as it was found."""
+        began, terms = clock.steady(), self._terms
         try:
             if found is None:
                 metadata = {"name": terms.name, "namespace": terms.namespace}
@@ -188,30 +186,38 @@ class Elector:
 
     async def _keep(self) -> None:
         """Renew the lease until another one has it or that was not possible for too long."""
-        terms = self._terms
+        is_ours = True
         with suppress(TimeoutError):
-            while True:
-                async with clock.timeout(self._renewed + terms.deadline - clock.steady()):
-                    renewed = False
-                    while not renewed:
-                        due = clock.steady() + terms.pause
-                        while (left := due - clock.steady()) > 0 and not self._is_lost():
-                            await self._wait(left)
-                        if self._is_lost():
-                            return
-                        renewed = await self._write()
+            while is_ours:
+                async with clock.timeout(self._renewed + self._terms.deadline - clock.steady()):
+                    is_ours = await self._renew()
+
+    async def _renew(self) -> bool:
+        """Renew the lease, after a pause and as often as it takes; False if another one has it."""
+        while True:
+            due = clock.steady() + self._terms.pause
+            while (left := due - clock.steady()) > 0 and not self._is_lost(self._find()):
+                await self._wait(left)
+            found = self._find()
+            if self._is_lost(found):
+                return False
+            if await self._write(found):
+                return True
 
     async def _release(self) -> None:
         """Let others lead at once."""
-        found = self._find()
-        if found is None or self._is_lost():
-            return
         moment = format_micro_time(clock.now())
         given_up = {"holderIdentity": "", "leaseDurationSeconds": 1}
-        spec = {**found["spec"], **given_up, "renewTime": moment, "acquireTime": moment}
+
+        def change(lease: Object) -> Object:
+            if self._is_lost(lease):
+                return lease
+            times = {"renewTime": moment, "acquireTime": moment}
+            return {**lease, "spec": {**lease["spec"], **given_up, **times}}
+
         try:
             async with asyncio.timeout(_LAST_WORDS):
-                await self._client.replace(LEASES, {**found, "spec": spec})
+                await self._client.change(LEASES, self._terms.namespace, self._terms.name, change)
         except (StatusError, StorageError, TimeoutError) as error:
             logger.warning("cannot give up the lease %s: %s", self._key, error or "no answer")
 

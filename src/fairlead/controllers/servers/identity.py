@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from uuid import uuid4
 
@@ -38,15 +38,14 @@ class IdentityLease:
         self._interval = float(interval)
         self._renewed = self._swept = float("-inf")
 
+    def add_by(self, add: Callable[[str], None]) -> None:
+        add(self._key)
+
     def follows(self) -> Mapping[str, Keys]:
-        """Nobody's doing but a deletion of our own concerns us; and there is a first time."""
-        return {LEASES: self._lost, "core/v1/namespaces": self._begin}
+        return {LEASES: self._lost}
 
     def _lost(self, change: Change) -> Iterable[str]:
         return (self._key,) if change.after is None and change.key == self._key else ()
-
-    def _begin(self, change: Change) -> Iterable[str]:
-        return (self._key,) if change.added and change.name == self._namespace else ()
 
     async def sync(self, key: str) -> float | None:
         found = self._client.find(LEASES, self._namespace, self._identity)

@@ -63,14 +63,12 @@ class PodAgents:
         }
         # What was said already of pods that have not changed since; nothing rests on it.
         self._told: Bounded[str, object] = Bounded(_MOST_KNOWN)
-        self.on_change: Callable[[str], None] = lambda key: None
 
     def follows(self) -> Mapping[str, Keys]:
         return {PODS: self._pod, NODES: self._node}
 
     def _pod(self, change: Change) -> Iterable[str]:
         key, version = change.key, change.after
-        self.on_change(key)
         node = version.fields.get("spec.nodeName", "") if version is not None else ""
         known = self._node_of.get(key)
         if known is not None and (known != node or change.added):

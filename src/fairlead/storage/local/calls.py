@@ -179,8 +179,8 @@ def _described(error: Exception) -> Message:
     if isinstance(error, Conflict):
         return "conflict", str(error), error.at
     if isinstance(error, ConditionFailed):
-        resource, key, _ = error.condition
-        return "condition", resource, key, error.condition.revision, error.at
+        condition = error.condition
+        return "condition", condition.resource, condition.key, condition.wanted(), error.at
     if isinstance(error, Compacted):
         return "compacted", error.args[0] if error.args else 0
     if not isinstance(error, StorageError):

@@ -1,0 +1,85 @@
+"""Servers that have the gate for it leave a Lease that tells that they are there."""
+
+from __future__ import annotations
+
+import asyncio
+
+from controllers.servers.sharing import Servers, on_servers
+from support.waiting import comes_true
+
+from fairlead import clock
+from fairlead.controllers.framework import Controllers
+from fairlead.controllers.servers.election import LEASES
+from fairlead.controllers.servers.identity import IdentityLease
+from fairlead.dialect import KUBERNETES
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client, system_user
+
+SYSTEM = KUBERNETES.system_namespace
+LABELS = {"k8s.io/component": "kube-apiserver"}
+
+
+def _run(api: Api) -> asyncio.Task[None]:
+    lease = IdentityLease(Client(api, system_user("apiserver")), KUBERNETES, 3600, 10)
+    return asyncio.create_task(Controllers(api, [lease]).run())
+
+
+def test_each_server_renews_a_lease_of_its_own() -> None:
+    async def work(servers: Servers, first: Api) -> None:
+        client = Client(first, system_user("admin"))
+
+        def leases() -> list[Object]:
+            return list(client.list(LEASES, SYSTEM))
+
+        running = [_run(first), _run(await servers.start())]
+        await comes_true(lambda: len(leases()) == 2, "there are two")
+        for lease in leases():
+            assert lease["metadata"]["labels"] == LABELS
+            assert lease["spec"]["holderIdentity"] == lease["metadata"]["name"]
+            assert lease["spec"]["leaseDurationSeconds"] == 3600
+        before = {one["metadata"]["name"]: one["spec"]["renewTime"] for one in leases()}
+        clock.advance(11)
+
+        def renewed() -> bool:
+            return all(
+                one["spec"]["renewTime"] > before[one["metadata"]["name"]] for one in leases()
+            )
+
+        await comes_true(renewed, "they are renewed")
+        await client.delete(LEASES, SYSTEM, leases()[0]["metadata"]["name"])
+        await comes_true(lambda: len(leases()) == 2, "a deleted one is made again")
+        for task in running:
+            task.cancel()
+
+    on_servers(work, SYSTEM)
+
+
+def test_leases_that_expired_go_within_an_hour() -> None:
+    async def work(servers: Servers, first: Api) -> None:
+        client = Client(first, system_user("admin"))
+        spec = {"leaseDurationSeconds": 3600, "holderIdentity": "x"}
+        for name, labels, renewed in (
+            ("expired", LABELS, "2020-01-01T00:00:00.000000Z"),
+            ("alive", LABELS, "2099-01-01T00:00:00.000000Z"),
+            ("another", {}, "2020-01-01T00:00:00.000000Z"),
+        ):
+            metadata = {"name": name, "namespace": SYSTEM, "labels": labels}
+            await client.create(
+                LEASES, {"metadata": metadata, "spec": {**spec, "renewTime": renewed}}
+            )
+
+        def names() -> set[str]:
+            found = (one["metadata"]["name"] for one in client.list(LEASES, SYSTEM))
+            return {name for name in found if not name.startswith("kube-apiserver-")}
+
+        running = _run(first)
+        await comes_true(lambda: names() == {"alive", "another"}, "one is gone")
+        await client.create(
+            LEASES,
+            {"metadata": {"name": "empty", "namespace": SYSTEM, "labels": LABELS}, "spec": {}},
+        )
+        clock.advance(3601)
+        await comes_true(lambda: names() == {"alive", "another"}, "so is the next")
+        running.cancel()
+
+    on_servers(work, SYSTEM)

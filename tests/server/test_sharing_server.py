@@ -1,0 +1,107 @@
+"""A server that takes part in an election, as far as one alone shows it."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import FreshServer
+from support.client import Client
+from support.process import ServerProcess
+from support.waiting import eventually
+
+from fairlead.cli.parsing import Parser
+from fairlead.server.options import FlagError, add_serve_flags, check_flags
+
+# The embedded store has one server; what it does where there are others does not depend on that.
+SHARING = "from fairlead.server import controlling; controlling.shares_store = lambda api: True"
+SYSTEM = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+LEASE = f"{SYSTEM}/kube-controller-manager"
+ADDRESS = ("--advertise-address", "10.11.12.13")
+
+
+def at_loopback(server: ServerProcess) -> Client:
+    """The banner shows what is advertised, where nobody listens."""
+    port = server.address.rpartition(":")[2]
+    return Client(f"https://127.0.0.1:{port}", server.ca)
+
+
+def test_who_is_elected_runs_the_controllers_and_leaves_nothing_behind(
+    fresh_server: FreshServer,
+) -> None:
+    server = fresh_server(*ADDRESS, prelude=SHARING)
+    port = server.address.rpartition(":")[2]
+    client = at_loopback(server)
+    eventually(lambda: client.get(LEASE).status == 200, "the lease is there")
+    holder = client.get(LEASE).body["spec"]["holderIdentity"]
+    assert client.post("/api/v1/namespaces", {"metadata": {"name": "n"}}).status == 201
+    account = "/api/v1/namespaces/n/serviceaccounts/default"
+    eventually(lambda: client.get(account).status == 200, "controllers work")
+    view = "/apis/rbac.authorization.k8s.io/v1/clusterroles/view"
+    eventually(lambda: bool(client.get(view).body["rules"]), "roles are aggregated")
+    name = 'leader_election_master_status{name="kube-controller-manager"} 1.0'
+    assert name in client.get("/metrics").text
+    record = f"{SYSTEM}/kube-apiserver-endpoint-10.11.12.13-{port}"
+    eventually(lambda: client.get(record).status == 200, "it says that it is there")
+
+    def told() -> list[str]:
+        events = client.get("/api/v1/namespaces/kube-system/events").body["items"]
+        return [one["message"] for one in events if one["reason"] == "LeaderElection"]
+
+    eventually(lambda: told() == [f"{holder} became leader"], "an event tells who leads")
+    client.close()
+    assert server.stop() == 0
+    server.prelude = ""
+    client = at_loopback(server.start())
+    assert client.get(LEASE).body["spec"]["holderIdentity"] == ""
+    assert client.get(record).status == 404
+    client.close()
+
+
+def test_without_an_election_nothing_is_written_and_controllers_run(
+    fresh_server: FreshServer,
+) -> None:
+    server = fresh_server(
+        "--leader-elect=false", "--endpoint-reconciler-type=none", prelude=SHARING
+    )
+    client = server.client()
+    account = "/api/v1/namespaces/default/serviceaccounts/default"
+    eventually(lambda: client.get(account).status == 200, "controllers work")
+    assert client.get(SYSTEM).names == []
+    assert client.get("/api/v1/namespaces/default/endpoints/kubernetes").status == 404
+
+
+def test_a_server_alone_writes_no_leases(server: ServerProcess) -> None:
+    client = server.client()
+    account = "/api/v1/namespaces/default/serviceaccounts/default"
+    eventually(lambda: client.get(account).status == 200, "controllers work")
+    assert [name for name in client.get(SYSTEM).names if name.startswith("kube-")] == []
+
+
+def test_with_the_gate_a_server_has_an_identity(fresh_server: FreshServer) -> None:
+    client = fresh_server("--feature-gates=APIServerIdentity=true", dialect="cluster").client()
+    path = (
+        "/apis/coordination.cluster.io/v1/namespaces/cluster-system/leases"
+        "?labelSelector=cluster.io/component=cluster-apiserver"
+    )
+    eventually(lambda: len(client.get(path).names) == 1, "the lease is there")
+    (name,) = client.get(path).names
+    assert name.startswith("cluster-apiserver-")
+
+
+@pytest.mark.parametrize(
+    ("flag", "told"),
+    [
+        ("--leader-elect-lease-duration=10s", "must be greater than --leader-elect-renew-deadline"),
+        ("--leader-elect-lease-duration=0", "must be at least 1s"),
+        ("--leader-elect-renew-deadline=2s", "must be greater than 1.2 times"),
+        ("--leader-elect-retry-period=0", "must be greater than zero"),
+        ("--apiserver-count=0", "must be a positive number"),
+        ("--identity-lease-duration-seconds=0", "must be a positive number"),
+        ("--identity-lease-renew-interval-seconds=0", "must be a positive number"),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(flag: str, told: str) -> None:
+    parser = Parser(prog="fairlead serve")
+    add_serve_flags(parser)
+    name = flag.partition("=")[0]
+    with pytest.raises(FlagError, match=f"^{name}: {told}"):
+        check_flags(parser.parse_args([flag]))
