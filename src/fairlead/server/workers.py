@@ -220,7 +220,8 @@ class Parent:
             worker.control.close()
             worker.control = None
         if self._stopping:
-            self._code = self._code or (1 if code else 0)
+            in_order = code == 0 or (code == -signal.SIGTERM and not was_ready)
+            self._code = self._code or (0 if in_order else 1)
             return
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         lived = time.monotonic() - worker.began
