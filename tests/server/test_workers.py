@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import ssl
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -477,6 +478,11 @@ def test_workers_end_with_their_parent(fresh_server: FreshServer) -> None:
     eventually(
         lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "the workers are gone"
     )
+    left = list(Path(tempfile.gettempdir()).glob(f"fairlead-workers-{server.pid}-*"))
+    server.start()
+    assert len(left) == 1
+    assert not left[0].exists()
+    assert server.stop() == 0
 
 
 def test_all_workers_keep_one_audit_log(fresh_server: FreshServer, tmp_path: Path) -> None:
