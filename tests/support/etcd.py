@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
@@ -138,8 +139,10 @@ class Etcd:
         self.process.send_signal(number)
 
     def pause(self) -> None:
-        """It keeps its connections and answers nothing."""
+        """It keeps its connections and answers nothing, from now on."""
         self._signal(signal.SIGSTOP)
+        assert self.process is not None
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)
