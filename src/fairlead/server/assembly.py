@@ -61,6 +61,7 @@ from fairlead.server.controlling import Controlling
 from fairlead.server.files import FileError
 from fairlead.server.identity import ensure_service_account_key
 from fairlead.server.read_only import ReadOnly
+from fairlead.server.shared_authority import StrangeAuthority, keys_in
 from fairlead.storage.change import Change
 from fairlead.storage.store import Store
 
@@ -249,7 +250,19 @@ class Assembly:
             return Configuration()
         return read_configuration(path, self.api.types, ORDER)
 
+    def _check_root_ca(self) -> None:
+        path = self.options.root_ca_file
+        if path is None:
+            return
+        try:
+            keys_in(path)
+        except OSError as error:
+            raise StartError(f"--root-ca-file: cannot read {path}: {error.strerror}") from None
+        except ValueError:
+            raise StartError(f"--root-ca-file: {path} has no certificate") from None
+
     def _controlling(self, ca: Pair, address: str, leads: bool) -> Controlling:
+        self._check_root_ca()
         try:
             return Controlling(
                 self.api,
@@ -271,7 +284,10 @@ class Assembly:
         network = parse_networks(self.options.service_cluster_ip_range)[0]
         await create_first_objects(self.dialect, self._objects, str(network[1]), port)
         service = own_service(self.dialect, str(network[1]), port)
-        await self.controlling.prepare(service, self._reached_at(port))
+        try:
+            await self.controlling.prepare(service, self._reached_at(port))
+        except StrangeAuthority as error:
+            raise StartError(str(error)) from None
         if self.api.resources.serves(CLUSTER_ROLES):
             await reconcile_bootstrap_objects(self.dialect, self._objects, self.api.gates)
             if self.controlling.aggregation is not None:

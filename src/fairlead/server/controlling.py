@@ -9,6 +9,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from uuid import uuid4
 
 from fairlead.authorization.aggregation import ClusterRoleAggregation
@@ -39,6 +40,7 @@ from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.server.certificates import Pair
+from fairlead.server.shared_authority import share_authority
 from fairlead.storage.backend import StorageError
 
 logger = logging.getLogger("fairlead")
@@ -73,6 +75,7 @@ class Controlling:
         self._api = api
         self._options = options
         self._ca = ca
+        self._root_ca: Path = options.root_ca_file or ca.certificate
         self._address = address
         self._objects = objects
         self._definitions = definitions
@@ -103,7 +106,13 @@ class Controlling:
     def _surroundings(self) -> Surroundings:
         ca = self._ca
         return Surroundings(
-            self._api, self._options, ca.certificate, ca.key, self._address, self._privileged
+            self._api,
+            self._options,
+            ca.certificate,
+            ca.key,
+            self._root_ca,
+            self._address,
+            self._privileged,
         )
 
     def _build(self, given: Surroundings) -> Controllers:
@@ -122,9 +131,11 @@ class Controlling:
 
     async def prepare(self, service: Object, server: Server | None) -> None:
         """Let clients find this server by its service, now and as long as it runs; without an
-        address they cannot."""
+        address they cannot. Raises StrangeAuthority."""
         if not self._has_part:
             return
+        if not self._is_alone and self._options.root_ca_file is None:
+            await share_authority(self._objects, self._api.dialect, self._root_ca)
         listing = self._listing(server)
         self._own_service = OwnService(self._objects, self._api.dialect, service, listing)
         if self._is_alone:
