@@ -1,4 +1,4 @@
-"""Short rounds of what `make chaos` does for half an hour."""
+"""Short rounds of what `make chaos` does for half an hour: two minutes of faults in all."""
 
 from __future__ import annotations
 
@@ -7,26 +7,40 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.chaos.fleets import Fleet, Single
+from support.chaos.fleets import Fleet, OnEtcd, Single, Workers
 from support.chaos.rounds import Report, play_round
+from support.etcd import needs_etcd
 
-Chaos = Callable[[Fleet, int, float], Report]
+SECONDS = 20.0
 
 
-def play(fleet: Fleet, seed: int, seconds: float) -> Report:
+def play(make: Callable[[Path], Fleet], directory: Path, seed: int) -> Report:
     async def round_() -> Report:
+        fleet = make(directory)
         try:
             await fleet.start()
-            return await play_round(fleet, seed, seconds)
+            return await play_round(fleet, seed, SECONDS)
         finally:
             await fleet.close()
 
     return asyncio.run(round_())
 
 
-@pytest.mark.parametrize("seed", [1])
-def test_one_process_is_linearizable_and_its_watches_have_no_gaps(
-    seed: int, tmp_path: Path
+def test_one_process_is_linearizable_and_its_watches_have_no_gaps(tmp_path: Path) -> None:
+    report = play(Single, tmp_path, 1)
+    assert not report.problems, report.evidence
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_workers_are_linearizable_and_their_watches_have_no_gaps(tmp_path: Path, seed: int) -> None:
+    report = play(Workers, tmp_path, seed)
+    assert not report.problems, report.evidence
+
+
+@needs_etcd
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_servers_on_etcd_are_linearizable_and_their_watches_have_no_gaps(
+    tmp_path: Path, seed: int
 ) -> None:
-    report = play(Single(tmp_path), seed, 10.0)
+    report = play(OnEtcd, tmp_path, seed)
     assert not report.problems, report.evidence

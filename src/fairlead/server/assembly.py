@@ -60,6 +60,7 @@ from fairlead.server.certificates import Pair, Pki
 from fairlead.server.controlling import Controlling
 from fairlead.server.files import FileError
 from fairlead.server.identity import ensure_service_account_key
+from fairlead.server.read_only import ReadOnly
 from fairlead.server.shared_authority import StrangeAuthority, keys_in
 from fairlead.storage.change import Change
 from fairlead.storage.store import Store
@@ -99,9 +100,16 @@ class Assembly:
         self.api.authentication = self._authentication(pki)
         self._objects = Client(self.api, system_user("apiserver"))
         self.webhooks = self._webhooks()
-        self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
+        self.api.admission = Chain(
+            [
+                *((ReadOnly(),) if options.read_only else ()),
+                *self._plugins(),
+                RbacEscalation(self.authorization.guard),
+            ]
+        )
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
+        leads = leads and not options.read_only
         self.controlling = self._controlling(pki.ca, address, leads)
 
     def _api(self, store: Store, resources: Resources) -> Api:
@@ -270,6 +278,9 @@ class Assembly:
 
     async def prepare(self, port: int) -> None:
         """Create what a fresh server holds and take in what is stored."""
+        if self.options.read_only:
+            self.take_up()
+            return
         network = parse_networks(self.options.service_cluster_ip_range)[0]
         await create_first_objects(self.dialect, self._objects, str(network[1]), port)
         service = own_service(self.dialect, str(network[1]), port)

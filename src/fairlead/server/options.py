@@ -204,6 +204,11 @@ def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="keys under which values of some resources are stored",
     )
+    flag(
+        "--read-only",
+        action="store_true",
+        help="serve what is stored and write nothing: clients are refused, no controllers run",
+    )
 
 
 def _add_api_flags(parser: argparse.ArgumentParser) -> None:

@@ -57,8 +57,8 @@ class FollowedLog:
         self._measuring: asyncio.Task[None] | None = None
         self._groups: dict[Write, _Group] = {}  # by the writes whose outcome is not known
         self._writing: set[asyncio.Task[None]] = set()
-        self._asking: asyncio.Task[int] | None = None
-        self._asking_next: asyncio.Task[int] | None = None
+        self._asking: asyncio.Task[None] | None = None
+        self._curious: list[asyncio.Future[int]] = []  # who came after the question under way
         self._closed = False
         self._size = 0
 
@@ -197,31 +197,31 @@ class FollowedLog:
     async def catch_up(self) -> None:
         newest = self._source.newest()
         if newest is None:
-            newest = await self._ask()
-        await self._reach(newest)
+            loop = asyncio.get_running_loop()
+            answer: asyncio.Future[int] = loop.create_future()
+            self._curious.append(answer)
+            if self._asking is None:
+                self._asking = loop.create_task(self._ask())
+            newest = await answer
+        if newest > self._cache.revision:
+            await self._reach(newest)
 
-    async def _ask(self) -> int:
-        """What was asked before this call is no answer to it; all who come while that is under way
-        share the next question."""
-        asking = self._asking_next
-        if asking is None:
-            under_way = self._asking
-            asking = asyncio.get_running_loop().create_task(self._ask_after(under_way))
-            if under_way is None:
-                self._asking = asking
+    async def _ask(self) -> None:
+        """What was asked before somebody came is no answer to them: all who come while a question
+        is under way share the next one."""
+        while self._curious:
+            asking, self._curious = self._curious, []
+            try:
+                newest = await self._source.ask_newest()
+            except Exception as raised:
+                for answer in asking:
+                    if not answer.done():
+                        answer.set_exception(storage_error(raised))
             else:
-                self._asking_next = asking
-        return await asyncio.shield(asking)
-
-    async def _ask_after(self, under_way: asyncio.Task[int] | None) -> int:
-        if under_way is not None:
-            await asyncio.wait((under_way,))
-            self._asking, self._asking_next = self._asking_next, None
-        try:
-            return await self._source.ask_newest()
-        finally:
-            if self._asking_next is None:
-                self._asking = None
+                for answer in asking:
+                    if not answer.done():
+                        answer.set_result(newest)
+        self._asking = None
 
     async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
         return await self._source.changes(resource, after, upto)

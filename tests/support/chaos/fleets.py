@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from support.chaos.proxy import Mode, Proxy
 from support.etcd import Etcd, EtcdCluster
 from support.process import ServerProcess
 
-Fault = Callable[[Random], Awaitable[str]]  # does harm, mends it, and tells what it did
-FLAGS = ("--controllers=-*",)
+
+class Fault(NamedTuple):
+    """Does harm, mends it, and tells what it did. Those of different domains may befall a fleet at
+    the same time."""
+
+    domain: str
+    strike: Callable[[Random], Awaitable[str]]
+
+
+# Little history: who was away for some seconds has to begin anew.
+FLAGS = ("--controllers=-*", "--history-retention=4s")
 
 
 class Fleet(ABC):
@@ -44,13 +55,23 @@ async def kill_and_start(server: ServerProcess, dice: Random) -> str:
     return f"killed {server.directory.name}, started again as {server.pid}"
 
 
-async def pause(pid: int, dice: Random, most: float = 3.0) -> str:
+def kill(pid: int | None) -> str:
+    """Nothing happens to what is gone already."""
+    with contextlib.suppress(ProcessLookupError):
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+    return f"killed {pid}"
+
+
+async def pause(pid: int | None, dice: Random, most: float = 3.0) -> str:
     seconds = dice.uniform(0.1, most)
-    try:
-        os.kill(pid, signal.SIGSTOP)
-        await asyncio.sleep(seconds)
-    finally:
-        os.kill(pid, signal.SIGCONT)
+    with contextlib.suppress(ProcessLookupError):
+        if pid is not None:
+            os.kill(pid, signal.SIGSTOP)
+    await asyncio.sleep(seconds)
+    with contextlib.suppress(ProcessLookupError):
+        if pid is not None:
+            os.kill(pid, signal.SIGCONT)
     return f"stopped {pid} for {seconds:.1f} s"
 
 
@@ -66,8 +87,8 @@ class Single(Fleet):
 
     def faults(self) -> dict[str, Fault]:
         return {
-            "kill the server": lambda dice: kill_and_start(self.server, dice),
-            "stop the server": lambda dice: pause(self.server.pid, dice),
+            "kill the server": Fault("server", lambda dice: kill_and_start(self.server, dice)),
+            "stop the server": Fault("server", lambda dice: pause(self.server.pid, dice)),
         }
 
 
@@ -102,23 +123,24 @@ class Workers(Fleet):
 
     def faults(self) -> dict[str, Fault]:
         return {
-            "kill a worker": lambda dice: self._kill("a worker", self._follower(dice)),
-            "kill the owner": lambda dice: self._kill("the owner", self.owner()),
-            "stop a worker": lambda dice: self._stop("a worker", self._follower(dice), dice),
-            "stop the owner": lambda dice: self._stop("the owner", self.owner(), dice),
-            "kill the server": lambda dice: kill_and_start(self.server, dice),
+            "kill a worker": Fault("worker", self._kill_follower),
+            "stop a worker": Fault("worker", self._stop_follower),
+            "kill the owner": Fault("owner", self._kill_owner),
+            "stop the owner": Fault("owner", self._stop_owner),
+            "kill the server": Fault("server", lambda dice: kill_and_start(self.server, dice)),
         }
 
-    async def _kill(self, what: str, pid: int | None) -> str:
-        if pid is None:
-            return f"no {what} to kill"
-        os.kill(pid, signal.SIGKILL)
-        return f"killed {what}, {pid}"
+    async def _kill_follower(self, dice: Random) -> str:
+        return kill(self._follower(dice))
 
-    async def _stop(self, what: str, pid: int | None, dice: Random) -> str:
-        if pid is None:
-            return f"no {what} to stop"
-        return f"{what}: {await pause(pid, dice)}"
+    async def _stop_follower(self, dice: Random) -> str:
+        return await pause(self._follower(dice), dice)
+
+    async def _kill_owner(self, dice: Random) -> str:
+        return kill(self.owner())
+
+    async def _stop_owner(self, dice: Random) -> str:
+        return await pause(self.owner(), dice)
 
 
 class OnEtcd(Fleet):
@@ -162,15 +184,21 @@ class OnEtcd(Fleet):
 
     def faults(self) -> dict[str, Fault]:
         return {
-            "kill a member": lambda dice: self._kill_members(dice, 1),
-            "kill most members": lambda dice: self._kill_members(dice, 2),
-            "stop a member": self._stop_member,
-            "cut connections": self._cut,
-            "stall connections": lambda dice: self._change(Mode.STALL, dice),
-            "refuse connections": lambda dice: self._change(Mode.REFUSE, dice),
-            "kill a server": lambda dice: kill_and_start(dice.choice(self.servers), dice),
-            "stop a server": lambda dice: pause(dice.choice(self.servers).pid, dice),
+            "kill a member": Fault("members", lambda dice: self._kill_members(dice, 1)),
+            "kill most members": Fault("members", lambda dice: self._kill_members(dice, 2)),
+            "stop a member": Fault("members", self._stop_member),
+            "cut connections": Fault("ways", self._cut),
+            "stall connections": Fault("ways", lambda dice: self._change(Mode.STALL, dice)),
+            "refuse connections": Fault("ways", lambda dice: self._change(Mode.REFUSE, dice)),
+            "kill a server": Fault("servers", self._kill_server),
+            "stop a server": Fault("servers", self._stop_server),
         }
+
+    async def _kill_server(self, dice: Random) -> str:
+        return await kill_and_start(dice.choice(self.servers), dice)
+
+    async def _stop_server(self, dice: Random) -> str:
+        return await pause(dice.choice(self.servers).pid, dice)
 
     async def _kill_members(self, dice: Random, count: int) -> str:
         chosen: list[Etcd] = dice.sample(self.etcd.members, count)

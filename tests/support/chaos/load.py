@@ -25,6 +25,7 @@ PAUSE = 0.02  # about, between the requests of a client
 PAGE = 7
 WEIGHTS = {Verb.CREATE: 3, Verb.GET: 6, Verb.UPDATE: 6, Verb.PATCH: 4, Verb.DELETE: 2}
 LIST_SHARE, DROP_SHARE = 0.05, 0.01
+ABSENT_SHARE, ABSENCE = 0.1, 12.0  # of watchers that resume, and for how long at most
 PAGED_SHARE, STALE_SHARE = 0.3, 0.3  # of lists
 
 
@@ -270,7 +271,8 @@ class Watcher:
                     listed = True
             else:
                 listed = await self._watch()
-            await asyncio.sleep(self.run.dice.random() * 0.1)
+            long = self.run.dice.random() < ABSENT_SHARE and self.until == math.inf
+            await asyncio.sleep(self.run.dice.random() * (ABSENCE if long else 0.1))
 
     async def _watch(self) -> bool:
         """One stream; says whether it can be resumed."""

@@ -19,6 +19,7 @@ from support.watch_gaps import Cut, Listing, check_watches, times_seen
 CLIENTS, WATCHERS = 8, 4
 HEALING = 60.0  # seconds until everything must answer again after the last fault
 CATCHING_UP = 30.0
+TOGETHER_SHARE = 0.3  # of faults that come with another one
 LEAST_ACKNOWLEDGED = 50  # a round with less proves nothing
 
 
@@ -96,16 +97,24 @@ async def begin(run: Run, space: str) -> int:
 async def afflict(
     fleet: Fleet, dice: random.Random, seconds: float, only: Sequence[str], report: Report
 ) -> None:
-    """One fault after the other, with pauses in which things go on."""
+    """One fault after the other, or two at once, with pauses in which things go on."""
     began = time.monotonic()
     faults = {name: fault for name, fault in fleet.faults().items() if not only or name in only}
-    await asyncio.sleep(min(1.0, seconds / 4))
-    while faults and time.monotonic() < began + seconds:
-        name = dice.choice(list(faults))
+
+    async def strike(name: str) -> None:
         at = time.monotonic()
-        done = await faults[name](dice)
+        done = await faults[name].strike(dice)
         report.faults.append(f"{at:.6f} to {time.monotonic():.6f}  {name}: {done}")
         report.counts[name] += 1
+
+    await asyncio.sleep(min(1.0, seconds / 4))
+    while faults and time.monotonic() < began + seconds:
+        chosen = [dice.choice(list(faults))]
+        domain = faults[chosen[0]].domain
+        others = [name for name, fault in faults.items() if fault.domain != domain]
+        if others and dice.random() < TOGETHER_SHARE:
+            chosen.append(dice.choice(others))
+        await asyncio.gather(*map(strike, chosen))
         await asyncio.sleep(dice.uniform(0.1, 1.5))
     await asyncio.sleep(max(0.0, began + seconds - time.monotonic()))
 
