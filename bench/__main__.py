@@ -10,6 +10,7 @@ from pathlib import Path
 from bench.client import WorkFailedError
 from bench.etcd import Etcd
 from bench.report import previous_figures, table, write
+from bench.targets import ON_ETCD, WITH_WORKERS
 from bench.works import Bench, Row, run, works
 
 
@@ -47,10 +48,14 @@ def main() -> int:
         print("bench: no work has such a name", file=sys.stderr)
         return 2
     command = shlex.split(options.server_command) or [sys.executable, "-m", "fairlead", "serve"]
-    if options.workers > 1:
-        command.append(f"--workers={options.workers}")
     command += shlex.split(options.server_args)
-    bench = Bench(command, options.seconds, options.connections, options.profile, len(chosen) > 1)
+    how = options.seconds, options.connections, options.profile, len(chosen) > 1
+    bench = Bench(command, *how)
+    if options.workers > 1:
+        command = [*command, f"--workers={options.workers}"]
+        bench = Bench(command, *how, plain=bench, factors=WITH_WORKERS)
+    elif options.storage == "etcd":
+        bench = Bench(command, *how, plain=bench, factors=ON_ETCD)
     rows: list[Row] = []
     try:
         bench.etcd = Etcd() if options.storage == "etcd" else None

@@ -277,7 +277,8 @@ class Watcher:
             await self._rest(self.run.dice.random() * (ABSENCE if long else 0.1))
 
     async def _rest(self, seconds: float) -> None:
-        """Do nothing for a while, unless the end is near."""
+        """Do nothing for a while, or only for a moment when the end is near."""
+        await asyncio.sleep(0.01)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._ending.wait()
