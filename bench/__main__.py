@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from bench.client import WorkFailedError
@@ -49,13 +50,14 @@ def main() -> int:
         return 2
     command = shlex.split(options.server_command) or [sys.executable, "-m", "fairlead", "serve"]
     command += shlex.split(options.server_args)
-    how = options.seconds, options.connections, options.profile, len(chosen) > 1
-    bench = Bench(command, *how)
+    plain = Bench(command, options.seconds, options.connections)
     if options.workers > 1:
         command = [*command, f"--workers={options.workers}"]
-        bench = Bench(command, *how, plain=bench, factors=WITH_WORKERS)
-    elif options.storage == "etcd":
-        bench = Bench(command, *how, plain=bench, factors=ON_ETCD)
+    bench = replace(plain, command=command, profile=options.profile, profile_each=len(chosen) > 1)
+    if options.storage == "etcd":
+        bench.plain, bench.factors = plain, ON_ETCD
+    elif options.workers > 1:
+        bench.plain, bench.factors = plain, WITH_WORKERS
     rows: list[Row] = []
     try:
         bench.etcd = Etcd() if options.storage == "etcd" else None
