@@ -190,3 +190,17 @@ def test_a_renewed_certificate_is_served_without_a_restart(
     assert x509.load_der_x509_certificate(served(server)).not_valid_after_utc > (
         datetime.now(UTC) + timedelta(days=600)
     )
+
+
+def test_what_another_ca_issued_is_made_anew(tmp_path: Path, clock: Clock) -> None:
+    theirs = ensure_pki(tmp_path / "theirs", HOSTS, clock)
+    pki = ensure_pki(tmp_path / "mine", HOSTS, clock)
+    for file in ("certificate", "key"):
+        getattr(pki.ca, file).write_bytes(getattr(theirs.ca, file).read_bytes())
+    ensure_pki(tmp_path / "mine", HOSTS, clock)
+    ca = x509.load_pem_x509_certificate(theirs.ca.certificate.read_bytes())
+    before = [pair.certificate.read_bytes() for pair in (pki.serving, pki.admin)]
+    for pem in before:
+        x509.load_pem_x509_certificate(pem).verify_directly_issued_by(ca)
+    ensure_pki(tmp_path / "mine", HOSTS, clock)
+    assert [pair.certificate.read_bytes() for pair in (pki.serving, pki.admin)] == before

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
 import pytest
 from conftest import FreshServer
 from support.client import Client
-from support.process import ServerProcess
+from support.process import ServerProcess, failed_start
 from support.waiting import eventually
 
 from fairlead.cli.parsing import Parser
+from fairlead.server.issuing import make_authority
 from fairlead.server.options import FlagError, add_serve_flags, check_flags
 
 # The embedded store has one server; what it does where there are others does not depend on that.
@@ -21,7 +25,7 @@ ADDRESS = ("--advertise-address", "10.11.12.13")
 def at_loopback(server: ServerProcess) -> Client:
     """The banner shows what is advertised, where nobody listens."""
     port = server.address.rpartition(":")[2]
-    return Client(f"https://127.0.0.1:{port}", server.ca)
+    return server.keep(Client(f"https://127.0.0.1:{port}", server.ca))
 
 
 def test_who_is_elected_runs_the_controllers_and_leaves_nothing_behind(
@@ -47,13 +51,11 @@ def test_who_is_elected_runs_the_controllers_and_leaves_nothing_behind(
         return [one["message"] for one in events if one["reason"] == "LeaderElection"]
 
     eventually(lambda: told() == [f"{holder} became leader"], "an event tells who leads")
-    client.close()
     assert server.stop() == 0
     server.prelude = ""
     client = at_loopback(server.start())
     assert client.get(LEASE).body["spec"]["holderIdentity"] == ""
     assert client.get(record).status == 404
-    client.close()
 
 
 def test_without_an_election_nothing_is_written_and_controllers_run(
@@ -105,3 +107,24 @@ def test_flags_that_make_no_sense_are_refused(flag: str, told: str) -> None:
     name = flag.partition("=")[0]
     with pytest.raises(FlagError, match=f"^{name}: {told}"):
         check_flags(parser.parse_args([flag]))
+
+
+def test_a_file_of_cas_can_be_named_for_clients(fresh_server: FreshServer, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    bundle = tmp_path / "root.crt"
+    bundle.write_bytes(make_authority("root", now, timedelta(days=1)).certificate)
+    client = fresh_server("--root-ca-file", str(bundle)).client()
+    path = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt"
+    eventually(lambda: client.get(path).status == 200, "it is published")
+    assert client.get(path).body["data"] == {"ca.crt": bundle.read_text()}
+
+
+@pytest.mark.parametrize("content", [None, "", "nonsense"])
+def test_a_file_of_cas_that_has_none_stops_the_start(tmp_path: Path, content: str | None) -> None:
+    bundle = tmp_path / "root.crt"
+    if content is not None:
+        bundle.write_text(content)
+    ended = failed_start(tmp_path, "--root-ca-file", str(bundle))
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("fairlead: --root-ca-file: ")
+    assert ended.stderr.count("\n") == 1

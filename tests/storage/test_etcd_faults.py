@@ -15,9 +15,10 @@ from support.etcd import Etcd, EtcdCluster, Tls, make_tls, needs_etcd
 from support.waiting import comes_true
 
 from fairlead.storage.backend import Compacted, Conflict, StorageError, Write
+from fairlead.storage.etcd.calls import Stream
 from fairlead.storage.etcd.client import Timing
 from fairlead.storage.etcd.codec import PlainCodec
-from fairlead.storage.etcd.members import Stream, Trust
+from fairlead.storage.etcd.members import Trust
 from fairlead.storage.etcd.source import EtcdSource, Ttl
 
 pytestmark = needs_etcd

@@ -110,9 +110,12 @@ class ServerProcess:
     def client(
         self, token: str | None = ADMIN_TOKEN, certificate: tuple[Path, Path] | None = None
     ) -> Client:
-        made = Client(self.address, self.ca, token, certificate)
-        self._clients.append(made)
-        return made
+        return self.keep(Client(self.address, self.ca, token, certificate))
+
+    def keep(self, client: Client) -> Client:
+        """Close a client when the server ends."""
+        self._clients.append(client)
+        return client
 
     def resident_bytes(self) -> int:
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])

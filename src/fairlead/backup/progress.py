@@ -60,15 +60,18 @@ class Progress:
         if not self._shown or now < self._next:
             return
         self._next = now + self._every
-        counts = [f"{self.rows:,} objects"] if self.rows else []
-        counts += [size(self.bytes)] if self.bytes else []
-        counts += [f"revision {self._revision}"] if self._revision and not counts else []
-        text = f"{self._what}: {', '.join(counts)}"
+        text = f"{self._what}: {self._counts()}"
         if self._terminal:
             self._unfinished = True
             print(f"\r{text}\x1b[K", end="", file=self._stream, flush=True)
         else:
             print(text, file=self._stream, flush=True)
+
+    def _counts(self) -> str:
+        if self._revision and not self.rows:
+            return f"revision {self._revision}"
+        counts = [f"{self.rows:,} objects"] if self.rows else []
+        return ", ".join([*counts, size(self.bytes)] if self.bytes else counts)
 
 
 def size(count: int) -> str:

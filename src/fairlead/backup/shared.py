@@ -109,7 +109,7 @@ class _Filling:
         self._ours.add((_MARKS, name))
         value = b'{"metadata":{"name":"%b"}}' % name.encode()
         write = Write(_MARKS, name, "", value, self._marks.get(name, 0))
-        (self._marks[name],) = await self._source.write([write])
+        (self._marks[name],) = await self._write([write])
         return self._marks[name]
 
     async def write(self, rows: Iterable[Row]) -> None:
@@ -127,12 +127,22 @@ class _Filling:
             raise BackupError("an object is there twice")
         self._ours |= places
         try:
-            await self._source.write(group)
+            await self._write(group)
         except (Conflict, ConditionFailed):
             self._ours -= places
             raise BackupError("somebody else writes into the storage") from None
         except ValueError as error:  # what cannot be written as others keep it
             raise BackupError(str(error)) from None
+
+    async def _write(self, group: list[Write]) -> list[int]:
+        """Write, and when this is cancelled see it through: what is on its way would come behind
+        what undoes it."""
+        writing = asyncio.ensure_future(self._source.write(group))
+        try:
+            return await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await asyncio.gather(writing, return_exceptions=True)
+            raise
 
     async def remove_marks(self) -> None:
         await self._delete([(_MARKS, name, at) for name, at in self._marks.items()])
@@ -141,7 +151,7 @@ class _Filling:
         """Delete keys of resources at the revisions that they have."""
         writes = [Write(resource, key, "", None, at) for resource, key, at in found]
         for start in range(0, len(writes), _ROWS_A_GROUP):
-            await self._source.write(writes[start : start + _ROWS_A_GROUP])
+            await self._write(writes[start : start + _ROWS_A_GROUP])
 
     async def undo(self, why: BaseException) -> None:
         """Take away what was written, the marks last."""

@@ -13,9 +13,9 @@ from fairlead.logs import FORMAT, OneLine
 
 PROGRAM = "fairlead"
 _COPYING = {
-    "backup": ("FILE", "copy all objects of a server or a data directory into a file"),
-    "restore": ("FILE", "make a data directory from such a file"),
-    "migrate": ("--from DIR --to DIR", "copy one storage into another"),
+    "backup": ("FILE", "copy all objects of a server or a storage into a file"),
+    "restore": ("FILE", "fill a data directory or etcd from such a file"),
+    "migrate": ("--from STORAGE --to STORAGE", "copy one storage into another"),
 }
 
 
@@ -57,7 +57,7 @@ def _run(words: list[str]) -> int:
 
         add_serve_flags(serve)
     elif words and words[0] in copying:
-        from fairlead.cli.copying import add_flags
+        from fairlead.cli.copying_flags import add_flags
 
         add_flags(words[0], copying[words[0]])
     options = parser.parse_args(words)

@@ -27,7 +27,7 @@ from fairlead.operations.client import Client, system_user
 def _bootstrap_signer(given: Surroundings) -> Controller:
     server = Client(given.api, system_user("apiserver"))
     signer = given.client("bootstrap-signer")
-    return BootstrapSigner(server, signer, given.dialect, given.address, given.ca)
+    return BootstrapSigner(server, signer, given.dialect, given.address, given.root_ca)
 
 
 def _garbage(given: Surroundings) -> Controller:
@@ -45,7 +45,7 @@ def _quota(given: Surroundings) -> Controller:
 
 
 def _root_ca(given: Surroundings) -> Controller:
-    return RootCaPublisher(given.client("root-ca-cert-publisher"), given.dialect, given.ca)
+    return RootCaPublisher(given.client("root-ca-cert-publisher"), given.dialect, given.root_ca)
 
 
 def _accounts(given: Surroundings) -> Controller:
@@ -54,7 +54,7 @@ def _accounts(given: Surroundings) -> Controller:
 
 def _account_tokens(given: Surroundings) -> Controller:
     issuer = given.api.authentication.issuer
-    return TokenSecrets(given.manager(), given.dialect, issuer, given.ca)
+    return TokenSecrets(given.manager(), given.dialect, issuer, given.root_ca)
 
 
 def _token_cleaner(given: Surroundings) -> Controller:

@@ -24,12 +24,13 @@ from fairlead.operations.client import Client
 class Surroundings:
     """The parts of a server that controllers need. `privileged`: roles decide nothing here, so that
     the controllers' users must be allowed everything. `ca` is the certificate of its authority,
-    `ca_key` the key; `address` is where clients reach it."""
+    `ca_key` the key, `root_ca` what clients are to trust; `address` is where they reach it."""
 
     api: Api
     options: argparse.Namespace
     ca: Path
     ca_key: Path
+    root_ca: Path
     address: str
     privileged: bool
     events: EventWriter = field(default_factory=EventWriter)

@@ -10,6 +10,7 @@ import base64
 import binascii
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -69,9 +70,18 @@ def _moment(raw: bytes) -> datetime | None:
         raise WireError(f"timestamp: {signed(seconds)} seconds are out of range") from None
 
 
-def _read_time(raw: bytes) -> str | None:
+_LONGEST_TIME = 24  # bytes of a message; a longer one has more in it than a time
+
+
+@lru_cache(maxsize=4096)
+def _time_of(raw: bytes) -> str | None:
     moment = _moment(raw)
     return format_time(moment) if moment is not None else None
+
+
+def _read_time(raw: bytes) -> str | None:
+    """Objects are full of the same few times."""
+    return _time_of(raw) if len(raw) <= _LONGEST_TIME else _time_of.__wrapped__(raw)
 
 
 def _read_micro_time(raw: bytes) -> str | None:
@@ -160,7 +170,11 @@ def _item_codec(node: Type) -> tuple[int, Write, Read]:
             return BYTES, writer(node), reader(node)
         case ListOf():  # a list inside a list or map is a message with its items
             wrapped = _Member(Field("items", node, number=1))
-            return BYTES, wrapped.write, lambda raw: _read_one(wrapped, raw)
+            return (
+                BYTES,
+                lambda value: wrapped.write(value or ()),
+                lambda raw: _read_one(wrapped, raw),
+            )
         case MapOf():
             raise ProtobufError("a map inside a list or map has no protobuf form")
 
@@ -182,7 +196,7 @@ class _Member:
         self.repeated = isinstance(node, ListOf)
         self.mapped = isinstance(node, MapOf)
         element = node.element if isinstance(node, (ListOf, MapOf)) else node
-        self.wire_type, self._write, self._read = _item_codec(element)
+        self.wire_type, self._write, self.read_one = _item_codec(element)
         self._key = key(field.number, BYTES if self.mapped else self.wire_type)
         self._value_key = key(2, self.wire_type)
 
@@ -206,15 +220,15 @@ class _Member:
             if not self.repeated or wire_type != BYTES or self.wire_type != VARINT:
                 raise WireError(f"proto: wrong wireType = {wire_type} for field {self.name}")
             assert isinstance(value, bytes)
-            out.setdefault(self.name, []).extend(map(self._read, packed(value)))
+            out.setdefault(self.name, []).extend(map(self.read_one, packed(value)))
         elif self.mapped:
             assert isinstance(value, bytes)
             name, item = self._read_entry(value)
             out.setdefault(self.name, {})[name] = item
         elif self.repeated:
-            out.setdefault(self.name, []).append(self._read(value))
+            out.setdefault(self.name, []).append(self.read_one(value))
         else:
-            out[self.name] = self._read(value)
+            out[self.name] = self.read_one(value)
 
     def _read_entry(self, raw: bytes) -> tuple[str, Any]:
         name: int | bytes = b""
@@ -227,7 +241,7 @@ class _Member:
             elif number == 2:
                 item = value
         assert isinstance(name, bytes)
-        return name.decode(), self._read(item)
+        return name.decode(), self.read_one(item)
 
 
 class _Codec:
@@ -238,7 +252,16 @@ class _Codec:
         own = [f for f in struct.fields.values() if f.number and f.name not in flat]
         self.members = {field.name: _Member(field) for field in own}
         self.by_number = {field.number: self.members[field.name] for field in own}
-        self.parts = {part.number: part.struct for part in struct.embedded.values()}
+        # What is read most: fields of one value, by number and wire type.
+        self.single = {
+            (number, member.wire_type): (member.name, member.read_one)
+            for number, member in self.by_number.items()
+            if not member.repeated and not member.mapped
+        }
+        self.parts = {part.number: reader(part.struct) for part in struct.embedded.values()}
+        self.part_writers = [
+            (key(part.number, BYTES), writer(part.struct)) for part in struct.embedded.values()
+        ]
 
 
 def _codec(struct: Struct) -> _Codec:
@@ -259,8 +282,8 @@ def writer(struct: Struct) -> Write:
             member = codec.members.get(name)
             if member is not None and item is not None:
                 parts.append(member.write(item))
-        for number, part in codec.parts.items():
-            parts.append(delimited(key(number, BYTES), writer(part)(value)))
+        for field_key, write_part in codec.part_writers:
+            parts.append(delimited(field_key, write_part(value)))
         return b"".join(parts)
 
     return write
@@ -270,12 +293,16 @@ def reader(struct: Struct) -> Read:
     def read(raw: Any) -> dict[str, Any]:
         codec = _codec(struct)
         out: dict[str, Any] = {}
+        single = codec.single
         for number, wire_type, value in fields(raw):
-            member = codec.by_number.get(number)
-            if member is not None:
+            one = single.get((number, wire_type))
+            if one is not None:
+                name, read_one = one
+                out[name] = read_one(value)
+            elif (member := codec.by_number.get(number)) is not None:
                 member.read(out, wire_type, value)
             elif number in codec.parts and isinstance(value, bytes):
-                out.update(reader(codec.parts[number])(value))
+                out.update(codec.parts[number](value))
         return out
 
     return read

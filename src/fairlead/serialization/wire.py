@@ -12,8 +12,13 @@ class WireError(ValueError):
     """Bytes that are not a protobuf message."""
 
 
+_ONE_BYTE = [bytes([value]) for value in range(0x80)]
+
+
 def varint(value: int) -> bytes:
     """An unsigned varint; negative numbers as 64-bit two's complement."""
+    if 0 <= value < 0x80:
+        return _ONE_BYTE[value]
     if value < 0:
         value += 1 << 64
     out = bytearray()
@@ -33,33 +38,40 @@ def key(number: int, wire_type: int) -> bytes:
 
 
 def delimited(field_key: bytes, body: bytes) -> bytes:
-    return field_key + varint(len(body)) + body
+    size = len(body)
+    return field_key + (_ONE_BYTE[size] if size < 0x80 else varint(size)) + body
 
 
 def fields(raw: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """The fields of a message: number, wire type, and the number or bytes that it holds."""
+    """The fields of a message: number, wire type, and the number or bytes that it holds. Most
+    keys and sizes are one byte, which is read in place."""
     at, end = 0, len(raw)
     while at < end:
-        head, at = _read_varint(raw, at)
-        number, wire_type = head >> 3, head & 7
+        head = raw[at]
+        at += 1
+        if head > 0x7F:
+            head, at = _read_varint(raw, at - 1)
+        wire_type = head & 7
         value: int | bytes
         if wire_type == VARINT:
             value, at = _read_varint(raw, at)
-        elif wire_type == BYTES:
-            size, at = _read_varint(raw, at)
-            if at + size > end:
-                raise WireError("unexpected EOF")
-            value, at = raw[at : at + size], at + size
-        elif wire_type in (FIXED64, FIXED32):
-            size = 8 if wire_type == FIXED64 else 4
-            if at + size > end:
-                raise WireError("unexpected EOF")
-            value, at = raw[at : at + size], at + size
         else:
-            raise WireError(f"proto: illegal wireType {wire_type}")
-        if number == 0:
+            if wire_type == BYTES:
+                size = raw[at] if at < end else 0x80
+                at += 1
+                if size > 0x7F:
+                    size, at = _read_varint(raw, at - 1)
+            elif wire_type in (FIXED64, FIXED32):
+                size = 8 if wire_type == FIXED64 else 4
+            else:
+                raise WireError(f"proto: illegal wireType {wire_type}")
+            start, at = at, at + size
+            if at > end:
+                raise WireError("unexpected EOF")
+            value = raw[start:at]
+        if head < 8:
             raise WireError("proto: illegal tag 0")
-        yield number, wire_type, value
+        yield head >> 3, wire_type, value
 
 
 def packed(raw: bytes) -> Iterator[int]:
@@ -71,6 +83,8 @@ def packed(raw: bytes) -> Iterator[int]:
 
 
 def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
+    if at < len(raw) and raw[at] < 0x80:
+        return raw[at], at + 1
     result = shift = 0
     while True:
         if at >= len(raw) or shift > 63:

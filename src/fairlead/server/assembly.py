@@ -60,6 +60,8 @@ from fairlead.server.certificates import Pair, Pki
 from fairlead.server.controlling import Controlling
 from fairlead.server.files import FileError
 from fairlead.server.identity import ensure_service_account_key
+from fairlead.server.read_only import ReadOnly
+from fairlead.server.shared_authority import StrangeAuthority, keys_in
 from fairlead.storage.change import Change
 from fairlead.storage.store import Store
 
@@ -98,9 +100,16 @@ class Assembly:
         self.api.authentication = self._authentication(pki)
         self._objects = Client(self.api, system_user("apiserver"))
         self.webhooks = self._webhooks()
-        self.api.admission = Chain([*self._plugins(), RbacEscalation(self.authorization.guard)])
+        self.api.admission = Chain(
+            [
+                *((ReadOnly(),) if options.read_only else ()),
+                *self._plugins(),
+                RbacEscalation(self.authorization.guard),
+            ]
+        )
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
+        leads = leads and not options.read_only
         self.controlling = self._controlling(pki.ca, address, leads)
 
     def _api(self, store: Store, resources: Resources) -> Api:
@@ -241,7 +250,19 @@ class Assembly:
             return Configuration()
         return read_configuration(path, self.api.types, ORDER)
 
+    def _check_root_ca(self) -> None:
+        path = self.options.root_ca_file
+        if path is None:
+            return
+        try:
+            keys_in(path)
+        except OSError as error:
+            raise StartError(f"--root-ca-file: cannot read {path}: {error.strerror}") from None
+        except ValueError:
+            raise StartError(f"--root-ca-file: {path} has no certificate") from None
+
     def _controlling(self, ca: Pair, address: str, leads: bool) -> Controlling:
+        self._check_root_ca()
         try:
             return Controlling(
                 self.api,
@@ -257,10 +278,16 @@ class Assembly:
 
     async def prepare(self, port: int) -> None:
         """Create what a fresh server holds and take in what is stored."""
+        if self.options.read_only:
+            self.take_up()
+            return
         network = parse_networks(self.options.service_cluster_ip_range)[0]
         await create_first_objects(self.dialect, self._objects, str(network[1]), port)
         service = own_service(self.dialect, str(network[1]), port)
-        await self.controlling.prepare(service, self._reached_at(port))
+        try:
+            await self.controlling.prepare(service, self._reached_at(port))
+        except StrangeAuthority as error:
+            raise StartError(str(error)) from None
         if self.api.resources.serves(CLUSTER_ROLES):
             await reconcile_bootstrap_objects(self.dialect, self._objects, self.api.gates)
             if self.controlling.aggregation is not None:

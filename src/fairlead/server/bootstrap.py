@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from fairlead.dialect import Dialect
+from fairlead.errors import StatusError
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 
@@ -56,7 +57,16 @@ async def create_first_objects(dialect: Dialect, objects: Client, address: str, 
     missing = [item for item in wanted if _is_missing(objects, *item)]
     for in_namespaces in (False, True):
         batch = [item for item in missing if (item[0] != NAMESPACES) is in_namespaces]
-        await asyncio.gather(*(objects.create(key, value) for key, value in batch))
+        await asyncio.gather(*(_create(objects, key, value) for key, value in batch))
+
+
+async def _create(objects: Client, key: str, value: Object) -> None:
+    """Another server may be at the same work."""
+    try:
+        await objects.create(key, value)
+    except StatusError:
+        if _is_missing(objects, key, value):
+            raise
 
 
 def _is_missing(objects: Client, key: str, value: Object) -> bool:

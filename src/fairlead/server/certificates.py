@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,15 +95,19 @@ def pki_of(directory: Path) -> Pki:
 
 
 def ensure_pki(directory: Path, hosts: list[str], now: Clock = utc_now) -> Pki:
-    """Make what is missing, what lacks a host and what has less than a third of its time left.
-    Raises FileError. Only for who holds the lock of the data directory."""
+    """Make what is missing, what lacks a host, what has less than a third of its time left and
+    what another CA issued, whose place this one took. Raises FileError. Only for who holds the
+    lock of the data directory."""
     pki = pki_of(directory)
     make_private_directory(directory / "pki")
     _ensure_authority(pki, now())
     wanted = "\n".join(sorted(set(hosts)))
     remembered = directory / "pki" / "serving.hosts"
-    same_hosts = remembered.exists() and read_private(remembered).decode() == wanted
-    if not same_hosts or _needs_renewal(pki.serving, now()):
+    issuer = directory / "pki" / "issuer"
+    digest = sha256(read_private(pki.ca.certificate)).hexdigest()
+    same_issuer = _says(issuer, digest)
+    same = same_issuer and _says(remembered, wanted)
+    if not same or _needs_renewal(pki.serving, now()):
         from fairlead.server.issuing import issue_serving
 
         renewed = pki.serving.exists()
@@ -110,11 +115,17 @@ def ensure_pki(directory: Path, hosts: list[str], now: Clock = utc_now) -> Pki:
         write_private(remembered, wanted.encode())
         if renewed:
             logger.info("the own serving certificate is new and good for %d days", _LIFETIME.days)
-    if _needs_renewal(pki.admin, now()):
+    if not same_issuer or _needs_renewal(pki.admin, now()):
         from fairlead.server.issuing import issue_admin
 
         pki.admin.write(issue_admin(pki.ca.read(), now(), _LIFETIME))
+    if not same_issuer:
+        write_private(issuer, digest.encode())
     return pki
+
+
+def _says(path: Path, text: str) -> bool:
+    return path.exists() and read_private(path).decode() == text
 
 
 def _ensure_authority(pki: Pki, now: datetime) -> None:

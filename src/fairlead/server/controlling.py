@@ -6,9 +6,10 @@ import argparse
 import asyncio
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from uuid import uuid4
 
 from fairlead.authorization.aggregation import ClusterRoleAggregation
@@ -39,6 +40,7 @@ from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.server.certificates import Pair
+from fairlead.server.shared_authority import StrangeAuthority, share_authority
 from fairlead.storage.backend import StorageError
 
 logger = logging.getLogger("fairlead")
@@ -73,6 +75,7 @@ class Controlling:
         self._api = api
         self._options = options
         self._ca = ca
+        self._root_ca: Path = options.root_ca_file or ca.certificate
         self._address = address
         self._objects = objects
         self._definitions = definitions
@@ -103,7 +106,13 @@ class Controlling:
     def _surroundings(self) -> Surroundings:
         ca = self._ca
         return Surroundings(
-            self._api, self._options, ca.certificate, ca.key, self._address, self._privileged
+            self._api,
+            self._options,
+            ca.certificate,
+            ca.key,
+            self._root_ca,
+            self._address,
+            self._privileged,
         )
 
     def _build(self, given: Surroundings) -> Controllers:
@@ -122,13 +131,24 @@ class Controlling:
 
     async def prepare(self, service: Object, server: Server | None) -> None:
         """Let clients find this server by its service, now and as long as it runs; without an
-        address they cannot."""
+        address they cannot. Raises StrangeAuthority."""
         if not self._has_part:
             return
         listing = self._listing(server)
+        if not self._is_alone and self._options.root_ca_file is None:
+            await self._share_authority(set(listing.servers(None)) - {server})
         self._own_service = OwnService(self._objects, self._api.dialect, service, listing)
         if self._is_alone:
             await self._own_service.sync()
+
+    async def _share_authority(self, others: Set[Server | None]) -> None:
+        """A store without other servers may be taken over by one of another CA."""
+        try:
+            await share_authority(self._objects, self._api.dialect, self._root_ca)
+        except StrangeAuthority as error:
+            if others:
+                raise
+            logger.warning("%s", error)
 
     def _listing(self, server: Server | None) -> Listing:
         options = self._options

@@ -204,6 +204,11 @@ def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="keys under which values of some resources are stored",
     )
+    flag(
+        "--read-only",
+        action="store_true",
+        help="serve what is stored and write nothing: clients are refused, no controllers run",
+    )
 
 
 def _add_api_flags(parser: argparse.ArgumentParser) -> None:
@@ -265,6 +270,12 @@ def _add_controller_flags(parser: argparse.ArgumentParser) -> None:
         f" leave one out; by default {DEFAULT_CONTROLLERS}",
     )
 
+    flag(
+        "--root-ca-file",
+        type=Path,
+        metavar="FILE",
+        help="CAs by which clients in namespaces are to know the server; by default our own",
+    )
     for name, read, default, metavar, text in _CONTROLLER_FLAGS:
         flag(name, type=read, default=default, metavar=metavar, help=text)
 

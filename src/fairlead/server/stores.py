@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.dialect import DIALECTS, Dialect
@@ -30,8 +31,13 @@ def embedded_log(
 ) -> EmbeddedLog:
     """The log in the data directory."""
     systems = {name: one.system_namespace for name, one in DIALECTS.items()}
+    directory: Path = options.data_dir
+    if options.read_only:
+        from fairlead.storage.read_only import copy_of_store  # few servers need it
+
+        directory = copy_of_store(directory)
     backend = SqliteBackend(
-        options.data_dir,
+        directory,
         dialect.name,
         OldNames(resources.old_prefixes(), systems),
         accept_lost_writes=options.accept_lost_writes,
@@ -43,7 +49,12 @@ def embedded_log(
 
 def etcd_log(options: argparse.Namespace, dialect: Dialect, resources: Resources) -> FollowedLog:
     """The log of an etcd cluster, which other servers write to as well."""
-    log = FollowedLog(etcd_source(options, dialect, resources))
+    source = etcd_source(options, dialect, resources)
+    if options.read_only:
+        from fairlead.storage.read_only import ReadOnlySource  # few servers need it
+
+        source = ReadOnlySource(source)
+    log = FollowedLog(source)
     log.on_fatal = _stop_at_once
     return log
 

@@ -10,8 +10,10 @@ from random import uniform
 from typing import NamedTuple
 
 from fairlead.storage.backend import Fault, StorageError
+from fairlead.storage.etcd.calls import Stream
 from fairlead.storage.etcd.counts import FAILURES, REQUEST_SECONDS, SWITCHES
-from fairlead.storage.etcd.members import CallFailed, Member, Stream, Trust
+from fairlead.storage.etcd.failures import CallFailed
+from fairlead.storage.etcd.members import Member, Trust
 from fairlead.storage.etcd.messages import RANGE, RangeRequest, encode, read_header, read_revision
 
 logger = logging.getLogger("fairlead.storage.etcd")
@@ -122,10 +124,12 @@ class Client:
         if revision > 0:
             await self.call(RANGE, self._probe + encode(RangeRequest, revision=revision))
 
-    async def watch(self) -> Stream:
-        """Raises CallFailed."""
-        ends = asyncio.get_running_loop().time() + self.timing.request
-        return (self._member or await self._await_member(ends)).watch()
+    async def watch(self, request: bytes) -> tuple[Member, Stream]:
+        """Who answers a request with a stream, and that; raises CallFailed."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + self.timing.request
+        member = self._member or await self._await_member(ends)
+        return member, await member.watch(request, max(ends - loop.time(), 0.001))
 
     def lost(self, member: Member, error: CallFailed) -> None:
         """A member did not answer: look for one that does."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from fairlead.storage.etcd.client import Client
-from fairlead.storage.etcd.members import CallFailed
+from fairlead.storage.etcd.failures import CallFailed
 from fairlead.storage.etcd.messages import (
     COMPACT,
     EQUAL,

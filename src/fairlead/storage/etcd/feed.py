@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 from fairlead.storage.backend import Compacted, Fault, StorageError
+from fairlead.storage.etcd.calls import Stream
 from fairlead.storage.etcd.client import Client
-from fairlead.storage.etcd.members import CallFailed, Stream
+from fairlead.storage.etcd.failures import CallFailed
+from fairlead.storage.etcd.members import Member
 from fairlead.storage.etcd.messages import (
     ALL_KEYS,
     TXN,
@@ -48,6 +50,7 @@ class Watch:
         self._client = client
         self._prefix = prefix
         self._is_whole = is_whole
+        self._member: Member | None = None
         self._stream: Stream | None = None
 
     async def open(self, start: int, *, with_former: bool = False) -> None:
@@ -57,8 +60,7 @@ class Watch:
             WatchCreate, key=key, range_end=end, start_revision=start, prev_kv=with_former,
             fragment=1,
         )  # fmt: skip
-        self._stream = await self._client.watch()
-        await self._stream.write(encode(WatchRequest, create=request))
+        self._member, self._stream = await self._client.watch(encode(WatchRequest, create=request))
 
     def close(self) -> None:
         if self._stream is not None:
@@ -68,13 +70,14 @@ class Watch:
         """The next events, all of their revisions, or none: the watch has begun. Raises CallFailed,
         Compacted with the revision, Denied."""
         assert self._stream is not None
+        assert self._member is not None
         fragments: list[Event] = []
         while True:
             try:
                 told = read_watch(await self._stream.read())
             except CallFailed as error:
                 if error.is_away:
-                    self._client.lost(self._stream.member, error)
+                    self._client.lost(self._member, error)
                 raise
             if told.cancelled:
                 raise _ended(told)

@@ -11,10 +11,11 @@ from fairlead.storage.etcd.codec import Codec
 from fairlead.storage.etcd.compaction import KEY as COMPACTION_KEY
 from fairlead.storage.etcd.compaction import Compaction
 from fairlead.storage.etcd.counts import DATABASE_BYTES
+from fairlead.storage.etcd.failures import CallFailed
 from fairlead.storage.etcd.feed import Feed
 from fairlead.storage.etcd.history import History
 from fairlead.storage.etcd.leases import Leases
-from fairlead.storage.etcd.members import CallFailed, Trust
+from fairlead.storage.etcd.members import Trust
 from fairlead.storage.etcd.messages import STATUS, TXN, read_status, read_txn
 from fairlead.storage.etcd.rows import Rows
 from fairlead.storage.etcd.transactions import Put, refusal, request_of

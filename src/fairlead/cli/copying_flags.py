@@ -1,0 +1,155 @@
+"""The command line of backup, restore and migrate, and the storages that it names."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from fairlead.backup.errors import BackupError
+from fairlead.backup.storages import DirectoryStorage, SharedStorage, Storage
+from fairlead.dialect import DIALECTS
+from fairlead.server.flag_values import duration, whole_number
+from fairlead.storage.embedded import Sealing
+from fairlead.storage.etcd.flags import EtcdFlagError, add_etcd_flags, check_etcd_flags
+from fairlead.storage.source import Source
+
+_ETCD = "etcd"
+_USUAL_DIALECT = "cluster"
+
+
+def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
+    if command == "migrate":
+        what = f"DIR|{_ETCD}"
+        flag("--from", dest="origin", required=True, metavar=what, help="what to copy")
+        flag("--to", dest="target", required=True, metavar=what, help="where no store is yet")
+    else:
+        _add_file_flags(command, parser)
+    flag("--dialect", choices=sorted(DIALECTS), help=_DIALECT[command])
+    flag(
+        "--encryption-provider-config",
+        type=Path,
+        metavar="FILE",
+        help="keys of values that are encrypted, as the server has them",
+    )
+    if command != "backup":
+        _add_filling_flags(parser)
+    parser.set_defaults(event_ttl=0.0)
+    flag("-v", "--verbose", action="store_true", default=None, help="show progress in a log, too")
+    add_etcd_flags(parser, duration, whole_number)
+
+
+_DIALECT = {
+    "backup": f"what etcd holds, by default {_USUAL_DIALECT}",
+    "restore": "refuse a backup of another one",
+    "migrate": f"what etcd holds, by default {_USUAL_DIALECT}",
+}
+
+
+def _add_file_flags(command: str, parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
+    if command == "backup":
+        flag("file", type=Path, metavar="FILE", help="what is written; it must not exist")
+        flag("--kubeconfig", type=Path, metavar="FILE", help="whose server to ask, and as whom")
+        flag("--context", default="", metavar="NAME", help="another context than the current one")
+        flag("--data-dir", type=Path, metavar="DIR", help="a data directory that no server uses")
+    else:
+        flag("file", type=Path, metavar="FILE", help="a backup")
+        flag("--data-dir", type=Path, metavar="DIR", help="where no store is yet")
+    flag("--storage", choices=(_ETCD,), help="an etcd cluster instead of a directory")
+
+
+def _add_filling_flags(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
+    flag(
+        "--revision-gap",
+        type=whole_number,
+        metavar="N",
+        help="revisions that are left out, for those given out after the copy was made; in a"
+        f" restored directory by default {DirectoryStorage.usual_gap}, in etcd"
+        f" {SharedStorage.usual_gap}",
+    )
+    flag(
+        "--accept-older-revisions",
+        action="store_true",
+        default=None,
+        help="fill an etcd whose revisions cannot be raised above those that clients know",
+    )
+    flag(
+        "--event-ttl",
+        type=duration,
+        default=3600.0,
+        metavar="DURATION",
+        help="how long Events last in etcd from now on; 0 for ever",
+    )
+
+
+def check(command: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Complete the options; whatever does not go together ends the program with a line."""
+    if command == "migrate":
+        places = (options.origin, options.target)
+        options.storage = _ETCD if _ETCD in places else None
+        if places == (_ETCD, _ETCD):
+            parser.error("one of --from and --to has to be a directory")
+    else:
+        if command == "backup" and options.data_dir is None and options.storage is None:
+            options.kubeconfig = options.kubeconfig or _environment()
+        given = [options.data_dir, options.storage, getattr(options, "kubeconfig", None)]
+        if sum(one is not None for one in given) != 1:
+            names = "--kubeconfig, --data-dir" if command == "backup" else "--data-dir"
+            parser.error(f"one of {names} and --storage={_ETCD} says which store is meant")
+    try:
+        check_etcd_flags(options)
+    except EtcdFlagError as error:
+        parser.error(str(error))
+
+
+def _environment() -> Path | None:
+    found = os.environ.get("KUBECONFIG")
+    return Path(found) if found else None
+
+
+def storage_at(options: argparse.Namespace, place: Path | str | None) -> Storage:
+    """The storage of a directory, or the one in etcd that options describe."""
+    if place is None or place == _ETCD:
+        return SharedStorage(_connecting(options), options.dialect or _USUAL_DIALECT)
+    return DirectoryStorage(Path(place), lambda dialect: _sealing(options, dialect))
+
+
+def _connecting(
+    options: argparse.Namespace,
+) -> Callable[[str, Callable[[str], None]], Source]:
+    from fairlead.backup.noticing import NoticingCodec
+    from fairlead.kinds.resources import Resources
+    from fairlead.schema.builtin import BuiltinTypes
+    from fairlead.server.assembly import StartError
+    from fairlead.server.stores import etcd_source
+
+    def connect(name: str, unread: Callable[[str], None]) -> Source:
+        dialect = DIALECTS[name]
+        resources = Resources(dialect, BuiltinTypes(dialect))
+        try:
+            return etcd_source(
+                options, dialect, resources, lambda codec: NoticingCodec(codec, unread)
+            )
+        except StartError as error:
+            raise BackupError(str(error)) from None
+
+    return connect
+
+
+def _sealing(options: argparse.Namespace, name: str) -> Sealing | None:
+    if options.encryption_provider_config is None:
+        return None
+    from fairlead.kinds.resources import Resources
+    from fairlead.schema.builtin import BuiltinTypes
+    from fairlead.server.assembly import StartError
+    from fairlead.server.stores import sealed_rows
+
+    dialect = DIALECTS[name]
+    try:
+        return sealed_rows(options, dialect, Resources(dialect, BuiltinTypes(dialect)))
+    except StartError as error:
+        raise BackupError(str(error)) from None

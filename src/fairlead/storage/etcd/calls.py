@@ -1,0 +1,179 @@
+"""Calls on a connection, as gRPC puts them into streams."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from struct import Struct
+
+from fairlead.storage.etcd.failures import STATUSES, CallFailed
+from fairlead.storage.etcd.http2 import STREAM_WINDOW, Connection, Trailers
+
+_PREFIX = Struct(">BI")  # of a message: whether it is compressed, and its length
+_MOST_UNGRANTED = STREAM_WINDOW // 2
+
+
+def framed(message: bytes) -> bytes:
+    return _PREFIX.pack(0, len(message)) + message
+
+
+def _text(value: str) -> bytes:
+    """A string in a head, as it is."""
+    raw = value.encode()
+    size = len(raw)
+    if size < 127:
+        return bytes((size,)) + raw
+    rest = size - 127
+    return bytes((127, rest & 127 | 128, rest >> 7)) + raw
+
+
+def head(scheme: str, authority: str, method: str) -> bytes:
+    """The head of a call. A member that knows of no leader refuses it at once, and ends watches."""
+    return b"".join(
+        (
+            b"\x83\x87" if scheme == "https" else b"\x83\x86",  # POST, and the scheme
+            *(b"\x04", _text(method), b"\x01", _text(authority)),
+            *(b"\x0f\x10", _text("application/grpc")),  # the content type
+            *(b"\0", _text("te"), _text("trailers"), b"\0", _text("hasleader"), _text("true")),
+        )
+    )
+
+
+class Exchange:
+    """A stream: `window` is what may still be sent on it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.number = 0
+        self.window = 0
+        self.is_last = False
+        self.connection = connection
+        self._parts: list[bytes] = []
+        self._held = 0
+        self._needed = _PREFIX.size
+
+    def take(self, body: bytes, size: int) -> None:
+        """A part of the messages that come, `size` as flow is counted."""
+        self._parts.append(body)
+        self._held += len(body)
+        while self._held >= self._needed:
+            data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+            is_compressed, length = _PREFIX.unpack_from(data)
+            if is_compressed:
+                raise ValueError("a compressed message")
+            self._needed = end = _PREFIX.size + length
+            if len(data) < end:
+                self._parts = [data]
+                return
+            self._parts, self._held, self._needed = [data[end:]], len(data) - end, _PREFIX.size
+            self.message(data[_PREFIX.size : end])
+
+    def message(self, message: bytes) -> None:
+        raise NotImplementedError
+
+    def failed(self, failure: CallFailed) -> None:
+        raise NotImplementedError
+
+    def ended(self, trailers: Trailers) -> None:
+        raise NotImplementedError
+
+    def lost(self, why: str) -> None:
+        self.failed(CallFailed("UNAVAILABLE", why))
+
+    def refused(self, *, is_unsent: bool) -> None:
+        self.failed(CallFailed("UNAVAILABLE", "the call was refused", is_unsent=is_unsent))
+
+
+def _failure(trailers: Trailers) -> CallFailed:
+    number = trailers.get("grpc-status", "")
+    known = number.isascii() and number.isdigit() and int(number) < len(STATUSES)
+    return CallFailed(
+        STATUSES[int(number)] if known else "UNAVAILABLE",
+        trailers.get("grpc-message", "") or "the call was ended without a word",
+    )
+
+
+class Call(Exchange):
+    """One message each way."""
+
+    def __init__(self, connection: Connection, timeout: float) -> None:
+        super().__init__(connection)
+        loop = asyncio.get_running_loop()
+        self.answer: asyncio.Future[bytes] = loop.create_future()
+        self._timer = loop.call_later(timeout, self._expire)
+        self._message: bytes | None = None
+        self._ungranted = 0
+
+    def take(self, body: bytes, size: int) -> None:
+        self._ungranted += size
+        if self._ungranted > _MOST_UNGRANTED:
+            self.connection.grant(self, self._ungranted)
+            self._ungranted = 0
+        super().take(body, size)
+
+    def message(self, message: bytes) -> None:
+        self._message = message
+
+    def ended(self, trailers: Trailers) -> None:
+        if trailers.get("grpc-status") != "0" or self._message is None:
+            self.failed(_failure(trailers))
+            return
+        self._timer.cancel()
+        if not self.answer.done():
+            self.answer.set_result(self._message)
+
+    def failed(self, failure: CallFailed) -> None:
+        self._timer.cancel()
+        if not self.answer.done():
+            self.answer.set_exception(failure)
+
+    def _expire(self) -> None:
+        self.connection.reset(self)
+        self.failed(CallFailed("DEADLINE_EXCEEDED", "no answer in time"))
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+        self.connection.reset(self)
+
+
+class Stream(Exchange):
+    """Any number of messages from the other side, after the first of ours."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._messages: deque[bytes] = deque()
+        self._failure: CallFailed | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._ungranted = 0
+
+    async def read(self) -> bytes:
+        """Raises CallFailed, at the end as well. One at a time."""
+        while not self._messages:
+            if self._failure is not None:
+                raise self._failure
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        message = self._messages.popleft()
+        self._ungranted += len(message) + _PREFIX.size
+        if self._ungranted > _MOST_UNGRANTED:
+            self.connection.grant(self, self._ungranted)
+            self._ungranted = 0
+        return message
+
+    def cancel(self) -> None:
+        self.connection.reset(self)
+        self.failed(CallFailed("CANCELLED", "the watch was given up"))
+
+    def message(self, message: bytes) -> None:
+        self._messages.append(message)
+        self._wake()
+
+    def failed(self, failure: CallFailed) -> None:
+        self._failure = self._failure or failure
+        self._wake()
+
+    def ended(self, trailers: Trailers) -> None:
+        self.failed(_failure(trailers))
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -1,0 +1,61 @@
+"""What can go wrong with a call."""
+
+from __future__ import annotations
+
+from fairlead.storage.backend import Compacted, Fault, StorageError
+
+_AWAY = frozenset(("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"))
+_BUSY = "etcdserver: too many requests"
+_NO_LEADER = "etcdserver: no leader"
+# By their numbers.
+STATUSES = (
+    *("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
+    *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
+    *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
+    "UNAUTHENTICATED",
+)
+
+
+class CallFailed(Exception):
+    """A call that was not answered, or with a refusal."""
+
+    def __init__(self, code: str, details: str, *, is_unsent: bool = False) -> None:
+        super().__init__(details or code)
+        self.code = code
+        self.details = details
+        # Whether it certainly had no effect.
+        self.is_unsent = is_unsent or details in (_BUSY, _NO_LEADER)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether another member, or the same one later, may do better."""
+        return self.code in _AWAY or self.details == _BUSY
+
+    @property
+    def is_denied(self) -> bool:
+        return self.code == "PERMISSION_DENIED"
+
+    @property
+    def is_compacted(self) -> bool:
+        return self.details.endswith("required revision has been compacted")
+
+    @property
+    def is_future(self) -> bool:
+        """Whether a revision was asked for that does not exist yet."""
+        return self.details.endswith("required revision is a future revision")
+
+    @property
+    def is_lease_gone(self) -> bool:
+        """Whether a lease that was to be used is over; nothing was written."""
+        return self.details == "etcdserver: requested lease not found"
+
+    @property
+    def is_mistrust(self) -> bool:
+        """Whether the two sides do not accept each other's certificates."""
+        return "SSL" in self.details or "certificate" in self.details
+
+    def storage_error(self) -> StorageError | Compacted:
+        """The same in the words of the store."""
+        if self.is_compacted:
+            return Compacted()
+        return StorageError(f"etcd: {self}", Fault.PASSING)

@@ -1,0 +1,321 @@
+"""As much of HTTP/2 as a client of gRPC needs, on one connection.
+
+grpcio does the same at several times the CPU time: its calls go through threads of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from struct import Struct
+from typing import TYPE_CHECKING, cast
+from urllib.parse import unquote
+
+from hpack import Decoder, HPACKError
+
+if TYPE_CHECKING:
+    from fairlead.storage.etcd.calls import Exchange
+
+DATA, HEADERS, RESET, SETTINGS, PUSH, PING, GOAWAY, WINDOW, MORE = 0, 1, 3, 4, 5, 6, 7, 8, 9
+_END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
+_TABLE_SIZE, _PUSHES, _INITIAL_WINDOW, _LARGEST_FRAME = 1, 2, 4, 5
+_CANCEL = b"\0\0\0\x08"
+_REFUSED = 7
+
+_HEAD = Struct(">HBBBI")  # of a frame: its length in two parts, type, flags, stream
+_SETTING = Struct(">HI")
+_LONG = Struct(">I")
+_LARGE = 1 << 14  # of a frame, unless the other side allows more
+STREAM_WINDOW = 1 << 24
+_WHOLE_WINDOW = 1 << 30
+_MOST_BLOCKS = 256
+_LAST_STREAM = (1 << 31) - 1
+
+Trailers = dict[str, str]
+
+
+def frame(kind: int, flags: int, stream: int, body: bytes) -> bytes:
+    size = len(body)
+    return _HEAD.pack(size >> 8, size & 0xFF, kind, flags, stream) + body
+
+
+_PREFACE = (
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+    + frame(
+        SETTINGS,
+        0,
+        0,
+        # Without a table of headers equal ones have equal bytes, whatever came before.
+        _SETTING.pack(_TABLE_SIZE, 0)
+        + _SETTING.pack(_PUSHES, 0)
+        + _SETTING.pack(_INITIAL_WINDOW, STREAM_WINDOW),
+    )
+    + frame(WINDOW, 0, 0, _LONG.pack(_WHOLE_WINDOW - 65_535))
+)
+
+
+class ProtocolError(Exception):
+    """The other side does not speak HTTP/2 as it should."""
+
+
+class Connection(asyncio.Protocol):
+    """Streams are numbered by it; `on_lost` hears of its end, with the reason if there is one."""
+
+    def __init__(self, on_lost: Callable[[Connection, str], None]) -> None:
+        self.is_open = False
+        self.heard_at = 0.0
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._streams: dict[int, Exchange] = {}
+        self._number = -1
+        self._rest = b""
+        self._out: list[bytes] = []
+        self._window = 65_535  # that may still be sent
+        self._initial_window = 65_535
+        self._largest = _LARGE
+        self._held: deque[tuple[Exchange, bytes]] = deque()  # what waits for a window
+        self._taken = 0
+        self._decoder = Decoder()
+        self._blocks: dict[bytes, Trailers] = {}
+        self._block: tuple[int, int, bytes] | None = None  # one that goes on in the next frame
+        self._why = ""
+
+    # What the transport says.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # that of uvloop is not derived
+        self.is_open = True
+        self.heard_at = self._loop.time()
+        self._transport.write(_PREFACE)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_open = False
+        why = self._why or (str(error) if error else "") or "the connection was closed"
+        streams, self._streams = self._streams, {}
+        for stream in streams.values():
+            stream.lost(why)
+        self._on_lost(self, why)
+
+    def data_received(self, data: bytes) -> None:
+        self.heard_at = self._loop.time()
+        if self._rest:
+            data = self._rest + data
+        at, end = 0, len(data)
+        try:
+            while end - at >= 9:
+                high, low, kind, flags, number = _HEAD.unpack_from(data, at)
+                size = high << 8 | low
+                if size > _LARGE:
+                    raise ProtocolError("a frame that is too large")
+                behind = at + 9 + size
+                if behind > end:
+                    break
+                self._take(kind, flags, number & 0x7FFF_FFFF, data[at + 9 : behind])
+                at = behind
+        except (ProtocolError, HPACKError, IndexError, ValueError) as error:
+            self.abort(f"what it sends is not understood: {error}")
+            return
+        self._rest = data[at:] if at else data
+
+    def eof_received(self) -> bool:
+        return False
+
+    # What those who call want.
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._streams)
+
+    def begin(self, stream: Exchange, block: bytes, body: bytes, *, is_last: bool) -> None:
+        """Open a stream with its head and first message."""
+        if not self.is_open:
+            stream.refused(is_unsent=True)
+            return
+        self._number += 2
+        if self._number >= _LAST_STREAM:  # others go over another connection
+            self._close_behind(self._number, "it has no numbers left")
+        stream.number = number = self._number
+        stream.window = self._initial_window
+        self._streams[number] = stream
+        self._write(frame(HEADERS, _END_HEADERS, number, block))
+        stream.is_last = is_last
+        size = len(body)
+        if not self._held and size <= min(self._window, stream.window, self._largest):
+            self._window -= size
+            stream.window -= size
+            self._write(frame(DATA, _END_STREAM if is_last else 0, number, body))
+        else:
+            self._held.append((stream, body))
+            self._send_held()
+
+    def reset(self, stream: Exchange) -> None:
+        """Nobody wants to know the rest."""
+        if self._forget(stream.number) is not None:
+            self._write(frame(RESET, 0, stream.number, _CANCEL))
+
+    def grant(self, stream: Exchange, size: int) -> None:
+        """The other side may send so much more."""
+        if stream.number in self._streams:
+            self._write(frame(WINDOW, 0, stream.number, _LONG.pack(size)))
+
+    def ping(self) -> None:
+        self._write(frame(PING, 0, 0, b"fairlead"))
+
+    def abort(self, why: str) -> None:
+        """End it now; all that is under way fails."""
+        self._why = self._why or why
+        if self._transport is not None:
+            self._transport.abort()
+
+    # Sending.
+
+    def _write(self, data: bytes) -> None:
+        """All that is written in one turn of the loop goes out together."""
+        if not self._out:
+            self._loop.call_soon(self._flush)
+        self._out.append(data)
+
+    def _flush(self) -> None:
+        out, self._out = self._out, []
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(b"".join(out))
+
+    def _send_held(self) -> None:
+        while self._held:
+            stream, body = self._held[0]
+            if stream.number not in self._streams:
+                self._held.popleft()
+                continue
+            size = min(len(body), self._window, stream.window, self._largest)
+            if size <= 0:
+                return
+            is_end = size == len(body)
+            self._window -= size
+            stream.window -= size
+            flags = _END_STREAM if is_end and stream.is_last else 0
+            self._write(frame(DATA, flags, stream.number, body[:size]))
+            if is_end:
+                self._held.popleft()
+            else:
+                self._held[0] = stream, body[size:]
+
+    # Taking what comes, a frame at a time.
+
+    def _take(self, kind: int, flags: int, number: int, body: bytes) -> None:
+        if self._block is not None and kind != MORE:
+            raise ProtocolError("a head that is cut off")
+        if kind == DATA:
+            self._take_data(flags, number, body)
+        elif kind == HEADERS:
+            self._take_block(flags, number, flags & _END_STREAM, _unpadded(flags, body))
+        elif kind == MORE and self._block is not None:
+            first, ended, begun = self._block
+            self._block = None
+            self._take_block(flags, first, ended, begun + body)
+        elif kind == WINDOW:
+            self._take_window(number, _LONG.unpack(body)[0])
+        elif kind == SETTINGS and not flags & _ACK:
+            self._take_settings(body)
+        elif kind == PING and not flags & _ACK:
+            self._write(frame(PING, _ACK, 0, body))
+        elif kind == RESET:
+            stream = self._forget(number)
+            if stream is not None:
+                stream.refused(is_unsent=_LONG.unpack(body)[0] == _REFUSED)
+        elif kind == GOAWAY:
+            self._take_farewell(_LONG.unpack_from(body)[0] & 0x7FFF_FFFF)
+        elif kind == PUSH:
+            raise ProtocolError("a push")
+
+    def _take_data(self, flags: int, number: int, body: bytes) -> None:
+        size = len(body)
+        self._taken += size
+        if self._taken > _WHOLE_WINDOW // 2:
+            self._write(frame(WINDOW, 0, 0, _LONG.pack(self._taken)))
+            self._taken = 0
+        stream = self._streams.get(number)
+        if stream is None:
+            return
+        if flags & _PADDED:
+            body = body[1 : size - body[0]]
+        stream.take(body, size)
+        if flags & _END_STREAM:
+            self._forget(number)
+            stream.ended({})
+
+    def _take_block(self, flags: int, number: int, ended: int, block: bytes) -> None:
+        if not flags & _END_HEADERS:
+            if len(block) > 1 << 16:
+                raise ProtocolError("a head without end")
+            self._block = number, ended, block
+            return
+        headers = self._blocks.get(block)
+        if headers is None:
+            headers = self._decode(block)
+        stream = self._streams.get(number)
+        if stream is None:
+            return
+        if ended:
+            self._forget(number)
+            stream.ended(headers)
+        elif headers.get(":status", "200") != "200":
+            self.reset(stream)
+            stream.lost(f"it answers {headers[':status']}")
+
+    def _decode(self, block: bytes) -> Trailers:
+        decoded = self._decoder.decode(block)
+        headers = {str(name): str(value) for name, value in decoded}
+        if "grpc-message" in headers:
+            headers["grpc-message"] = unquote(headers["grpc-message"])
+        elif len(self._blocks) < _MOST_BLOCKS and not self._decoder.header_table.dynamic_entries:
+            self._blocks[block] = headers
+        return headers
+
+    def _take_window(self, number: int, size: int) -> None:
+        if number == 0:
+            self._window += size
+        elif (stream := self._streams.get(number)) is not None:
+            stream.window += size
+        self._send_held()
+
+    def _take_settings(self, body: bytes) -> None:
+        for name, value in _SETTING.iter_unpack(body):
+            if name == _INITIAL_WINDOW:
+                for stream in self._streams.values():
+                    stream.window += value - self._initial_window
+                self._initial_window = value
+            elif name == _LARGEST_FRAME:
+                self._largest = value
+        self._write(frame(SETTINGS, _ACK, 0, b""))
+        self._send_held()
+
+    def _take_farewell(self, last: int) -> None:
+        """No more streams are taken; those up to `last` are finished."""
+        self._close_behind(last, "it is going away")
+        self._forget(0)
+
+    def _close_behind(self, last: int, why: str) -> None:
+        """Take no more streams; those up to `last` are finished."""
+        self.is_open = False
+        self._why = why
+        for number, stream in list(self._streams.items()):
+            if number > last:
+                self._forget(number)
+                stream.refused(is_unsent=True)
+        self._on_lost(self, self._why)
+
+    def _forget(self, number: int) -> Exchange | None:
+        """A stream has ended, and with the last one a connection that takes no more."""
+        stream = self._streams.pop(number, None)
+        if not self.is_open and not self._streams and self._transport is not None:
+            self._transport.close()
+        return stream
+
+
+def _unpadded(flags: int, body: bytes) -> bytes:
+    """The block of a head without what may stand around it."""
+    if flags & _PADDED:
+        body = body[1 : len(body) - body[0]]
+    return body[5:] if flags & _PRIORITY else body

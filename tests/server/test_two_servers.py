@@ -1,0 +1,162 @@
+"""Two servers on one etcd are one to their clients, whichever of them ends."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from shutil import copy2
+
+import pytest
+from support.client import Client
+from support.etcd import Etcd, needs_etcd
+from support.process import MOVABLE_CLOCK, ServerProcess, failed_start
+from support.things import random_word
+from support.waiting import eventually
+
+from fairlead.server.certificates import ensure_pki
+from fairlead.server.identity import ensure_service_account_key
+
+pytestmark = needs_etcd
+
+ADDRESSES = ("10.1.0.1", "10.1.0.2")
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+LEADING = 'leader_election_master_status{name="kube-controller-manager"} '
+
+
+class Member:
+    """One of the two."""
+
+    def __init__(self, directory: Path, address: str, etcd: Etcd) -> None:
+        directory.mkdir()
+        self.address = address
+        store = ("--storage", "etcd", "--etcd-servers", etcd.url)
+        flags = (*store, "--advertise-address", address)
+        self.server = ServerProcess(directory, flags=flags, prelude=MOVABLE_CLOCK)
+        self.client: Client
+
+    def start(self) -> None:
+        self.server.start()
+        # The banner shows what is advertised, where nobody listens.
+        port = self.server.address.rpartition(":")[2]
+        self.client = self.server.keep(Client(f"https://127.0.0.1:{port}", self.server.ca))
+
+    @property
+    def leads(self) -> bool:
+        return f"{LEADING}1.0" in self.client.get("/metrics").text
+
+
+class Fleet:
+    def __init__(self, directory: Path) -> None:
+        self.etcd = Etcd(directory / "etcd").start()
+        self.members = [Member(directory / one, one, self.etcd) for one in ADDRESSES]
+        first, second = (one.server.data for one in self.members)
+        ensure_pki(first, ["127.0.0.1"])
+        ensure_service_account_key(first)
+        (second / "pki").mkdir(mode=0o700, parents=True)
+        second.chmod(0o700)
+        for name in ("ca.crt", "ca.key", "service-account.key"):
+            copy2(first / "pki" / name, second / "pki" / name)
+        with ThreadPoolExecutor() as pool:  # both find the store empty
+            list(pool.map(Member.start, self.members))
+
+    def leader_and_other(self) -> tuple[Member, Member]:
+        one, other = self.members
+        eventually(lambda: one.leads or other.leads, "one leads")
+        assert not (one.leads and other.leads)
+        return (one, other) if one.leads else (other, one)
+
+    def close(self) -> None:
+        for one in self.members:
+            one.server.kill()
+        self.etcd.close()
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    made = Fleet(tmp_path_factory.mktemp("fleet"))
+    yield made
+    made.close()
+
+
+def listed(member: Member) -> list[str]:
+    endpoints = member.client.get("/api/v1/namespaces/default/endpoints/kubernetes").body
+    return sorted(one["ip"] for subset in endpoints["subsets"] for one in subset["addresses"])
+
+
+def has_controllers(member: Member) -> bool:
+    """Whether a new namespace gets what every one gets."""
+    name = f"n-{random_word()}"
+    assert member.client.post("/api/v1/namespaces", {"metadata": {"name": name}}).status == 201
+    account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+    eventually(lambda: member.client.get(account).status == 200, "controllers work")
+    return True
+
+
+def test_both_serve_and_are_listed_and_one_leads(fleet: Fleet) -> None:
+    leader, other = fleet.leader_and_other()
+    for member in (leader, other):
+        eventually(lambda member=member: listed(member) == list(ADDRESSES), "both are listed")
+        assert has_controllers(member)
+
+
+def test_what_one_gives_out_the_other_takes(fleet: Fleet) -> None:
+    one, other = fleet.members
+    made = one.client.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})
+    found = other.client.get("/api/v1/namespaces/default/configmaps/c")
+    assert found.body["metadata"] == made.body["metadata"]
+    token = one.client.post(
+        "/api/v1/namespaces/default/serviceaccounts/default/token",
+        {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": {}},
+    ).body["status"]["token"]
+    review = {"spec": {"token": token}}
+    answer = other.client.post("/apis/authentication.k8s.io/v1/tokenreviews", review).body
+    assert answer["status"]["user"]["username"] == "system:serviceaccount:default:default"
+
+
+def test_a_leader_that_is_stopped_hands_over_at_once(fleet: Fleet) -> None:
+    leader, other = fleet.leader_and_other()
+    assert leader.server.stop() == 0
+    eventually(lambda: other.leads, "the other one leads")
+    assert listed(other) == [other.address]
+    assert has_controllers(other)
+    leader.start()
+    eventually(lambda: len(listed(other)) == 2, "it is back")
+    assert has_controllers(leader)
+
+
+def test_a_leader_that_is_killed_is_followed_when_its_lease_ends(fleet: Fleet) -> None:
+    leader, other = fleet.leader_and_other()
+    transitions = other.client.get(f"{LEASES}/kube-controller-manager").body["spec"]
+    leader.server.kill()
+    for _ in range(5):
+        other.server.advance(5)
+        other.client.get("/livez")
+    eventually(lambda: other.leads, "the other one leads")
+    eventually(lambda: listed(other) == [other.address], "it is listed alone")
+    spec = other.client.get(f"{LEASES}/kube-controller-manager").body["spec"]
+    assert spec["leaseTransitions"] == transitions["leaseTransitions"] + 1
+    assert has_controllers(other)
+    leader.start()
+
+
+def test_a_leader_that_stood_still_does_not_go_on(fleet: Fleet) -> None:
+    leader, other = fleet.leader_and_other()
+    leader.server.signal(signal.SIGSTOP)
+    leader.server.advance(30)  # as long as it seems to the other one
+    for _ in range(5):
+        other.server.advance(5)
+        other.client.get("/livez")
+    eventually(lambda: other.leads, "the other one leads")
+    leader.server.signal(signal.SIGCONT)
+    eventually(lambda: not leader.leads, "it has noticed")
+    assert other.leads
+    assert has_controllers(leader)
+
+
+def test_a_server_of_another_ca_does_not_join(fleet: Fleet, tmp_path: Path) -> None:
+    flags = ("--storage", "etcd", "--etcd-servers", fleet.etcd.url)
+    ended = failed_start(tmp_path, *flags)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("fairlead: the store belongs to servers of another CA")

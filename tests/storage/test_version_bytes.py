@@ -1,0 +1,29 @@
+"""What is kept on disk of an object, and what is served of it."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from fairlead.storage.version import body_of, encode, encoded_of
+
+UID = "613978e8-90f0-4168-a29b-2a5031e4e4a2"
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"name": "a", "namespace": "n", "uid": UID, "labels": {"resourceVersion": "1"}},
+        {"name": "a", "generateName": "g-", "uid": UID, "generation": 1},
+        {"name": 'odd"resourceVersion":"5', "uid": UID, "generation": 1},
+        {"name": "without-uid"},
+        {"annotations": {'"resourceVersion":"': '"resourceVersion":"7",'}},
+    ],
+)
+def test_the_revision_that_is_put_into_a_body_can_be_taken_out_again(
+    metadata: dict[str, object],
+) -> None:
+    kept = encode({"metadata": metadata, "data": {"resourceVersion": "9"}})
+    body = body_of(kept, 12345)
+    assert orjson.loads(b"{" + body)["metadata"] == {**metadata, "resourceVersion": "12345"}
+    assert encoded_of(body) == kept
