@@ -61,8 +61,10 @@ class Application:
         if auditor is not None:
             auditor.begin(request)
         try:
-            answer = await self._answer(request)
-            if auditor is not None:
+            if auditor is None:
+                answer = await self._answer(request)
+            else:
+                answer = await auditor.follow(request, self._answer(request))
                 storing = auditor.answered(request, answer)
                 if storing is not None:
                     await storing
