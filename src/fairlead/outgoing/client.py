@@ -57,7 +57,7 @@ class CallError(Exception):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply:
     """A whole answer."""
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from binascii import a2b_base64
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from orjson import dumps
@@ -35,8 +34,7 @@ class InvalidAnswer(Exception):
     """The answer is a review, but not one to the question; the text says how."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What a webhook says. `patch` is JSON, empty if there is none."""
 
     allowed: bool
