@@ -35,7 +35,7 @@ class Connection(asyncio.Protocol):
         self._content: list[bytes] = []
         self._size = 0
         self._beside = 0
-        self._type = ""
+        self._type = self._retry_after = ""
         self._has_begun = False
         self._ends_with_connection = True
 
@@ -83,6 +83,8 @@ class Connection(asyncio.Protocol):
             self._ends_with_connection = False
         elif name == b"content-type":
             self._type = value.decode("latin-1")
+        elif name == b"retry-after":
+            self._retry_after = value.decode("latin-1")
 
     def on_body(self, body: bytes) -> None:
         self._beside -= len(body) + _CHUNK_OVERHEAD
@@ -98,7 +100,7 @@ class Connection(asyncio.Protocol):
         status = self._parser.get_status_code()
         if 100 <= status < 200:
             return  # the answer itself comes behind it
-        reply = Reply(status, b"".join(self._content), self._type)
+        reply = Reply(status, b"".join(self._content), self._type, self._retry_after)
         if not self._parser.should_keep_alive():
             self.close()
         self._reset()

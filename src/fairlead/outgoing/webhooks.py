@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import random
 import re
@@ -14,7 +15,7 @@ from urllib.parse import quote, urlsplit
 
 from fairlead.bounded import Bounded
 from fairlead.outgoing.addresses import AddressPolicy, NotAllowed
-from fairlead.outgoing.answers import check_success
+from fairlead.outgoing.answers import check_success, seconds_to_wait
 from fairlead.outgoing.client import Caller, CallError, Reply
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
 from fairlead.outgoing.host_credentials import HostCredentials
@@ -33,6 +34,7 @@ _HEADERS = {
 }
 _DEFAULT_PORT = 443
 MOST_CALLS = 64  # of one webhook at the same time; one more waits until another has its answer
+_MOST_TIMES_AGAIN = 10
 _HOST = re.compile(r"[-.:_~\[\]a-zA-Z0-9]+")
 _UNQUOTED = "/%:@!$&'()*+,;=~-._"
 
@@ -104,12 +106,9 @@ class Webhook:
         names the URL."""
         try:
             with TimeLimit(self._webhooks.limits, timeout):
-                if not self._room.take():
-                    await self._room.wait()
-                try:
-                    reply = await self._reply(body, timeout)
-                finally:
-                    self._room.leave()
+                reply = await self._reply_in_turn(body, timeout)
+                if reply.retry_after:
+                    reply = await self._asked_again(reply, body, timeout)
         except TimeoutError:
             what = self._called(timeout)
             raise CallError(f"{what}: context deadline exceeded", retryable=True) from None
@@ -119,6 +118,24 @@ class Webhook:
             raise error.of(self._called(timeout)) from None
         check_success(reply)
         return reply.content
+
+    async def _asked_again(self, reply: Reply, body: bytes, timeout: float) -> Reply:
+        """The answer of a webhook that first wants to be asked later, if it ever gives another."""
+        for _ in range(_MOST_TIMES_AGAIN):
+            seconds = seconds_to_wait(reply)
+            if seconds is None:
+                break
+            await asyncio.sleep(seconds)
+            reply = await self._reply_in_turn(body, timeout)
+        return reply
+
+    async def _reply_in_turn(self, body: bytes, timeout: float) -> Reply:
+        if not self._room.take():
+            await self._room.wait()
+        try:
+            return await self._reply(body, timeout)
+        finally:
+            self._room.leave()
 
     def _called(self, timeout: float) -> str:
         return f'Post "{self._url(timeout)}"'
