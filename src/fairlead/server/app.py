@@ -69,8 +69,10 @@ class Application:
         if auditor is not None:
             auditor.begin(request)
         try:
-            answer = await self._answer(request, behind)
-            if auditor is not None:
+            if auditor is None:
+                answer = await self._answer(request, behind)
+            else:
+                answer = await auditor.follow(request, self._answer(request, behind))
                 storing = auditor.answered(request, answer)
                 if storing is not None:
                     await storing

@@ -54,7 +54,6 @@ from fairlead.storage.etcd.flags import (
     etcd_flags_without_effect,
 )
 
-
 MOST_WORKERS = 64
 
 
