@@ -31,16 +31,23 @@ def line(writer: int, number: int) -> bytes:
     return b"%d %d %b\n" % (writer, number, b"x" * 1200)
 
 
+def write_lines(path: Path, writer: int, **rotation: int) -> None:
+    file = shared(path, **rotation)
+    for number in range(LINES):
+        file.write(line(writer, number))
+    file.close()
+
+
 def write_in_processes(path: Path, **rotation: int) -> None:
     children = []
     for writer in range(WRITERS):
         pid = os.fork()
         if pid == 0:
-            file = shared(path, **rotation)
-            for number in range(LINES):
-                file.write(line(writer, number))
-            file.close()
-            os._exit(0)
+            try:
+                write_lines(path, writer, **rotation)
+                os._exit(0)
+            finally:
+                os._exit(1)
         children.append(pid)
     for pid in children:
         assert os.waitpid(pid, 0)[1] == 0

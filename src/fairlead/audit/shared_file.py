@@ -33,12 +33,12 @@ class SharedFile(RotatingFile):
             found = os.stat(self.path)
         except FileNotFoundError:
             found = None
-        if self._descriptor >= 0 and (
-            found is None or not os.path.samestat(found, os.fstat(self._descriptor))
-        ):
-            os.close(self._descriptor)
-            self._descriptor = -1
-        self._size = found.st_size if found is not None else 0
+        if self._descriptor < 0:
+            return
+        if found is None or not os.path.samestat(found, os.fstat(self._descriptor)):
+            self._let_go()
+        else:
+            self._left = self._most - found.st_size
 
     def _tidy(self) -> None:
         with self._tidy_turns.long():
