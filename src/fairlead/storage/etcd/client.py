@@ -157,7 +157,8 @@ class Client:
         loop = asyncio.get_running_loop()
         while self._member is None:
             search = self._look()
-            await asyncio.wait({search}, timeout=min(max(ends - loop.time(), 0.0), 0.1))
+            patience = max(ends - loop.time(), 0.0)
+            await asyncio.wait({search}, timeout=patience if patient else min(patience, 0.1))
             if self._member is None and (
                 loop.time() >= ends or (not patient and self._is_hopeless())
             ):

@@ -84,8 +84,6 @@ class Connection(asyncio.Protocol):
         self._block: tuple[int, int, bytes] | None = None  # one that goes on in the next frame
         self._why = ""
 
-    # What the transport says.
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # that of uvloop is not derived
         self.is_open = True
@@ -120,11 +118,6 @@ class Connection(asyncio.Protocol):
             self.abort(f"what it sends is not understood: {error}")
             return
         self._rest = data[at:] if at else data
-
-    def eof_received(self) -> bool:
-        return False
-
-    # What those who call want.
 
     @property
     def is_busy(self) -> bool:
@@ -171,8 +164,6 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # Sending.
-
     def _write(self, data: bytes) -> None:
         """All that is written in one turn of the loop goes out together."""
         if not self._out:
@@ -214,8 +205,6 @@ class Connection(asyncio.Protocol):
                 self._held.popleft()
             else:
                 self._held[0] = stream, body[size:]
-
-    # Taking what comes, a frame at a time.
 
     def _take(self, kind: int, flags: int, number: int, body: bytes) -> None:
         if self._block is not None and kind != MORE:
