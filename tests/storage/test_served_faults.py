@@ -11,6 +11,7 @@ from support.client import WatchEnded
 from support.process import ServerProcess, failed_start
 from support.things import Space
 from support.waiting import eventually
+from support.workers import Workers
 
 FreshServer = Callable[..., ServerProcess]
 
@@ -99,6 +100,34 @@ def test_a_failed_fsync_ends_the_process_with_one_line(fresh_server: FreshServer
     client = server.client()
     assert client.get(space.secrets.item("a")).body == made
     assert client.get(space.secrets.item("b")).status == 404
+
+
+def test_workers_tell_of_a_full_disk_and_one_that_must_stop_is_replaced(
+    fresh_server: FreshServer,
+) -> None:
+    server = fresh_server("--workers", "2", prelude=f"exec({FAILING!r})")
+    workers = Workers(server)
+    owner, (follower,) = workers.owner(), workers.followers()
+    clients = [workers.client(owner), workers.client(follower)]
+    space = Space(server, clients[1])
+    space.secrets.create("a")
+    path = fault(server, 13)
+    assert space.client.post(space.secrets.path, {"metadata": {"name": "b"}}).status == 503
+    for client in clients:
+        eventually(lambda one=client: one.get("/readyz").status == 500, "it is not ready")
+    assert space.secrets.names() == ["a"]
+    path.unlink()
+    for client in clients:
+        eventually(lambda one=client: one.get("/readyz").status == 200, "it is ready again")
+    space.secrets.create("b")
+    path = fault(server, 1034)  # a failed fsync
+    assert space.client.post(space.secrets.path, {"metadata": {"name": "c"}}).status == 503
+    path.unlink()
+    eventually(lambda: workers.owner() not in (0, owner), "another one owns the store")
+    space.secrets.create("d")
+    assert space.secrets.names() == ["a", "b", "d"]
+    assert follower in workers.pids()
+    assert server.stop() == 0
 
 
 def test_a_second_server_leaves_the_first_ones_directory_alone(fresh_server: FreshServer) -> None:

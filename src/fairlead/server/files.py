@@ -18,10 +18,15 @@ class FileError(Exception):
     server."""
 
 
-def prepare_directory(directory: Path) -> None:
-    """Make the data directory, or see to it that nobody else can enter it. What this process
-    makes from now on is private too, whichever library makes it. Raises FileError."""
+def keep_private() -> None:
+    """What this process makes from now on is for its owner alone, whichever library makes it."""
     os.umask(_OPEN_TO_OTHERS)
+
+
+def prepare_directory(directory: Path) -> None:
+    """Make the data directory, or see to it that nobody else can enter it, and keep private what
+    comes. Raises FileError."""
+    keep_private()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         _close(directory)

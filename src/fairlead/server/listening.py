@@ -97,6 +97,9 @@ class Acceptor:
             await self._loop.connect_accepted_socket(self._protocol, accepted)
         except OSError:
             accepted.close()
+        except Exception:
+            logger.exception("cannot take a connection")
+            accepted.close()
         finally:
             self._slot.expect(-1)
 

@@ -38,7 +38,7 @@ from fairlead.server.banner import banner, process_age
 from fairlead.server.certificates import Pair, Pki, check_pair, ensure_pki
 from fairlead.server.checks import OBJECTS, PARTS, STORE, WORK, Progress, named_checks
 from fairlead.server.client_trust import ClientTrust
-from fairlead.server.files import FileError, prepare_directory
+from fairlead.server.files import FileError, keep_private, prepare_directory
 from fairlead.server.health import Health
 from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.listening import Acceptor, listen, shown_address
@@ -185,7 +185,10 @@ class Server:
     async def _open_store(self, directory: Path, resources: Resources) -> Store:
         """Before anything else is written: another server may have the directory."""
         try:
-            prepare_directory(directory)
+            if self._worker is not None and self._worker.place.follows_owner:
+                keep_private()
+            else:
+                prepare_directory(directory)
             store = Store(
                 self._log(resources),
                 retention=self.options.history_retention,
@@ -236,7 +239,7 @@ class Server:
             worker.answer_for(metrics)
         checks_by_name = named_checks(
             self._progress,
-            lambda: self.store.healthy,
+            lambda: self.store.healthy and (worker is None or worker.store_is_healthy),
             lambda: self._shutting_down,
             options.livez_grace_period,
         )
@@ -346,6 +349,8 @@ class Server:
         start("renewal of certificates", renewal.run)
         start("looking after connections", connections.look_after)
         start("compaction", self.store.keep_compacting)
+        if self._worker is not None and self._worker.place.owns_log:
+            start("telling workers of the store", self._worker.tell_health)
         for work in self.assembly.background():
             start(getattr(work, "__qualname__", "background work"), work)
 

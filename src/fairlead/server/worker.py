@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from fairlead.metrics import Family
 from fairlead.server.gathering import Gathering
 from fairlead.server.metrics import Metrics
@@ -12,6 +14,8 @@ from fairlead.storage.local.calls import Desk
 from fairlead.storage.local.sharing import Sharing
 from fairlead.storage.local.source import SharedSource
 from fairlead.storage.store import Store
+
+_HEALTH_EVERY = 0.2  # seconds
 
 
 class Worker:
@@ -48,6 +52,18 @@ class Worker:
         """Nothing was written to the store yet."""
         if self._sharing is not None:
             self._sharing.begin(store)
+
+    @property
+    def store_is_healthy(self) -> bool:
+        """What its owner says."""
+        return self.place.page.healthy
+
+    async def tell_health(self) -> None:
+        """For ever, as the owner: whoever is asked knows whether the store can be written."""
+        assert self._sharing is not None
+        while True:
+            self._sharing.tell_health()
+            await asyncio.sleep(_HEALTH_EVERY)
 
     async def open(self) -> None:
         """Answer the others from now on."""

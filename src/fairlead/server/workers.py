@@ -22,6 +22,7 @@ from pathlib import Path
 
 from fairlead.dialect import DIALECTS
 from fairlead.server.banner import banner, process_age
+from fairlead.server.family import end_with, remove_leftovers
 from fairlead.server.listening import listen, shown_address
 from fairlead.server.place import HURRY, OWNER, READY, STOP, Place, socket_of
 from fairlead.storage.local.page import Page
@@ -36,7 +37,7 @@ _MOST_FAILURES = 5  # of the owner, one after the other, to become ready again
 _SPARE = 10.0  # seconds beyond what a worker allows itself for its end
 _HEEDED = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 _BACKLOG = 2048
-_PR_SET_PDEATHSIG = 1
+_PREFIX = "fairlead-workers-"
 
 
 class _Worker:
@@ -75,7 +76,8 @@ class Parent:
         self._listener = listen(self._options)
         self._listener.listen(_BACKLOG)
         self._address = shown_address(self._options, self._listener)
-        self._directory = Path(tempfile.mkdtemp(prefix="fairlead-"))
+        remove_leftovers(_PREFIX)
+        self._directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         try:
             self._workers = [
                 _Worker(number, self._peer_socket(number))
@@ -155,7 +157,7 @@ class Parent:
                 signal.signal(number, signal.SIG_DFL)
             # A terminal tells it to all of them: the parent says what is to be done.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            _end_with(parent)
+            end_with(parent)
             for other in self._workers:
                 if other.control is not None:
                     other.control.close()
@@ -220,7 +222,8 @@ class Parent:
             worker.control.close()
             worker.control = None
         if self._stopping:
-            self._code = self._code or (1 if code else 0)
+            in_order = code == 0 or (code == -signal.SIGTERM and not was_ready)
+            self._code = self._code or (0 if in_order else 1)
             return
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         lived = time.monotonic() - worker.began
@@ -283,15 +286,3 @@ class Parent:
     def _signal(self, worker: _Worker, number: signal.Signals) -> None:
         if worker.pid:
             os.kill(worker.pid, number)  # it is not waited for yet, so the number is still its own
-
-
-def _end_with(parent: int) -> None:
-    """Have the system end this process with its parent, where it can: even one that is stopped.
-    Elsewhere it notices by itself when it runs."""
-    if not sys.platform.startswith("linux"):
-        return
-    import ctypes
-
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)

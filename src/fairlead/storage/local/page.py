@@ -10,7 +10,8 @@ import mmap
 from collections.abc import Iterator
 
 _WORD = 8
-_REVISION, _FLOOR, _HEAD = 0, 1, 8  # a line of the processor's cache for what is read all the time
+# What is read all the time has a line of the processor's cache for itself.
+_REVISION, _FLOOR, _UNWELL, _HEAD = 0, 1, 2, 8
 READING, WRITING, CONNECTIONS, COMING, _PID, _READY, _SLOT = 0, 1, 2, 3, 4, 5, 8
 _ADDRESSES = 4096
 
@@ -44,6 +45,15 @@ class Page:
     def set_floor(self, floor: int) -> None:
         """For the owner."""
         self._words[_FLOOR] = floor
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the owner can write."""
+        return not self._words[_UNWELL]
+
+    def set_healthy(self, healthy: bool) -> None:
+        """For the owner."""
+        self._words[_UNWELL] = not healthy
 
     def slot(self, worker: int) -> Slot:
         start = _HEAD + worker * _SLOT

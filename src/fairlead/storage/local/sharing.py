@@ -47,6 +47,9 @@ class Owner(Protocol):
     revision: int
     floor: int
 
+    @property
+    def healthy(self) -> bool: ...
+
     def collections(self) -> list[Collection]: ...
 
     async def append(self, group: Sequence[Write]) -> list[int]:
@@ -76,6 +79,7 @@ class Sharing:
         """The store is open and nobody was told of it yet."""
         self._store = store
         self._page.set_floor(store.floor)
+        self.tell_health()
         self._page.reach(store.revision)
 
     def committed(self, rows: Sequence[Row]) -> None:
@@ -88,6 +92,9 @@ class Sharing:
             frame = framed((UNASKED, PART, piece[-1][0], piece))
             for channel in self._live:
                 channel.send_frame(frame)
+
+    def tell_health(self) -> None:
+        self._page.set_healthy(self._store.healthy)
 
     def compacted(self, floor: int) -> None:
         self._page.set_floor(floor)

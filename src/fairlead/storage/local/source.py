@@ -36,9 +36,10 @@ class SharedSource:
         return self._page.floor
 
     async def open(self) -> None:
-        await self._connected()
+        """However long the owner takes to start: its parent sees to it that there is one."""
+        await self._connected(None)
 
-    async def _connected(self) -> Caller:
+    async def _connected(self, patience: float | None = _PATIENCE) -> Caller:
         caller = self._caller
         if caller is not None and not caller.lost.is_set():
             return caller
@@ -47,7 +48,7 @@ class SharedSource:
             if caller is None or caller.lost.is_set():
                 caller = Caller(self._unasked)
                 try:
-                    async with asyncio.timeout(_PATIENCE):
+                    async with asyncio.timeout(patience):
                         await caller.connect(self._path)
                         await caller.call("size")  # it is accepted when there is an owner
                 except (OSError, TimeoutError):
