@@ -258,6 +258,7 @@ class Watcher:
         self.run = run
         self.log = WatchLog(name)
         self.until: float = math.inf
+        self.listed = asyncio.Event()  # it will hear of everything from now on
         self._ending = asyncio.Event()
         self._client = Client(name, run)
         run.logs.append(self.log)
@@ -271,6 +272,7 @@ class Watcher:
                 if listing is not None:
                     self.log.entries.append(listing)
                     listed = True
+                    self.listed.set()
             else:
                 listed = await self._watch()
             long = self.run.dice.random() < ABSENT_SHARE

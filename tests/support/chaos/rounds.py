@@ -60,6 +60,8 @@ async def play_round(fleet: Fleet, seed: int, seconds: float, only: Sequence[str
     watchers = [Watcher(f"watcher-{n}", run) for n in range(WATCHERS)]
     clients = [Client(f"client-{n}", run) for n in range(CLIENTS)]
     watching = [asyncio.create_task(watcher.work()) for watcher in watchers]
+    async with asyncio.timeout(HEALING):
+        await asyncio.gather(*(watcher.listed.wait() for watcher in watchers))
     working = [asyncio.create_task(client.work()) for client in clients]
     try:
         await afflict(fleet, random.Random(seed + 1), seconds, only, report)
