@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 import orjson
 import pytest
 from support.messages import stored
+from support.reference_store import NAMESPACE, SERVICE
 
 from fairlead.dialect import KUBERNETES
 from fairlead.interchange.codec import InterchangeError, ReferenceCodec
@@ -244,34 +244,8 @@ def test_another_reader_finds_what_was_written(
     assert found == fields
 
 
-# Read from the etcd of clusters, as their servers wrote them.
-NAMESPACE = (
-    "azhzAAoPCgJ2MRIJTmFtZXNwYWNlEmIKSAoHZGVmYXVsdBIAGgAiACokZTU2YzMzMDgtMWVhOC0xMWU3LThjZDct"
-    "ZjRlOWQ0OWY4ZWQwMgA4AEILCIn4sscFEKOg9xd6ABIMCgprdWJlcm5ldGVzGggKBkFjdGl2ZRoAIgA="
-)
-SERVICE = (
-    "azhzAAoNCgJ2MRIHU2VydmljZRLfCAqbBwoIa3ViZS1kbnMSABoLa3ViZS1zeXN0ZW0iACokZTc0MmExMWYtMzY4NC00"
-    "ZThkLWJhOGEtZWZiY2E2YTM0YzMwMgA4AEIICL+hx4oGEABaEwoHazhzLWFwcBIIa3ViZS1kbnNaJQoda3ViZXJuZXRl"
-    "cy5pby9jbHVzdGVyLXNlcnZpY2USBHRydWVaHQoSa3ViZXJuZXRlcy5pby9uYW1lEgdDb3JlRE5TYhoKEnByb21ldGhl"
-    "dXMuaW8vcG9ydBIEOTE1M2IcChRwcm9tZXRoZXVzLmlvL3NjcmFwZRIEdHJ1ZXoAigGxBQoHa3ViZWFkbRIGVXBkYXRl"
-    "GgJ2MSIICL+hx4oGEAAyCEZpZWxkc1YxOoMFCoAFeyJmOm1ldGFkYXRhIjp7ImY6YW5ub3RhdGlvbnMiOnsiLiI6e30s"
-    "ImY6cHJvbWV0aGV1cy5pby9wb3J0Ijp7fSwiZjpwcm9tZXRoZXVzLmlvL3NjcmFwZSI6e319LCJmOmxhYmVscyI6eyIu"
-    "Ijp7fSwiZjprOHMtYXBwIjp7fSwiZjprdWJlcm5ldGVzLmlvL2NsdXN0ZXItc2VydmljZSI6e30sImY6a3ViZXJuZXRl"
-    "cy5pby9uYW1lIjp7fX19LCJmOnNwZWMiOnsiZjpjbHVzdGVySVAiOnt9LCJmOmludGVybmFsVHJhZmZpY1BvbGljeSI6"
-    "e30sImY6cG9ydHMiOnsiLiI6e30sIms6e1wicG9ydFwiOjUzLFwicHJvdG9jb2xcIjpcIlRDUFwifSI6eyIuIjp7fSwi"
-    "ZjpuYW1lIjp7fSwiZjpwb3J0Ijp7fSwiZjpwcm90b2NvbCI6e30sImY6dGFyZ2V0UG9ydCI6e319LCJrOntcInBvcnRc"
-    "Ijo1MyxcInByb3RvY29sXCI6XCJVRFBcIn0iOnsiLiI6e30sImY6bmFtZSI6e30sImY6cG9ydCI6e30sImY6cHJvdG9j"
-    "b2wiOnt9LCJmOnRhcmdldFBvcnQiOnt9fSwiazp7XCJwb3J0XCI6OTE1MyxcInByb3RvY29sXCI6XCJUQ1BcIn0iOnsi"
-    "LiI6e30sImY6bmFtZSI6e30sImY6cG9ydCI6e30sImY6cHJvdG9jb2wiOnt9LCJmOnRhcmdldFBvcnQiOnt9fX0sImY6"
-    "c2VsZWN0b3IiOnt9LCJmOnNlc3Npb25BZmZpbml0eSI6e30sImY6dHlwZSI6e319fUIAEroBChYKA2RucxIDVURQGDUi"
-    "BggAEDUaACgAChoKB2Rucy10Y3ASA1RDUBg1IgYIABA1GgAoAAocCgdtZXRyaWNzEgNUQ1AYwUciBwgAEMFHGgAoABIT"
-    "CgdrOHMtYXBwEghrdWJlLWRucxoKMTAuOTYuMC4xMCIJQ2x1c3RlcklQOgROb25lQgBSAFoAYABoAIoBC1NpbmdsZVN0"
-    "YWNrkgEKMTAuOTYuMC4xMJoBBElQdjSyAQdDbHVzdGVyGgIKABoAIgA="
-)
-
-
 def test_a_namespace_of_a_real_cluster_is_read() -> None:
-    api_version, value = decoded("core/namespaces", base64.b64decode(NAMESPACE), "default")
+    api_version, value = decoded("core/namespaces", NAMESPACE, "default")
     assert api_version == "v1"
     assert value == {
         "metadata": {
@@ -285,7 +259,7 @@ def test_a_namespace_of_a_real_cluster_is_read() -> None:
 
 
 def test_a_service_of_a_real_cluster_is_read() -> None:
-    _, value = decoded("core/services", base64.b64decode(SERVICE), "kube-system/kube-dns")
+    _, value = decoded("core/services", SERVICE, "kube-system/kube-dns")
     (entry,) = value["metadata"].pop("managedFields")
     assert entry["fieldsV1"]["f:spec"]["f:clusterIP"] == {}
     assert value == {
@@ -536,7 +510,7 @@ class TestUnreadable:
         assert str(found.value).startswith(f"{resource} n/a: ")
 
     def test_a_message_that_is_cut_off_anywhere_is_refused_or_read(self) -> None:
-        whole = base64.b64decode(SERVICE)
+        whole = SERVICE
         for size in range(len(whole)):
             try:
                 CODEC.decode("core/services", "n/a", whole[:size])

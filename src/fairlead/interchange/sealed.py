@@ -21,11 +21,14 @@ class SealedCodec:
 
     def encode(self, resource: str, key: str, api_version: str, value: bytes) -> bytes:
         raw = self._codec.encode(resource, key, api_version, value)
-        return self._sealing.seal(resource, self._whole(resource, key), raw)
+        sealed = self._sealing.seal(resource, self._whole(resource, key), raw)
+        self._sealing.saw(resource, key, sealed)
+        return sealed
 
     def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
         """Raises Sealed as well."""
         opened = self._sealing.unseal(resource, self._whole(resource, key), raw)
+        self._sealing.saw(resource, key, raw)
         return self._codec.decode(resource, key, opened)
 
     def _whole(self, resource: str, key: str) -> str:
@@ -41,14 +44,18 @@ class SealedRows:
         self._sealing = sealing
 
     def seal(self, resource: str, key: str, value: bytes) -> bytes:
-        return self._sealing.seal(resource, self._whole(resource, key), value)
+        sealed = self._sealing.seal(resource, self._whole(resource, key), value)
+        self._sealing.saw(resource, key, sealed)
+        return sealed
 
     def unseal(self, resource: str, key: str, stored: bytes) -> bytes:
         """Raises StorageError for what no key opens."""
         try:
-            return self._sealing.unseal(resource, self._whole(resource, key), stored)
+            value = self._sealing.unseal(resource, self._whole(resource, key), stored)
         except Sealed as error:
             raise StorageError(str(error), Fault.PASSING) from None
+        self._sealing.saw(resource, key, stored)
+        return value
 
     def _whole(self, resource: str, key: str) -> str:
         return DEFAULT_PREFIX + self._path(resource, key)

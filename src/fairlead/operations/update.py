@@ -114,7 +114,8 @@ async def store_changed(
             new = await _prepared(api, operation, changed, old, options, context)
             old["metadata"].pop("resourceVersion", None)
             stored = new if built_in else await kept(resource, new)
-            if options.dry_run or (new == old and is_unchanged(resource, current, stored)):
+            same = new == old and is_unchanged(resource, current, stored)
+            if options.dry_run or (same and not api.is_stale(collection.resource, key)):
                 context.roll_back()
                 await api.store.settled(current)
                 version = current

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from fairlead.dialect import DIALECTS, Dialect
 from fairlead.kinds.resources import Resources
 from fairlead.server.assembly import StartError
+from fairlead.server.encryption import sealing_of
 from fairlead.storage.embedded import EmbeddedLog, Sealing
 from fairlead.storage.followed import FollowedLog
 from fairlead.storage.format import OldNames
 from fairlead.storage.sqlite import SqliteBackend
 
 if TYPE_CHECKING:
-    from fairlead.interchange.codec import ReferenceCodec
     from fairlead.storage.encryption.sealing import Sealing as Keys
     from fairlead.storage.etcd.codec import Codec
     from fairlead.storage.source import Source
@@ -67,22 +67,20 @@ def etcd_source(
 ) -> Source:
     """An etcd cluster as options name it. `around` may put something around what makes its
     values."""
-    # Few servers need them.
-    from fairlead.interchange.codec import ReferenceCodec
-    from fairlead.storage.etcd.flags import build_etcd_source
+    from fairlead.storage.etcd.flags import build_etcd_source  # few servers need it
 
-    codec = around(_sealed(options, dialect, ReferenceCodec(resources)))
+    codec = around(_sealed(options, resources))
     return build_etcd_source(options, codec, _lasting(options, resources))
 
 
-def _sealing(options: argparse.Namespace, dialect: Dialect) -> Keys | None:
+def _sealing(options: argparse.Namespace, resources: Resources) -> Keys | None:
     """What makes values unreadable without a key; None if nothing does."""
     if options.encryption_provider_config is None:
         return None
-    from fairlead.storage.encryption.configuration import EncryptionError, read_encryption
+    from fairlead.storage.encryption.configuration import EncryptionError
 
     try:
-        return read_encryption(options.encryption_provider_config, dialect)
+        return sealing_of(options, resources)
     except EncryptionError as error:
         raise StartError(str(error)) from None
 
@@ -91,7 +89,7 @@ def sealed_rows(
     options: argparse.Namespace, dialect: Dialect, resources: Resources
 ) -> Sealing | None:
     """What makes values in the data directory unreadable; None if nothing does."""
-    keys = _sealing(options, dialect)
+    keys = _sealing(options, resources)
     if keys is None:
         return None
     from fairlead.interchange.codec import ReferenceCodec
@@ -100,8 +98,11 @@ def sealed_rows(
     return SealedRows(ReferenceCodec(resources), keys)
 
 
-def _sealed(options: argparse.Namespace, dialect: Dialect, codec: ReferenceCodec) -> Codec:
-    keys = _sealing(options, dialect)
+def _sealed(options: argparse.Namespace, resources: Resources) -> Codec:
+    from fairlead.interchange.codec import ReferenceCodec
+
+    codec = ReferenceCodec(resources)
+    keys = _sealing(options, resources)
     if keys is None:
         return codec
     from fairlead.interchange.sealed import SealedCodec

@@ -138,11 +138,18 @@ class TestKeysOfAResource:
         with pytest.raises(Sealed):
             other.unseal(SECRETS, PATH, stored.seal(SECRETS, PATH, b"value"))
 
-    def test_a_value_is_stale_unless_the_first_key_sealed_it(self) -> None:
+    def test_a_row_is_stale_unless_the_first_key_sealed_it(self) -> None:
         old, new = Sealing({SECRETS: [aescbc("old")]}), Sealing({SECRETS: [aescbc("new")]})
-        stored = old.seal(SECRETS, PATH, b"value")
-        assert new.is_stale(SECRETS, stored)
-        assert new.is_stale(SECRETS, b"plain")
-        assert not old.is_stale(SECRETS, stored)
-        assert Sealing({SECRETS: [PLAIN]}).is_stale(SECRETS, stored)
-        assert not Sealing().is_stale(SECRETS, b"plain")
+        by_old, by_new = (one.seal(SECRETS, PATH, b"value") for one in (old, new))
+        plain = Sealing({SECRETS: [PLAIN]})
+        assert stale(new, by_old)
+        assert stale(new, b"plain")
+        assert not stale(new, by_new)
+        assert stale(plain, by_old)
+        assert not stale(plain, b"plain")
+        assert not stale(Sealing(), b"plain")
+
+
+def stale(sealing: Sealing, stored: bytes) -> bool:
+    sealing.saw(SECRETS, "default/a", stored)
+    return sealing.is_stale(SECRETS, "default/a")

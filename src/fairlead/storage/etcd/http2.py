@@ -269,7 +269,9 @@ class Connection(asyncio.Protocol):
         headers = {str(name): str(value) for name, value in decoded}
         if "grpc-message" in headers:
             headers["grpc-message"] = unquote(headers["grpc-message"])
-        elif len(self._blocks) < _MOST_BLOCKS and not self._decoder.header_table.dynamic_entries:
+        if not self._decoder.header_table.dynamic_entries:
+            if len(self._blocks) >= _MOST_BLOCKS:
+                self._blocks.clear()
             self._blocks[block] = headers
         return headers
 
