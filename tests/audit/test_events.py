@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from datetime import datetime
 
 import yaml
 from support.audited import Audited, config_maps, create, stages
 from support.client import YAML
+from support.waiting import eventually
 
 ORDER = (
     *("kind", "apiVersion", "level", "auditID", "stage", "requestURI", "verb", "user"),
@@ -191,6 +193,30 @@ def test_what_pod_security_says_is_noted(audited: Audited) -> None:
     answer = audited.client.post("/api/v1/namespaces/plain/pods", pod)
     notes = audited.last(answer)["annotations"]
     assert notes["pod-security.kubernetes.io/enforce-policy"] == "privileged:latest"
+
+
+def test_the_use_of_a_token_that_stands_in_a_secret_is_noted(audited: Audited) -> None:
+    secret = {
+        "metadata": {
+            "name": "legacy",
+            "annotations": {"kubernetes.io/service-account.name": "default"},
+        },
+        "type": "kubernetes.io/service-account-token",
+    }
+    secrets = "/api/v1/namespaces/quiet/secrets"
+    assert audited.client.post(secrets, secret).status == 201
+
+    def token() -> str:
+        return audited.client.get(f"{secrets}/legacy").body.get("data", {}).get("token", "")
+
+    eventually(lambda: bool(token()), "the token stands in the secret")
+    client = audited.server.client(base64.b64decode(token()).decode())
+    for _ in range(2):
+        first, last = audited.of(client.get(config_maps("plain")))
+        note = {"authentication.k8s.io/legacy-token": "system:serviceaccount:quiet:default"}
+        assert first["annotations"] == note
+        assert last["annotations"].items() > note.items()
+        assert last["annotations"]["authorization.k8s.io/decision"] == "forbid"
 
 
 def test_an_object_that_was_sent_stands_in_an_event_from_level_request_on(audited: Audited) -> None:

@@ -125,7 +125,9 @@ class Auditor:
     def _tell_received(self, record: Record) -> Awaitable[None] | None:
         if not record.level or RECEIVED in record.subject.verdict.omitted:
             return None
+        decision, record.decision = record.decision, None  # was not known then
         outcome = self.tell(record, RECEIVED, record.received)
+        record.decision = decision
         return None if outcome is True else _insist(outcome)
 
     def refused(self, request: Request, error: StatusError) -> None:
