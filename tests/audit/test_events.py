@@ -225,11 +225,49 @@ def test_an_object_that_was_sent_stands_in_an_event_from_level_request_on(audite
     assert last["requestObject"] == {
         "kind": "ConfigMap",
         "apiVersion": "v1",
-        "metadata": {"name": "sent"},
+        "metadata": {"name": "sent", "creationTimestamp": None},
         "data": {"k": "v"},
     }
     assert "responseObject" not in last
     assert "requestObject" not in audited.last(create(audited.client, "plain", "sent"))
+
+
+def test_an_object_is_told_with_its_defaults_and_without_what_is_unknown(audited: Audited) -> None:
+    claim = {"metadata": {"name": "p", "unknown": 1}, "spec": {"containers": [{"name": "c"}]}}
+    path = "/api/v1/namespaces/requests/pods"
+    last = audited.last(audited.client.post(path, claim))
+    assert last["responseStatus"]["code"] == 422  # its container has no image
+    sent = last["requestObject"]
+    assert sent["metadata"] == {"name": "p", "creationTimestamp": None}
+    assert sent["spec"]["restartPolicy"] == "Always"
+    assert sent["spec"]["containers"][0]["terminationMessagePolicy"] == "File"
+    assert sent["status"] == {}
+
+
+def test_an_object_is_told_in_the_version_in_which_it_was_sent(audited: Audited) -> None:
+    scaled = {"kind": "Deployment", "name": "d"}
+    spec = {"scaleTargetRef": scaled, "maxReplicas": 3, "targetCPUUtilizationPercentage": 70}
+    path = "/apis/autoscaling/v1/namespaces/requests/horizontalpodautoscalers"
+    answer = audited.client.post(path, {"metadata": {"name": "h"}, "spec": spec})
+    assert answer.status == 201, answer.text
+    sent = audited.last(answer)["requestObject"]
+    assert (sent["kind"], sent["apiVersion"]) == ("HorizontalPodAutoscaler", "autoscaling/v1")
+    assert sent["spec"] == {**spec, "minReplicas": 1}
+
+
+def test_what_a_subresource_takes_is_told(audited: Audited) -> None:
+    path = "/apis/apps/v1/namespaces/requests/deployments/none/scale"
+    body = {"metadata": {"name": "none"}, "spec": {"replicas": 2}}
+    sent = audited.last(audited.client.put(path, body))["requestObject"]
+    assert (sent["kind"], sent["apiVersion"]) == ("Scale", "autoscaling/v1")
+    assert sent["spec"] == {"replicas": 2}
+
+
+def test_an_object_of_wrong_types_is_not_told(audited: Audited) -> None:
+    body = {"metadata": {"name": "wrong"}, "data": 7}
+    last = audited.last(audited.client.post(config_maps("requests"), body))
+    assert last["responseStatus"]["code"] == 400
+    assert "requestObject" not in last
 
 
 def test_objects_of_any_form_are_told_in_json(audited: Audited) -> None:
@@ -242,7 +280,8 @@ def test_objects_of_any_form_are_told_in_json(audited: Audited) -> None:
     headers = {"Content-Type": YAML, "Accept": YAML}
     answer = audited.client.post(config_maps("bodies"), yaml.safe_dump(sent), headers=headers)
     last = audited.last(answer)
-    assert last["requestObject"] == sent
+    shown = {**sent, "metadata": {"name": "why", "creationTimestamp": None}}
+    assert last["requestObject"] == shown
     assert last["responseObject"] == answer.body
     headers = {"Accept": audited.server.dialect.protobuf_media_type}
     answer = audited.client.get(config_maps("bodies", "why"), headers=headers)
