@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from bench.client import WorkFailedError
 from bench.etcd import Etcd
 from bench.report import previous_figures, table, write
+from bench.targets import ON_ETCD, WITH_WORKERS
 from bench.works import Bench, Row, run, works
 
 
@@ -47,10 +49,15 @@ def main() -> int:
         print("bench: no work has such a name", file=sys.stderr)
         return 2
     command = shlex.split(options.server_command) or [sys.executable, "-m", "fairlead", "serve"]
-    if options.workers > 1:
-        command.append(f"--workers={options.workers}")
     command += shlex.split(options.server_args)
-    bench = Bench(command, options.seconds, options.connections, options.profile, len(chosen) > 1)
+    plain = Bench(command, options.seconds, options.connections)
+    if options.workers > 1:
+        command = [*command, f"--workers={options.workers}"]
+    bench = replace(plain, command=command, profile=options.profile, profile_each=len(chosen) > 1)
+    if options.storage == "etcd":
+        bench.plain, bench.factors = plain, ON_ETCD
+    elif options.workers > 1:
+        bench.plain, bench.factors = plain, WITH_WORKERS
     rows: list[Row] = []
     try:
         bench.etcd = Etcd() if options.storage == "etcd" else None

@@ -24,18 +24,16 @@ def _number(value: float | None, unit: str = "") -> str:
 
 def _wanted(row: Row, target: Target) -> tuple[str, str]:
     """The limit as text, and whether it is kept."""
-    if row.least_rate and row.rate is not None:
-        return _least(row.least_rate, row.rate)
-    limit = row.limit or target.limit
+    texts: list[str] = []
+    verdict = "ok"
+    limit, least = row.limit or target.limit, row.least_rate or target.least_rate
     if limit and row.figure is not None:
-        return f"≤ {_number(limit, row.unit)}", "ok" if row.figure <= limit else "OVER"
-    if target.least_rate and row.rate is not None:
-        return _least(target.least_rate, row.rate)
-    return "", ""
-
-
-def _least(wanted: float, rate: float) -> tuple[str, str]:
-    return f"≥ {_number(wanted)}/s", "ok" if rate >= wanted else "UNDER"
+        texts.append(f"≤ {_number(limit, row.unit)}")
+        verdict = verdict if row.figure <= limit else "OVER"
+    if least and row.rate is not None:
+        texts.append(f"≥ {_number(least)}/s")
+        verdict = verdict if row.rate >= least else "UNDER"
+    return ", ".join(texts), verdict if texts else ""
 
 
 def _cells(row: Row, before: float | None) -> list[str]:

@@ -51,3 +51,6 @@ TARGETS: dict[str, Target] = {
 GROWTH = 1.15
 # Creates of 16 clients on etcd, at least this share of what it takes without a server before it.
 OF_ETCD_ALONE = 0.6
+# How much more CPU of ours works may cost than in one process with the embedded store.
+ON_ETCD = {"get": 1.2, "create-configmap": 2.0}
+WITH_WORKERS = {"get": 1.1}

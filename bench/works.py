@@ -7,9 +7,9 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,8 @@ class Bench:
     profile: Path | None = None
     profile_each: bool = False
     etcd: Etcd | None = None
+    plain: Bench | None = None  # one process with the embedded store, to compare with
+    factors: Mapping[str, float] = field(default_factory=dict)  # how much more works may cost
     shared: Server | None = None
     alone: Row | None = None
 
@@ -372,6 +374,13 @@ def works(watchers: list[int]) -> dict[str, Work]:
 def run(bench: Bench, name: str, work: Work) -> list[Row]:
     """A work's rows, or one that says why it failed."""
     try:
-        return work(bench)
+        rows = work(bench)
+        factor = bench.factors.get(name)
+        if bench.plain is not None and factor is not None:
+            plain = work(bench.plain)[0]
+            bench.plain.close()
+            rows[0].limit = factor * (plain.figure or 0.0)
+            rows.append(replace(plain, name=f"{name}-plain"))
+        return rows
     except (WorkFailedError, OSError, LookupError, TypeError, ValueError) as error:
         return [Row(name, error=str(error) if isinstance(error, WorkFailedError) else repr(error))]

@@ -39,7 +39,7 @@ def record(
     user: User | None = None,
     source: Caller = NOWHERE,
 ) -> Record:
-    made = Record(NAMES, f"id-{number}", MOMENT)
+    made = Record(NAMES, f"id-{number}".encode(), MOMENT)
     told = asked(NAMES, user, "get", uri)
     made.judge(Subject(user, "get", uri, "", "", source, Verdict(level), told, ""))
     made.stage, made.code = "ResponseComplete", 200
@@ -256,7 +256,7 @@ def test_the_legacy_format_is_a_line_of_text() -> None:
 
 def test_text_that_utf_8_does_not_have_is_told_nevertheless() -> None:
     made = record(uri="/\udcff", user=User("\udcff", groups=("\ud800",)))
-    made.is_given, made.id = True, "\udc80"
+    made.is_given, made.raw_id = True, b"\x80"
     assert json.loads(made.json())["requestURI"] == "/?"
 
 

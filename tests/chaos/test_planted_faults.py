@@ -6,16 +6,18 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from support.chaos.fleets import FLAGS, Single
+from support.chaos.fleets import FLAGS, Fleet, Single, Workers
 from support.chaos.planted import prelude
 from support.chaos.rounds import Report, play_round
 
 SECONDS = 2.0
 
 
-def play(directory: Path, fault: str, seconds: float = SECONDS, *faults: str) -> Report:
+def play(
+    directory: Path, fault: str, seconds: float = SECONDS, *faults: str, kind: type = Single
+) -> Report:
     async def round_() -> Report:
-        fleet = Single(directory, FLAGS, prelude(fault))
+        fleet: Fleet = kind(directory, FLAGS, prelude(fault))
         try:
             await fleet.start()
             return await play_round(fleet, 1, seconds, faults or ("none",))
@@ -48,3 +50,10 @@ def test_a_write_that_was_acknowledged_before_its_commit_is_missed(tmp_path: Pat
 def test_a_bookmark_that_is_ahead_of_what_was_told_is_found(tmp_path: Path) -> None:
     report = play(tmp_path, "mark_too_far", 6.0)  # bookmarks come shortly before a watch ends
     assert any("told before, or late" in problem for problem in report.problems), report.evidence
+
+
+def test_a_read_that_is_older_than_what_was_acknowledged_elsewhere_is_found(
+    tmp_path: Path,
+) -> None:
+    report = play(tmp_path, "read_without_catching_up", kind=Workers)
+    assert any("no order explains" in problem for problem in report.problems), report.evidence

@@ -186,6 +186,14 @@ def test_bookmarks_come_again_and_again(fresh_server: Callable[..., ServerProces
     assert int(after.version) >= int(made["metadata"]["resourceVersion"])
 
 
+def test_no_bookmark_lies_before_what_the_client_knows(kubernetes: Space) -> None:
+    known = int(kubernetes.secrets.version()) + 1_000_000  # as another server may have told
+    with kubernetes.secrets.watch(
+        resourceVersion=known, timeoutSeconds=1, allowWatchBookmarks="true"
+    ) as watch:
+        assert watch.rest() == []
+
+
 def test_bookmarks_come_only_when_asked_for(kubernetes: Space) -> None:
     with kubernetes.secrets.watch(timeoutSeconds=3) as watch:
         assert watch.rest() == []

@@ -434,6 +434,12 @@ def test_a_start_that_fails_is_told_once_and_ends_all(tmp_path: Path) -> None:
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.parametrize("count", ["0", "65"])
+def test_a_number_of_workers_that_makes_no_sense_is_refused(tmp_path: Path, count: str) -> None:
+    ended = failed_start(tmp_path, "--workers", count)
+    assert (ended.returncode, "--workers: must be from 1 to 64" in ended.stderr) == (2, True)
+
+
 def test_a_directory_in_use_is_refused(shared: Workers) -> None:
     ended = failed_start(shared.server.directory, "--workers", "2")
     assert ended.returncode == 1

@@ -110,6 +110,19 @@ def test_many_calls_share_a_connection() -> None:
     run(test)
 
 
+def test_a_connection_without_numbers_for_streams_is_followed_by_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fairlead.storage.etcd.http2._LAST_STREAM", 9)
+
+    async def test() -> None:
+        async with serving() as (_, member):
+            for number in range(20):
+                assert await member.call(RANGE, b"x" * number, PATIENCE) == b"%d" % number
+
+    run(test)
+
+
 def test_a_refusal_says_why() -> None:
     async def test() -> None:
         async with serving() as (_, member):

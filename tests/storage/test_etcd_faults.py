@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.etcd import Etcd, EtcdCluster, Tls, make_tls, needs_etcd
+from support.etcd_links import LinkedCluster
 from support.waiting import comes_true
 
 from fairlead.storage.backend import Compacted, Conflict, StorageError, Write
@@ -205,6 +206,26 @@ def test_a_member_without_a_quorum_is_no_member_to_ask(cluster: EtcdCluster) -> 
             await follower.has("a", "b")
 
     run(test)
+
+
+def test_a_member_that_is_cut_off_from_the_others_is_left(tmp_path: Path) -> None:
+    linked = LinkedCluster(tmp_path).start()
+
+    async def test() -> None:
+        async with opened(linked.urls) as source, Follower(source) as follower:
+            await created(source, "before")
+            alone = used(linked, source)
+            linked.cut_off(alone)
+            names = [f"k{n}" for n in range(5)]
+            for name in names:
+                await created(source, name)
+            assert source.client.url != alone.url
+            await follower.has("before", *names)
+
+    try:
+        run(test)
+    finally:
+        linked.close()
 
 
 def test_all_members_can_go_away_and_come_back(tmp_path: Path) -> None:

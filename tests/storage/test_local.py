@@ -236,7 +236,7 @@ def test_a_follower_that_does_not_read_is_cut_off(
         loop = asyncio.get_running_loop()
         deaf = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         deaf.setblocking(False)
-        await loop.sock_connect(deaf, family._path)
+        await loop.sock_connect(deaf, family.path)
         await loop.sock_sendall(deaf, channel.framed((1, "feed", 0)))
         follower = await family.follower()
         await loop.sock_recv(deaf, 10)
@@ -261,7 +261,7 @@ def test_processes_of_other_users_are_turned_away(
         loop = asyncio.get_running_loop()
         stranger = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         stranger.setblocking(False)
-        await loop.sock_connect(stranger, family._path)
+        await loop.sock_connect(stranger, family.path)
         assert await loop.sock_recv(stranger, 10) == b""
         stranger.close()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.etcd import Etcd, needs_etcd
+from support.local import owner_elsewhere
 from support.sources import MemorySource, Shared
 
 from fairlead.storage.backend import (
@@ -53,7 +54,7 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
     member.close()
 
 
-FACTORIES: dict[str, Factory] = {"memory": memory}
+FACTORIES: dict[str, Factory] = {"memory": memory, "local": owner_elsewhere}
 
 
 @pytest.fixture(params=[*FACTORIES, pytest.param("etcd", marks=needs_etcd)])

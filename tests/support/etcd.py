@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
@@ -9,10 +10,11 @@ import subprocess
 import tempfile
 import time
 import urllib.request
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import pytest
 
@@ -65,7 +67,7 @@ class Etcd:
     until `close` takes the data away.
 
     `flags` are more of its command line; `peers` is the value of `--initial-cluster` where it is
-    one of several.
+    one of several, `listening` where it is reached by another port than the one it listens at.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Etcd:
         name: str = "default",
         peer_port: int = 0,
         peers: str = "",
+        listening: int = 0,
     ) -> None:
         self.name = name
         self.tls = tls
@@ -90,6 +93,7 @@ class Etcd:
         scheme = "https" if tls is not None else "http"
         self.url = f"{scheme}://127.0.0.1:{port}"
         self._peer_url = f"http://127.0.0.1:{peer_port or own_peer_port}"
+        self._listening = f"http://127.0.0.1:{listening}" if listening else self._peer_url
         self._peers = peers or f"{name}={self._peer_url}"
 
     def start(self, *, wait: bool = True) -> Etcd:
@@ -111,7 +115,7 @@ class Etcd:
         return [
             *("etcd", "--name", self.name, "--data-dir", str(self.data / "data")),
             *("--listen-client-urls", client, "--advertise-client-urls", client),
-            *("--listen-peer-urls", self._peer_url, "--initial-advertise-peer-urls"),
+            *("--listen-peer-urls", self._listening, "--initial-advertise-peer-urls"),
             *(self._peer_url, "--initial-cluster", self._peers, "--listen-metrics-urls", health),
             *("--log-level", "error", "--logger", "zap", *tls, *self.flags),
         ]
@@ -138,8 +142,10 @@ class Etcd:
         self.process.send_signal(number)
 
     def pause(self) -> None:
-        """It keeps its connections and answers nothing."""
+        """It keeps its connections and answers nothing, from now on."""
         self._signal(signal.SIGSTOP)
+        assert self.process is not None
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)
@@ -173,18 +179,26 @@ class EtcdCluster:
         flags: tuple[str, ...] = ("--heartbeat-interval", "50", "--election-timeout", "500"),
         *,
         tls: Tls | None = None,
+        listening: Sequence[int] = (),
     ) -> None:
-        ports = free_ports(size)
+        self.peer_ports = ports = free_ports(size)
         names = [f"m{number}" for number in range(size)]
         peers = ",".join(
             f"{name}=http://127.0.0.1:{port}" for name, port in zip(names, ports, strict=True)
         )
         self.members = [
-            Etcd(directory, flags, tls=tls, name=name, peer_port=port, peers=peers)
-            for name, port in zip(names, ports, strict=True)
+            Etcd(
+                *(directory, flags),
+                tls=tls,
+                name=name,
+                peer_port=port,
+                peers=peers,
+                listening=behind,
+            )
+            for name, port, behind in zip(names, ports, listening or ports, strict=True)
         ]
 
-    def start(self) -> EtcdCluster:
+    def start(self) -> Self:
         for member in self.members:
             member.start(wait=False)
         for member in self.members:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from pathlib import Path
+from typing import Any
 
+from fairlead.storage.backend import Row, Slice, Step, Write
 from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.followed import FollowedLog
 from fairlead.storage.local.calls import Desk
 from fairlead.storage.local.page import Page
 from fairlead.storage.local.sharing import Sharing
 from fairlead.storage.local.source import SharedSource
+from fairlead.storage.source import Reached, Snapshot
 from fairlead.storage.sqlite import SqliteBackend
 from fairlead.storage.store import Store
 
@@ -21,9 +28,9 @@ class Family:
     def __init__(self, directory: Path) -> None:
         self.page = Page(2)
         self._data = directory / "data"
-        self._path = str(directory / "socket")
+        self.path = str(directory / "socket")
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(self._path)
+        self._listener.bind(self.path)
         self._listener.listen()
         self._desk: Desk | None = None
         self._stores: list[Store] = []
@@ -47,7 +54,7 @@ class Family:
             await self.owner.close()
 
     def source(self) -> SharedSource:
-        return SharedSource(self._path, self.page)
+        return SharedSource(self.path, self.page)
 
     async def follower(self) -> Store:
         store = Store(FollowedLog(self.source()))
@@ -60,3 +67,73 @@ class Family:
             await store.close()
         await self.lose_owner()
         self._listener.close()
+
+
+class AnyValues(SharedSource):
+    """A source for tests whose values are no objects, as those of a server are. `compacting` has
+    the owner do what it does by itself after some time."""
+
+    compacting: Callable[[int], None]
+
+    async def write(self, group: Sequence[Write]) -> list[int]:
+        for one in group:
+            if one.value is not None:
+                one.value = _BEFORE + one.value + _AFTER
+        return await super().write(group)
+
+    async def compact(self, floor: int) -> None:
+        await asyncio.to_thread(self.compacting, floor)
+
+    async def snapshot(self) -> Snapshot:
+        revision, rows = await super().snapshot()
+        return Snapshot(revision, list(map(_plain, rows)))
+
+    async def feed(self, after: int) -> AsyncGenerator[Reached, None]:
+        async with aclosing(super().feed(after)) as feed:
+            async for revision, rows in feed:
+                yield Reached(revision, list(map(_plain, rows)))
+
+    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
+        steps = await super().changes(resource, after, upto)
+        return [Step(_plain(row), before and _plain(before)) for row, before in steps]
+
+    async def state(
+        self, resource: str, revision: int, after: str, below: str | None, limit: int
+    ) -> Slice:
+        rows, more = await super().state(resource, revision, after, below, limit)
+        return Slice(list(map(_plain, rows)), more)
+
+
+_BEFORE, _AFTER = b'{"metadata":{"name":"n"},"value":', b"}"
+
+
+def _plain(row: Row) -> Row:
+    if row.value is None:
+        return row
+    return row._replace(value=row.value.removeprefix(_BEFORE).removesuffix(_AFTER))
+
+
+@contextmanager
+def owner_elsewhere(directory: Path) -> Iterator[Callable[[], SharedSource]]:
+    """An owner on a loop of its own, as if in another process; gives connections to it."""
+    family = Family(directory)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    def run(work: Coroutine[Any, Any, object]) -> None:
+        asyncio.run_coroutine_threadsafe(work, loop).result(20)
+
+    def connect() -> SharedSource:
+        source = AnyValues(family.path, family.page)
+        source.compacting = lambda floor: run(family.owner.compact(floor))
+        return source
+
+    run(family.start_owner())
+    try:
+        yield connect
+    finally:
+        run(family.close())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

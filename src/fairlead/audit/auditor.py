@@ -8,32 +8,29 @@ failed; and at the end, whatever it was, ResponseComplete.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from types import coroutine
 from typing import Any
 
 from fairlead import clock
 from fairlead.audit.backend import Backend, Outcome
 from fairlead.audit.bodies import Bodies, Collected, media_type_of
-from fairlead.audit.counts import EVENTS, REJECTED
-from fairlead.audit.counts import LEVELS as LEVEL_COUNTS
-from fairlead.audit.fragments import Caller, is_plain, new_id, stamp
+from fairlead.audit.counts import LEVEL_LABELS, REJECTED, event_counts, level_counts
+from fairlead.audit.fragments import new_id, stamp
 from fairlead.audit.policy import (
     COMPLETE,
-    LEVELS,
-    METADATA,
     PANIC,
     RECEIVED,
     REQUEST,
     REQUEST_RESPONSE,
     STARTED,
-    Policy,
 )
-from fairlead.audit.record import Names, Record, Subject, asked, exact_ref, plain_ref
-from fairlead.audit.sources import Callers, attempts
-from fairlead.audit.withholding import shown_status, shown_uri
+from fairlead.audit.reads import Reads
+from fairlead.audit.record import Record
+from fairlead.audit.sources import attempts
+from fairlead.audit.subjects import Subjects
+from fairlead.audit.withholding import shown_status
 from fairlead.authentication.user import User
-from fairlead.authorization.requests import Target, attributes_of
-from fairlead.dialect import Dialect
 from fairlead.endpoints.answers import Answer, LongAnswer
 from fairlead.endpoints.chain import is_long_running
 from fairlead.endpoints.request import Request
@@ -41,15 +38,9 @@ from fairlead.errors import StatusError, internal
 from fairlead.kinds.resources import Resources
 from fairlead.operations.aside import aside
 
-_LEVEL_LABELS = tuple((level,) for level in LEVELS)
-_events, _levels = EVENTS.values, LEVEL_COUNTS.values  # one is counted for every request
-_events[()] = 0
-_levels.update(dict.fromkeys(_LEVEL_LABELS, 0))
+Answering = Coroutine[Any, Any, Answer]
+
 _ANSWERED_WITH_STATUS = frozenset(("create", "delete", "deletecollection"))
-_Key = tuple[str, str, int, int]  # path and verb, and which objects user and caller are
-_MOST_KNOWN, _LONGEST_KNOWN = 4096, 1024
-_AT_ONCE = frozenset(("get", "list"))
-_NOBODY = User("")
 _CUT_OFF: dict[str, Any] = {
     "metadata": {},
     "status": "Failure",
@@ -58,47 +49,24 @@ _CUT_OFF: dict[str, Any] = {
 }
 
 
-TellAtOnce = Callable[[Record], int]
-
-
-def _is_plain(request: Request, record: Record, answer: Answer) -> bool:
-    """Whether all that there is to tell of a request that was not refused follows from what was
-    asked and who asked."""
-    operation = request.operation
-    return (
-        record.level == METADATA
-        and COMPLETE not in record.subject.verdict.omitted
-        and type(answer) is Answer
-        and not record.is_given
-        and request.impersonator is None
-        and operation is not None
-        and not operation.annotations
-        and not operation.resource.deprecation
-    )
-
-
 class Auditor:
     """The audit log of a server."""
 
     def __init__(
         self,
-        policy: Policy,
         backend: Backend,
-        dialect: Dialect,
+        subjects: Subjects,
         resources: Resources,
-        tell_at_once: TellAtOnce | None = None,
+        reads: Reads | None = None,
     ) -> None:
-        """`tell_at_once` stores the events of a usual request that was answered as it came, and
-        gives how many they are; it must not have to wait."""
-        self.names = Names(dialect.group_domain)
+        """`reads` tells of usual reads that are answered as they come, if that can be."""
+        self.names = subjects.names
+        self.subjects = subjects
         self._bodies = Bodies(resources)
-        self._policy = policy
         self._backend = backend
-        self._callers = Callers()
-        self._known: dict[_Key, Subject] = {}
         self._late: set[asyncio.Future[bool]] = set()
-        self._waiting: list[Request] = []
-        self._tell_at_once = tell_at_once
+        self._tell_read = reads.tell if reads is not None else None
+        self._at_once = frozenset(("get", "list") if reads is not None else ())
 
     # The way of a request
 
@@ -106,30 +74,48 @@ class Auditor:
         """A request has come; its answer will tell under which id it is recorded."""
         exchange = request.exchange
         given = exchange.head.named.get(b"audit-id")
-        audit_id = given.decode("latin-1") if given else new_id()
-        exchange.lines = f"audit-id: {audit_id}\r\n".encode("latin-1")
+        audit_id = given or new_id()
+        exchange.lines = b"audit-id: " + audit_id + b"\r\n"
         record = request.audited = Record(self.names, audit_id, clock.time())
         if given:
             record.is_given = True
 
     def received(self, request: Request) -> Awaitable[None] | None:
-        """Nothing can come of a read before it is answered or the loop turns. Until then it is not
+        """Nothing can come of a read before it is answered or has to wait. Until then it is not
         told that it came: most are answered by then, and both are told by one write."""
         record: Record = request.audited
         target = request.target
-        if self._tell_at_once is None or target.verb not in _AT_ONCE or target.subresource:
+        if target.verb not in self._at_once or target.subresource or record.is_given:
             return self._receive(request, record)
         record.waits = True
-        if not self._waiting:
-            asyncio.get_running_loop().call_soon(self._catch_up)
-        self._waiting.append(request)
         return None
 
-    def _catch_up(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for request in waiting:
-            if request.audited.waits:
-                self._receive(request, request.audited)
+    def follow(self, request: Request, answering: Answering) -> Awaitable[Answer]:
+        """The same as the coroutine that answers a request, which must be awaited by this."""
+        if request.target.verb not in self._at_once:
+            return answering
+        return self._followed(request, answering)
+
+    @coroutine
+    def _followed(self, request: Request, answering: Answering) -> Generator[Any, Any, Answer]:
+        """Tell that a read came when it has to wait."""
+        record: Record = request.audited
+        step: Callable[[Any], Any] = answering.send
+        given: Any = None
+        while True:
+            try:
+                awaited = step(given)
+            except StopIteration as done:
+                answer: Answer = done.value
+                return answer
+            finally:
+                given = None  # an error knows this frame
+            if record.waits:
+                self._receive(request, record)
+            try:
+                step, given = answering.send, (yield awaited)
+            except BaseException as error:
+                step, given = answering.throw, error
 
     def _receive(self, request: Request, record: Record) -> Awaitable[None] | None:
         record.waits = False
@@ -160,13 +146,9 @@ class Auditor:
         before that, so that whoever has an answer finds it in the log."""
         record: Record = request.audited
         if record.waits:
-            record.waits = False
-            self._judge(request, record, request.impersonator or request.user)
-            if self._tell_at_once is not None and _is_plain(request, record, answer):
-                record.code, record.stamp, record.completed = answer.code, stamp(), True
-                _events[()] += self._tell_at_once(record)
+            if self._tell_read is not None and self._tell_read(request, record, answer):
                 return None
-            self._tell_received(record)
+            self._receive(request, record)
         if not record.level or record.completed:
             return None
         record.code = answer.code
@@ -223,49 +205,8 @@ class Auditor:
 
     def _judge(self, request: Request, record: Record, user: User | None) -> None:
         """Find out what a request is about and what the policy says of that."""
-        caller = self._callers.of(request)
-        target = request.target
-        if request.query:
-            known = self._subject(request, user, caller)
-        else:
-            key = (request.path, target.verb, id(user), id(caller))
-            found = self._known.get(key)
-            if found is not None and found.user is user and found.caller is caller:
-                known = found
-            else:
-                known = self._subject(request, user, caller)
-                self._remember(key, known)
-        record.judge(known)
-        _levels[_LEVEL_LABELS[record.level]] += 1
-
-    def _remember(self, key: _Key, subject: Subject) -> None:
-        """Keep a subject for who asks again; all are forgotten when there are many, which costs
-        those who never ask the same less than to find the oldest would."""
-        if len(subject.asked) + len(subject.ref) <= _LONGEST_KNOWN:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = subject
-
-    def _subject(self, request: Request, user: User | None, caller: Caller) -> Subject:
-        target, query = request.target, request.exchange.head.query
-        name = target.name
-        if not name and request.query and target.is_resource:
-            selector = request.parameter("fieldSelector")
-            name = attributes_of(user or _NOBODY, target, selector).name
-        return self.subject(user, target, name, shown_uri(request.path, query), caller)
-
-    def subject(
-        self, user: User | None, target: Target, name: str, uri: str, caller: Caller
-    ) -> Subject:
-        ref = ""
-        if target.is_resource:
-            # Parts of the path are plain where all of it is.
-            plain = uri.startswith(target.path) and (name == target.name or is_plain(name))
-            ref = plain_ref(target, name) if plain else exact_ref(target, name)
-        verdict = self._policy.verdict(user, target, name)
-        told = asked(self.names, user, target.verb, uri)
-        namespace = target.namespace if target.is_resource else ""
-        return Subject(user, target.verb, uri, namespace, name, caller, verdict, told, ref)
+        record.judge(self.subjects.of(request, user))
+        level_counts[LEVEL_LABELS[record.level]] += 1
 
     # What went in and came out
 
@@ -300,7 +241,7 @@ class Auditor:
 
     def tell(self, record: Record, stage: str, moment: str) -> Outcome:
         record.stage, record.stamp = stage, moment
-        _events[()] += 1
+        event_counts[()] += 1
         return self._backend.take(record)
 
     async def _tell_stage(self, record: Record, stage: str) -> None:

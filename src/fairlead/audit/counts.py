@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.audit.policy import LEVELS as LEVEL_NAMES
 from fairlead.metrics import REGISTRY
 
 EVENTS = REGISTRY.counter("apiserver_audit_event", "Audit events made.")
@@ -12,3 +13,9 @@ LEVELS = REGISTRY.counter("apiserver_audit_level", "Requests by their audit leve
 REJECTED = REGISTRY.counter(
     "apiserver_audit_requests_rejected", "Requests refused because their event could not be stored."
 )
+
+# Of every request something is counted here, so that these are there from the start.
+LEVEL_LABELS = tuple((level,) for level in LEVEL_NAMES)
+level_counts, event_counts = LEVELS.values, EVENTS.values
+level_counts.update(dict.fromkeys(LEVEL_LABELS, 0))
+event_counts[()] = 0

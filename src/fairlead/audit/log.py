@@ -22,11 +22,12 @@ class FileLog:
 
     def __init__(self, file: RotatingFile) -> None:
         self._file = file
+        self._write_one = file.write
 
     def deliver(self, event: bytes, count: int = 1) -> bool:
         """Store an event, or several that come as one."""
         try:
-            self._file.write(event)
+            self._write_one(event)
         except OSError as error:
             lose(PLUGIN, error.strerror or str(error), count)
             return False

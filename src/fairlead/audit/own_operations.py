@@ -32,7 +32,7 @@ class OwnOperations:
         record = Record(auditor.names, new_id(), clock.time())
         part = caller(_HERE, f"fairlead/{operation.user.name.rpartition(':')[2]}")
         uri = shown_uri(place.path, b"")
-        subject = auditor.subject(operation.user, place, place.name, uri, part)
+        subject = auditor.subjects.made(operation.user, place, place.name, uri, part)
         record.judge(subject)
         LEVEL_COUNTS.add(of=(LEVELS[record.level],))
         told = Told(auditor, record, operation, place)

@@ -6,14 +6,14 @@ from typing import Any
 
 from fairlead.audit.bodies import Collected
 from fairlead.audit.fragments import Caller, Users, caller, dumped, is_plain, quoted, stamp_of
-from fairlead.audit.policy import COMPLETE, LEVELS, NONE, RECEIVED, REQUEST, SILENCE, Verdict
+from fairlead.audit.policy import COMPLETE, LEVELS, METADATA, NONE, REQUEST, SILENCE, Verdict
 from fairlead.authentication.user import User
 from fairlead.authorization.decision import Decision
 from fairlead.authorization.requests import Target
 from fairlead.operations.operation import NO_IDENTITY, Operation
 
-_STATUSES = {code: f',"responseStatus":{{"metadata":{{}},"code":{code}}}' for code in range(1000)}
-_STATUSES[0] = ""
+STATUSES = {code: f',"responseStatus":{{"metadata":{{}},"code":{code}}}' for code in range(1000)}
+STATUSES[0] = ""
 
 
 class Names:
@@ -45,11 +45,12 @@ class Names:
 class Subject:
     """What a request is about and what the policy says of it: the same for all that ask the same
     again. The last ones are JSON: what is asked for by whom, the object that is meant, and what
-    events of the usual kind begin with and go on with behind their stage."""
+    events of the usual kind begin with and go on with behind their stage. `is_brief`: the end is
+    told, without objects; `form` is for who tells all at once."""
 
     __slots__ = (
         *("user", "verb", "uri", "namespace", "name", "caller", "verdict"),
-        *("asked", "ref", "opening", "usual"),
+        *("asked", "ref", "opening", "usual", "form", "is_brief"),
     )
 
     def __init__(
@@ -75,6 +76,8 @@ class Subject:
         self.ref = ref
         self.opening = f'"level":"{LEVELS[verdict.level]}","auditID":'
         self.usual = f"{asked}{caller.json}{ref}"
+        self.is_brief = verdict.level == METADATA and COMPLETE not in verdict.omitted
+        self.form: Any = None
 
 
 def asked(names: Names, user: User | None, verb: str, uri: str) -> str:
@@ -113,19 +116,12 @@ def exact_ref(target: Target, name: str, uid: str = "", version: str = "") -> st
 _UNKNOWN = Subject(None, "", "", "", "", caller((), ""), SILENCE, "", "")
 
 
-class Record:
-    """A request, filled in as it goes its way; `json` tells it as it is at its `stage`.
-
-    It knows nothing of the request itself, so that the two make no circle. What most requests
-    never have stands in the class only: one is made for each of them.
-    """
+class _Rare:
+    """What most requests never have: it stands here and is set where it is known."""
 
     level = NONE
     subject = _UNKNOWN
-    judged = False  # the policy was asked
-    is_given = False  # the client has chosen the id
     is_early = False  # refused before it was known who asks
-    completed = False
     stage = ""
     stamp = ""
     impersonated: User | None = None
@@ -133,18 +129,38 @@ class Record:
     code = 0
     status: dict[str, Any] | None = None  # where the answer is a Status
     panic = ""  # the kind of failure of ours
-    decision: Decision | None = None
-    annotations: dict[str, str] | None = None
     request_object: bytes | None = None
     response_object: bytes | None = None
     collected: Collected | None = None  # the response object to be
     received = ""  # when it came
-    waits = False  # that it came was not told yet
 
-    def __init__(self, names: Names, audit_id: str, moment: float) -> None:
+
+class Record(_Rare):
+    """A request, filled in as it goes its way; `json` tells it as it is at its `stage`.
+
+    It knows nothing of the request itself, so that the two make no circle. One is made for each
+    request, so that what is asked of every one of them is in slots.
+    """
+
+    __slots__ = (
+        *("annotations", "completed", "decision"),
+        *("is_given", "judged", "moment", "names", "raw_id", "waits"),
+    )
+
+    def __init__(self, names: Names, raw_id: bytes, moment: float) -> None:
         self.names = names
-        self.id = audit_id
+        self.raw_id = raw_id
         self.moment = moment
+        self.is_given = False  # the client has chosen the id
+        self.waits = False  # that it came was not told yet
+        self.judged = False  # the policy was asked
+        self.completed = False
+        self.decision: Decision | None = None
+        self.annotations: dict[str, str] | None = None
+
+    @property
+    def id(self) -> str:
+        return self.raw_id.decode("latin-1")
 
     def judge(self, subject: Subject) -> None:
         self.judged = True
@@ -189,14 +205,14 @@ class Record:
                 noted = names.decided(self.decision)
             return (
                 f'{before}{subject.opening}"{self.id}","stage":"{self.stage}{subject.usual}'
-                f'{_STATUSES[self.code]},"requestReceivedTimestamp":"{self.received}"'
+                f'{STATUSES[self.code]},"requestReceivedTimestamp":"{self.received}"'
                 f',"stageTimestamp":"{self.stamp}"{noted}}}{after}'
             ).encode()
         shown = quoted(self.id) if self.is_given else f'"{self.id}"'
         other = self.impersonated
         as_other = "" if other is None else f',"impersonatedUser":{names.users.json(other)}'
         if self.status is None:
-            answer = _STATUSES[self.code]
+            answer = STATUSES[self.code]
         else:
             answer = f',"responseStatus":{dumped(self.status).decode()}'
         if self.annotations or cut:
@@ -209,20 +225,6 @@ class Record:
             f"{subject.asked}{as_other}{subject.caller.json}"
             f"{subject.ref if self.ref is None else self.ref}{answer}{objects}"
             f',"requestReceivedTimestamp":"{self.received}","stageTimestamp":"{self.stamp}"'
-            f"{noted}}}{after}"
-        ).encode()
-
-    def both(self, before: str, after: str) -> bytes:
-        """The events of a usual request that it came and that it was answered."""
-        subject, names = self.subject, self.names
-        last, noted = names.last_decided
-        if last is not self.decision:
-            noted = names.decided(self.decision)
-        head = f'{before}{subject.opening}"{self.id}","stage":"'
-        when = f',"requestReceivedTimestamp":"{self.received}","stageTimestamp":"'
-        return (
-            f'{head}{RECEIVED}{subject.usual}{when}{self.received}"}}{after}'
-            f'{head}{COMPLETE}{subject.usual}{_STATUSES[self.code]}{when}{self.stamp}"'
             f"{noted}}}{after}"
         ).encode()
 

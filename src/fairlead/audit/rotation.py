@@ -43,30 +43,37 @@ class RotatingFile:
         self._rotation = rotation
         self._most = (rotation.max_megabytes or 100) * _MEGABYTE
         self._tidying = threading.Lock()
-        self._descriptor = self._open()
-        self._size = os.fstat(self._descriptor).st_size
+        self._descriptor = -1
+        self._left = -1  # bytes that can be written as things are; none if it is not open
+        self._is_full = False  # and was not put aside yet
+        self._open()
         if self._rotation[1:] != (0, 0, False):
             self._tidy_later()
 
-    def _open(self) -> int:
+    def _open(self) -> None:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        return os.open(self.path, flags, _MODE)
+        self._descriptor = os.open(self.path, flags, _MODE)
+        self._left = self._most - os.fstat(self._descriptor).st_size
 
     def write(self, data: bytes) -> None:
         size = len(data)
-        if self._size + size > self._most:
-            if size > self._most:
-                raise OSError(f"an event of {size} bytes is longer than a whole log may be")
-            if self._size:
-                self._rotate()
-        if self._descriptor < 0:
-            self._descriptor = self._open()
-            self._size = os.fstat(self._descriptor).st_size
+        if size > self._left:
+            self._make_room(size)
         written = os.write(self._descriptor, data)
         if written != size:
             self._write_rest(data, written)
-        self._size += size
+        self._left -= size
+
+    def _make_room(self, size: int) -> None:
+        if size > self._most:
+            raise OSError(f"an event of {size} bytes is longer than a whole log may be")
+        if self._descriptor >= 0:
+            self._is_full = True
+            self._let_go()
+        if self._is_full:
+            self._put_aside()
+        self._open()
 
     def _write_rest(self, data: bytes, written: int) -> None:
         try:
@@ -77,13 +84,14 @@ class RotatingFile:
                 os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
             raise
 
-    def _rotate(self) -> None:
-        if self._descriptor >= 0:  # not if it could not be renamed the last time
-            os.close(self._descriptor)
-            self._descriptor = -1
+    def _let_go(self) -> None:
+        descriptor, self._descriptor, self._left = self._descriptor, -1, -1
+        os.close(descriptor)
+
+    def _put_aside(self) -> None:
         with suppress(FileNotFoundError):  # somebody else has taken it away
             os.rename(self.path, self._free_name())
-        self._size = 0
+        self._is_full = False
         self._tidy_later()
 
     def _free_name(self) -> Path:
@@ -98,8 +106,7 @@ class RotatingFile:
     def close(self) -> None:
         with self._tidying:  # wait for what is being packed
             if self._descriptor >= 0:
-                os.close(self._descriptor)
-                self._descriptor = -1
+                self._let_go()
 
     def _tidy_later(self) -> None:
         threading.Thread(target=self._tidy, name="audit log backups", daemon=True).start()

@@ -6,17 +6,18 @@ import argparse
 import logging
 from pathlib import Path
 
-from fairlead.audit.auditor import Auditor, TellAtOnce
+from fairlead.audit.auditor import Auditor
 from fairlead.audit.backend import Backend, Blocking, Both, Shape, Sink, in_json, truncated
 from fairlead.audit.buffer import MOST_BATCH_BYTES, Buffer
 from fairlead.audit.flags import BATCH, LEGACY, STRICT, BackendFlags, backend_flags
 from fairlead.audit.legacy import legacy_line
 from fairlead.audit.log import STDOUT, FileLog, StreamLog
-from fairlead.audit.policy import COMPLETE, RECEIVED
 from fairlead.audit.policy_file import PolicyError, api_version, read_policy
-from fairlead.audit.record import Record
+from fairlead.audit.reads import Deliver, Reads
+from fairlead.audit.record import Names
 from fairlead.audit.rotation import RotatingFile, Rotation
 from fairlead.audit.shared_file import SharedFile
+from fairlead.audit.subjects import Subjects
 from fairlead.audit.turns import Turns
 from fairlead.audit.webhook import Webhook
 from fairlead.dialect import Dialect
@@ -49,23 +50,25 @@ def build_auditor(
         raise AuditError(str(error)) from None
     version = api_version(dialect)
     backends: list[Backend] = []
-    tell_at_once = None
+    at_once = None
     if options.audit_log_path:
-        backend, tell_at_once = _log(options, version, locks)
+        backend, at_once = _log(options, version, locks)
         backends.append(backend)
     if options.audit_webhook_config_file is not None:
         backends.append(_webhook(options, version))
     if not backends:
         return None
+    subjects = Subjects(policy, Names(dialect.group_domain))
     if len(backends) > 1:
-        return Auditor(policy, Both(backends), dialect, resources)
-    return Auditor(policy, backends[0], dialect, resources, tell_at_once)
+        return Auditor(Both(backends), subjects, resources)
+    reads = Reads(subjects, *at_once) if at_once is not None else None
+    return Auditor(backends[0], subjects, resources, reads)
 
 
 def _log(
     options: argparse.Namespace, version: str, locks: Path | None
-) -> tuple[Backend, TellAtOnce | None]:
-    """The log, and how it is told of the events of a read at once where that can be."""
+) -> tuple[Backend, tuple[str, str, Deliver] | None]:
+    """The log, and where its events can be told at once what stands around them and how."""
     flags = backend_flags(options, "log")
     before, after = f'{{"kind":"Event","apiVersion":"{version}",', "\n"
     legacy = options.audit_log_format == LEGACY
@@ -75,16 +78,7 @@ def _log(
     plain = not legacy and flags.limits is None and flags.mode not in (BATCH, STRICT)
     if not plain or not isinstance(sink, FileLog):
         return backend, None
-
-    def tell_at_once(record: Record) -> int:
-        record.stage = COMPLETE
-        if RECEIVED in record.subject.verdict.omitted:
-            sink.deliver(record.json(before, after))
-            return 1
-        sink.deliver(record.both(before, after), 2)
-        return 2
-
-    return backend, tell_at_once
+    return backend, (before, after, sink.deliver)
 
 
 def _log_sink(options: argparse.Namespace, locks: Path | None) -> Sink:

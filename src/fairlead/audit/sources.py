@@ -21,13 +21,6 @@ class Callers:
         self._known: Bounded[tuple[str, bytes], Caller] = Bounded(longest=2048)
 
     def of(self, request: Request) -> Caller:
-        facts = request.exchange.head.facts
-        known: Caller | None = facts.get("caller")  # the same for all of a connection
-        if known is None:
-            known = facts["caller"] = self._caller(request)
-        return known
-
-    def _caller(self, request: Request) -> Caller:
         named = request.exchange.head.named
         if _OF_PROXIES[0] in named or _OF_PROXIES[1] in named:
             return caller(addresses_of(request), agent_of(request))

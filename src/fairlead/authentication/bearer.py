@@ -38,6 +38,23 @@ class Grant:
     audiences: Audiences
     until: float = inf
     anchors: tuple[Anchor, ...] = ()
+    remarks: Remarks | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """What an audit log shall tell whenever a token is used: a name and a text. If it is to be told
+    from a moment on only, the text is followed by the seconds since then."""
+
+    name: str
+    text: str
+    since: float = 0.0
+
+    def tell(self, request: Credentials) -> None:
+        if not self.since:
+            request.note(self.name, self.text)
+        elif (now := time()) > self.since:
+            request.note(self.name, f"{self.text}{int(now) - int(self.since)}")
 
 
 class TokenMethod(Protocol):
@@ -73,13 +90,13 @@ class TokenCache(Bounded[bytes, Grant]):
         super().__init__(_MOST_CACHED, _MOST_BYTES, _LONGEST_GRANT)
         self._anchored: dict[Anchor, set[bytes]] = {}
 
-    def user(self, header: str) -> User | None:
+    def grant(self, header: str) -> Grant | None:
         key = hashed(header)
         grant = self.get(key)
         if grant is None:
             return None
         if time() < grant.until:
-            return grant.user
+            return grant
         self.drop(key)
         return None
 
@@ -124,9 +141,11 @@ class BearerTokens:
         header = request.header(b"authorization")
         if not header:
             return None
-        known = self.cache.user(header)
+        known = self.cache.grant(header)
         if known is not None:
-            return known
+            if known.remarks is not None:
+                known.remarks.tell(request)
+            return known.user
         token, spaced = bearer_token(header)
         if not token:
             if spaced:
@@ -135,6 +154,8 @@ class BearerTokens:
         grant = await self.check(token, self.audiences)
         if header == f"Bearer {token}":  # other spellings of a good token must not fill the cache
             self.cache.add(header, grant)
+        if grant.remarks is not None:
+            grant.remarks.tell(request)
         return grant.user
 
     async def check(self, token: str, audiences: Audiences) -> Grant:

@@ -30,6 +30,9 @@ class Credentials(Protocol):
 
     def warn(self, text: str) -> None: ...
 
+    def note(self, name: str, text: str) -> None:
+        """Let an audit log tell something."""
+
 
 class Rejected(Exception):
     """A credential that is meant for a method and is wrong.

@@ -18,7 +18,7 @@ from fairlead.authentication.account_names import (
     account_user_name,
     split_account_name,
 )
-from fairlead.authentication.bearer import Anchor, Audiences, Grant, common
+from fairlead.authentication.bearer import Anchor, Audiences, Grant, Remarks, common
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.keys import KeyRing
 from fairlead.authentication.tokens import (
@@ -57,6 +57,8 @@ class AccountClaims:
     account_uid: str
     pod_name_extra: str
     pod_uid_extra: str
+    stale_note: str
+    legacy_note: str
 
 
 def account_claims(dialect: Dialect) -> AccountClaims:
@@ -72,6 +74,8 @@ def account_claims(dialect: Dialect) -> AccountClaims:
         account_uid=legacy("service-account.uid"),
         pod_name_extra=dialect.label("authentication.@/pod-name"),
         pod_uid_extra=dialect.label("authentication.@/pod-uid"),
+        stale_note=dialect.group_name("authentication.@/stale-token"),
+        legacy_note=dialect.group_name("authentication.@/legacy-token"),
     )
 
 
@@ -141,7 +145,19 @@ class ServiceAccountTokens:
                 ends.append(self._check_bound(resource, kind, namespace, ref))
                 anchors.append((resource, f"{namespace}/{ref['name']}"))
         user = self._user(namespace, name, uid, _mapping(own.get("pod")))
-        return Grant(user, found, min(ends), tuple(anchors))
+        return Grant(user, found, min(ends), tuple(anchors), self._stale(claims, own))
+
+    def _stale(self, claims: Claims, own: Claims) -> Remarks | None:
+        """Tokens of clients that should renew them and do not are worth a remark."""
+        try:
+            since = seconds(own, "warnafter")
+        except BadToken as error:
+            raise Rejected(str(error), kinds=[_BAD_TOKEN]) from None
+        if not since:
+            return None
+        subject = _text(claims.get("sub"))
+        text = f"subject: {subject}, seconds after warning threshold: "
+        return Remarks(self._names.stale_note, text, since)
 
     def _legacy(self, token: str, claims: Claims, found: Audiences, until: float) -> Grant:
         names = self._names
@@ -162,15 +178,18 @@ class ServiceAccountTokens:
         if split_account_name(subject) != (namespace, name):
             raise Rejected("sub claim is invalid")
         user = self._user(namespace, name, uid, {})
+        remarks = None
+        if not audiences(claims):
+            remarks = Remarks(names.legacy_note, subject)
         if not self._look_up_legacy:
-            return Grant(user, found, until)
+            return Grant(user, found, until, (), remarks)
         self._check_copy(namespace, secret_name, token)
         until = min(until, self._check_account(namespace, name, uid))
         anchors: tuple[Anchor, ...] = (
             (SECRETS, f"{namespace}/{secret_name}"),
             (ACCOUNTS, f"{namespace}/{name}"),
         )
-        return Grant(user, found, until, anchors)
+        return Grant(user, found, until, anchors, remarks)
 
     def _check_account(self, namespace: str, name: str, uid: str) -> float:
         """Until when the account exists, as far as is known."""

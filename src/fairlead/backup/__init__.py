@@ -2,3 +2,6 @@
 
 PATH = "/fairlead/v1/backup"  # where a running server gives one
 MEDIA_TYPE = "application/vnd.fairlead.backup"
+
+# Where a restore that was cut off leaves its marks.
+UNFINISHED = "fairlead/restore"

@@ -37,6 +37,7 @@ class BackupPage:
         check_reading(request)
         if self._under_way >= _MOST_AT_ONCE:
             raise too_many_requests("other backups are being read, please try again later")
+        await self._api.store.catch_up()
         request.exchange.no_deadline()
         return LongAnswer(self._pieces(), media_type=MEDIA_TYPE)
 

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 
+from fairlead.backup import UNFINISHED
 from fairlead.backup.archive import Header
 from fairlead.backup.errors import BackupError
 from fairlead.backup.progress import Progress
@@ -19,7 +20,6 @@ from fairlead.storage.backend import ConditionFailed, Conflict, Row, StorageErro
 from fairlead.storage.source import Snapshot, Source
 
 MOST_RAISED = 1_000_000  # revisions: some minutes of commits
-_MARKS = "fairlead/restore"
 _DEFINITIONS = "/customresourcedefinitions"
 _LANES = 64  # commits at once while the revision is raised
 _GROUPS_AT_ONCE = 8
@@ -71,7 +71,7 @@ async def fill(
 
 def check_empty(snapshot: Snapshot) -> None:
     """Raises BackupError if there is something in a storage."""
-    if any(row.resource == _MARKS for row in snapshot.rows):
+    if any(row.resource == UNFINISHED for row in snapshot.rows):
         raise BackupError(
             "the storage has a part of a restore that was cut off: delete what is below the prefix"
             " and try again"
@@ -106,9 +106,9 @@ class _Filling:
 
     async def _mark(self, name: str) -> int:
         """Write a mark anew; gives its revision."""
-        self._ours.add((_MARKS, name))
+        self._ours.add((UNFINISHED, name))
         value = b'{"metadata":{"name":"%b"}}' % name.encode()
-        write = Write(_MARKS, name, "", value, self._marks.get(name, 0))
+        write = Write(UNFINISHED, name, "", value, self._marks.get(name, 0))
         (self._marks[name],) = await self._write([write])
         return self._marks[name]
 
@@ -145,7 +145,7 @@ class _Filling:
             raise
 
     async def remove_marks(self) -> None:
-        await self._delete([(_MARKS, name, at) for name, at in self._marks.items()])
+        await self._delete([(UNFINISHED, name, at) for name, at in self._marks.items()])
 
     async def _delete(self, found: list[tuple[str, str, int]]) -> None:
         """Delete keys of resources at the revisions that they have."""
@@ -157,7 +157,7 @@ class _Filling:
         """Take away what was written, the marks last."""
         try:
             while rows := await self._left():
-                rows.sort(key=lambda row: row.resource == _MARKS)
+                rows.sort(key=lambda row: row.resource == UNFINISHED)
                 await self._delete([(row.resource, row.key, row.revision) for row in rows])
         except (StorageError, Conflict, ConditionFailed) as error:
             raise BackupError(

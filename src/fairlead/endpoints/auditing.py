@@ -17,6 +17,9 @@ class Audited(Protocol):
     def decided(self, decision: Decision) -> None:
         """What the authorizer said."""
 
+    def annotate(self, name: str, text: str) -> None:
+        """Something that is to be told beside what is always told."""
+
     def failed(self, kind: str) -> None:
         """The server failed, and with which kind of error."""
 

@@ -110,6 +110,11 @@ class Request:
     def user_agent(self) -> str:
         return self.header(b"user-agent")
 
+    def note(self, name: str, text: str) -> None:
+        """Let the audit log tell something, where it is kept."""
+        if self.audited is not None:
+            self.audited.annotate(name, text)
+
     def warn(self, text: str) -> None:
         if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:
             self.warnings.append(text)

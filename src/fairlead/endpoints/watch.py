@@ -258,7 +258,9 @@ class WatchStream(Answer):
                 if now >= end:
                     return
                 if now >= next_bookmark and not watcher.pending:
-                    await exchange.send(self.framing.bookmark(self.store.told))
+                    told = self.store.told
+                    if told >= watcher.after:  # a client may know of more than this server yet does
+                        await exchange.send(self.framing.bookmark(told))
                     next_bookmark = self._next_bookmark(now, end, sent=True)
                 if not taken or due - now < _SOON:  # it may have rung while something was sent
                     alarm.cancel()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import orjson
 
 from fairlead.outgoing.client import CallError, Reply
 
 _MOST_SHOWN_BYTES = 2048
+_SECONDS = re.compile("[0-9]{1,9}", re.ASCII)
 _WORDS = {
     400: "the server rejected our request for an unknown reason",
     401: "the server has asked for the client to provide credentials",
@@ -23,6 +25,13 @@ _WORDS = {
     504: "the server was unable to return a response in the time allotted, but may still be"
     " processing the request",
 }
+
+
+def seconds_to_wait(reply: Reply) -> int | None:
+    """After how many seconds the same call is wanted again by one who cannot answer it now."""
+    if reply.status != 429 and reply.status < 500:
+        return None
+    return int(reply.retry_after) if _SECONDS.fullmatch(reply.retry_after) else None
 
 
 def check_success(reply: Reply) -> None:

@@ -57,13 +57,14 @@ class CallError(Exception):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply:
     """A whole answer."""
 
     status: int
     content: bytes
     type: str = field(default="", compare=False)  # as the answer names it
+    retry_after: str = field(default="", compare=False)  # the header
 
 
 class Stream:
@@ -141,7 +142,8 @@ class Caller:
                 stream = await self._open(method, url, headers, body, tls, server_name)
                 try:
                     content = await stream.whole(most)
-                    return Reply(stream.status, content, stream.header("content-type"))
+                    kind, later = stream.header("content-type"), stream.header("retry-after")
+                    return Reply(stream.status, content, kind, later)
                 finally:
                     stream.release()
         except TimeoutError:

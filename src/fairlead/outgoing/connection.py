@@ -28,13 +28,14 @@ class Connection(asyncio.Protocol):
         self._answer: asyncio.Future[Reply] | None = None
         self.is_open = True
         self.idle_since = 0.0
+        self._parser = httptools.HttpResponseParser(self)
         self._reset()
 
     def _reset(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
-        self._content = bytearray()
+        self._content: list[bytes] = []
+        self._size = 0
         self._beside = 0
-        self._type = ""
+        self._type = self._retry_after = ""
         self._has_begun = False
         self._ends_with_connection = True
 
@@ -55,17 +56,17 @@ class Connection(asyncio.Protocol):
             self._answer = None
 
     def data_received(self, data: bytes) -> None:
-        if self._answer is None or self._answer.done():
+        answer = self._answer
+        if answer is None or answer.done():
             self._abort()  # nobody asked for it
             return
-        parser = self._parser
         self._beside += len(data)
         try:
-            parser.feed_data(data)
+            self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             self._fail(f"malformed HTTP response: {error}")
-        if parser is not self._parser:
-            return  # the answer was whole
+        if answer.done():
+            return
         if self._beside > _MOST_BESIDE:
             # Before it is whole: what the parser holds of a line it copies with every piece.
             self._fail("the answer has too much beside its content")
@@ -82,13 +83,16 @@ class Connection(asyncio.Protocol):
             self._ends_with_connection = False
         elif name == b"content-type":
             self._type = value.decode("latin-1")
+        elif name == b"retry-after":
+            self._retry_after = value.decode("latin-1")
 
     def on_body(self, body: bytes) -> None:
         self._beside -= len(body) + _CHUNK_OVERHEAD
-        if len(self._content) + len(body) > MOST_ANSWER_BYTES:
+        self._size += len(body)
+        if self._size > MOST_ANSWER_BYTES:
             self._fail(f"the answer is longer than {MOST_ANSWER_BYTES} bytes")
             return
-        self._content += body
+        self._content.append(body)
 
     def on_message_complete(self) -> None:
         if self._answer is None or self._answer.done():
@@ -96,7 +100,7 @@ class Connection(asyncio.Protocol):
         status = self._parser.get_status_code()
         if 100 <= status < 200:
             return  # the answer itself comes behind it
-        reply = Reply(status, bytes(self._content), self._type)
+        reply = Reply(status, b"".join(self._content), self._type, self._retry_after)
         if not self._parser.should_keep_alive():
             self.close()
         self._reset()

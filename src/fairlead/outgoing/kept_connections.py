@@ -11,8 +11,8 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
 from time import monotonic
+from typing import NamedTuple
 
 from fairlead.outgoing.client import SECONDS_TO_CONNECT, CallError, Reply
 from fairlead.outgoing.connection import Connection, Lost
@@ -33,8 +33,7 @@ _WRONG_NAME = (62, 64)
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where connections go: an address and a port, whose certificate is for `name`."""
 
     host: str
@@ -59,32 +58,28 @@ class _Pool:
     async def post(self, request: bytes) -> Reply:
         self._calls += 1
         try:
-            return await self._post(request)
+            while self._idle:
+                connection = self._idle.pop()
+                if connection.is_open:
+                    try:
+                        reply = await connection.exchange(request)
+                        break
+                    except Lost:  # it was closed while the request was on its way
+                        continue
+            else:
+                connection = await self._connect()
+                try:
+                    reply = await connection.exchange(request)
+                except Lost as error:
+                    raise CallError(str(error), retryable=True) from None
+            if connection.is_open:
+                connection.idle_since = monotonic()
+                self._idle.append(connection)
+            return reply
         finally:
             self._calls -= 1
-            self._look()
-
-    async def _post(self, request: bytes) -> Reply:
-        while self._idle:
-            connection = self._idle.pop()
-            if not connection.is_open:
-                continue
-            try:
-                return await self._exchanged(connection, request)
-            except Lost:  # it was closed while the request was on its way
-                continue
-        connection = await self._connect()
-        try:
-            return await self._exchanged(connection, request)
-        except Lost as error:
-            raise CallError(str(error), retryable=True) from None
-
-    async def _exchanged(self, connection: Connection, request: bytes) -> Reply:
-        reply = await connection.exchange(request)
-        if connection.is_open:
-            connection.idle_since = monotonic()
-            self._idle.append(connection)
-        return reply
+            if not self._calls and not self._open:
+                self._on_empty()
 
     async def _connect(self) -> Connection:
         """A connection to the first of the addresses of the place that takes one."""
@@ -102,7 +97,7 @@ class _Pool:
         raise failure
 
     async def _connected(self, address: str) -> Connection:
-        place = replace(self._place, host=address)
+        place = self._place._replace(host=address)
         loop = asyncio.get_running_loop()
         connection = Connection(self._ended)
         try:

@@ -15,12 +15,13 @@ from urllib.parse import quote, urlsplit
 
 from fairlead.bounded import Bounded
 from fairlead.outgoing.addresses import AddressPolicy, NotAllowed
-from fairlead.outgoing.answers import check_success
+from fairlead.outgoing.answers import check_success, seconds_to_wait
 from fairlead.outgoing.client import Caller, CallError, Reply
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
 from fairlead.outgoing.host_credentials import HostCredentials
 from fairlead.outgoing.kept_connections import KeptConnections, Place
 from fairlead.outgoing.proxies import proxy_of_environment
+from fairlead.outgoing.waiting import Room, TimeLimit, TimeLimits
 
 Object = dict[str, Any]
 # Reads an object by our name for its resource, namespace and name.
@@ -33,6 +34,7 @@ _HEADERS = {
 }
 _DEFAULT_PORT = 443
 MOST_CALLS = 64  # of one webhook at the same time; one more waits until another has its answer
+_MOST_TIMES_AGAIN = 10
 _HOST = re.compile(r"[-.:_~\[\]a-zA-Z0-9]+")
 _UNQUOTED = "/%:@!$&'()*+,;=~-._"
 
@@ -94,43 +96,75 @@ class Webhook:
         self._credentials = credentials
         self._tls: ssl.SSLContext | None = None
         self._heads: dict[float, bytes] = {}
-        self._room = asyncio.Semaphore(MOST_CALLS)
+        self._place: Place | None = None
+        self._room = Room(MOST_CALLS)
         direct = goal.service is not None or not goal.host
         self._proxy = "" if direct else proxy_of_environment(goal.url)
 
     async def post(self, body: bytes, timeout: float) -> bytes:
         """The content of a successful answer; raises CallError. If there was no answer, the error
         names the URL."""
-        shown = f"{self._goal.url}?timeout={timeout:g}s"
         try:
-            async with asyncio.timeout(timeout), self._room:
-                reply = await self._reply(shown, body, timeout)
+            with TimeLimit(self._webhooks.limits, timeout):
+                reply = await self._reply_in_turn(body, timeout)
+                if reply.retry_after:
+                    reply = await self._asked_again(reply, body, timeout)
         except TimeoutError:
-            raise CallError(f'Post "{shown}": context deadline exceeded', retryable=True) from None
+            what = self._called(timeout)
+            raise CallError(f"{what}: context deadline exceeded", retryable=True) from None
         except ClientConfigError as error:
-            raise CallError(f'Post "{shown}": {error}') from None
+            raise CallError(f"{self._called(timeout)}: {error}") from None
         except CallError as error:
-            raise error.of(f'Post "{shown}"') from None
+            raise error.of(self._called(timeout)) from None
         check_success(reply)
         return reply.content
 
-    async def _reply(self, url: str, body: bytes, timeout: float) -> Reply:
+    async def _asked_again(self, reply: Reply, body: bytes, timeout: float) -> Reply:
+        """The answer of a webhook that first wants to be asked later, if it ever gives another."""
+        for _ in range(_MOST_TIMES_AGAIN):
+            seconds = seconds_to_wait(reply)
+            if seconds is None:
+                break
+            await asyncio.sleep(seconds)
+            reply = await self._reply_in_turn(body, timeout)
+        return reply
+
+    async def _reply_in_turn(self, body: bytes, timeout: float) -> Reply:
+        if not self._room.take():
+            await self._room.wait()
+        try:
+            return await self._reply(body, timeout)
+        finally:
+            self._room.leave()
+
+    def _called(self, timeout: float) -> str:
+        return f'Post "{self._url(timeout)}"'
+
+    def _url(self, timeout: float) -> str:
+        return f"{self._goal.url}?timeout={timeout:g}s"
+
+    async def _reply(self, body: bytes, timeout: float) -> Reply:
         goal, webhooks = self._goal, self._webhooks
         tls = self._tls
         if tls is None:
+            if not _HOST.fullmatch(goal.host):
+                raise CallError(f'"{goal.host}" is no host')
             tls = self._tls = webhooks.tls(self._bundle, self._credentials)
-        if not _HOST.fullmatch(goal.host):
-            raise CallError(f'"{goal.host}" is no host')
         if self._proxy:
             headers = {**_HEADERS, **self._authorization()}
             return await webhooks.caller.call(
-                "POST", url, timeout=timeout, headers=headers, body=body, tls=tls
+                "POST", self._url(timeout), timeout=timeout, headers=headers, body=body, tls=tls
             )
-        host, port = goal.host, goal.port
-        if goal.service is not None:
-            host, port = await webhooks.address(*goal.service)
+        place = self._place
+        if place is None:
+            place = Place(goal.host, goal.port, goal.host, tls)
+            if goal.service is None:
+                self._place = place
+            else:
+                host, port = await webhooks.address(*goal.service)
+                place = place._replace(host=host, port=port)
         request = b"%b%d\r\n\r\n%b" % (self._head(timeout), len(body), body)
-        return await webhooks.connections.post(Place(host, port, goal.host, tls), request)
+        return await webhooks.connections.post(place, request)
 
     def _head(self, timeout: float) -> bytes:
         """A request up to the number of its bytes."""
@@ -169,6 +203,7 @@ class Webhooks:
         self._policy = policy or AddressPolicy()
         self.caller = Caller(proxy_for=proxy_of_environment)
         self.connections = KeptConnections()
+        self.limits = TimeLimits()
         self._contexts: Bounded[tuple[bytes, ClientConfig | None], ssl.SSLContext] = Bounded(
             256, per_byte=100
         )
@@ -232,6 +267,7 @@ class Webhooks:
         return own, port
 
     async def close(self) -> None:
+        self.limits.close()
         await self.caller.close()
         await self.connections.close()
 

@@ -53,21 +53,22 @@ def operations(document: Any) -> list[Operation]:
     return [item or {} for item in document]
 
 
-def apply_json_patch(document: dict[str, Any], patch: list[Operation]) -> dict[str, Any]:
+def apply_json_patch(
+    document: dict[str, Any], patch: list[Operation], *, in_place: bool = False
+) -> dict[str, Any]:
     """The document after all operations; `OperationFailed` when one of them does not fit it, or
     when they nest the document too deep."""
     if not patch:
         return document
     try:
-        result = _applied(document, patch)
+        result = _applied(document if in_place else copied(document), patch)
         bounded_json(result)
     except (TooDeep, RecursionError, orjson.JSONEncodeError):
         raise OperationFailed("the document would be nested too deep") from None
     return result
 
 
-def _applied(document: dict[str, Any], patch: list[Operation]) -> dict[str, Any]:
-    result: dict[str, Any] = copied(document)
+def _applied(result: dict[str, Any], patch: list[Operation]) -> dict[str, Any]:
     copied_bytes = 0
     for operation in patch:
         kind, path = operation.get("op"), _text(operation, "path")

@@ -9,7 +9,6 @@ from time import perf_counter
 
 from fairlead.audit.auditor import Auditor
 from fairlead.authentication.user import MASTERS
-from fairlead.backup.page import add_backup_page
 from fairlead.endpoints.answers import Answer, error_answer
 from fairlead.endpoints.chain import Handler, is_long_running
 from fairlead.endpoints.negotiation import for_errors
@@ -50,7 +49,6 @@ class Application:
         slot: Slot | None = None,
     ) -> None:
         self.handler = handler
-        add_backup_page(handler)
         self.metrics = metrics
         self._most = (most_reading, most_writing)
         self._taken: list[int] | memoryview = [0, 0] if slot is None else slot.counts
@@ -71,8 +69,10 @@ class Application:
         if auditor is not None:
             auditor.begin(request)
         try:
-            answer = await self._answer(request, behind)
-            if auditor is not None:
+            if auditor is None:
+                answer = await self._answer(request, behind)
+            else:
+                answer = await auditor.follow(request, self._answer(request, behind))
                 storing = auditor.answered(request, answer)
                 if storing is not None:
                     await storing

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -40,7 +40,7 @@ from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.server.certificates import Pair
-from fairlead.server.shared_authority import share_authority
+from fairlead.server.shared_authority import StrangeAuthority, share_authority
 from fairlead.storage.backend import StorageError
 
 logger = logging.getLogger("fairlead")
@@ -134,12 +134,21 @@ class Controlling:
         address they cannot. Raises StrangeAuthority."""
         if not self._has_part:
             return
-        if not self._is_alone and self._options.root_ca_file is None:
-            await share_authority(self._objects, self._api.dialect, self._root_ca)
         listing = self._listing(server)
+        if not self._is_alone and self._options.root_ca_file is None:
+            await self._share_authority(set(listing.servers(None)) - {server})
         self._own_service = OwnService(self._objects, self._api.dialect, service, listing)
         if self._is_alone:
             await self._own_service.sync()
+
+    async def _share_authority(self, others: Set[Server | None]) -> None:
+        """A store without other servers may be taken over by one of another CA."""
+        try:
+            await share_authority(self._objects, self._api.dialect, self._root_ca)
+        except StrangeAuthority as error:
+            if others:
+                raise
+            logger.warning("%s", error)
 
     def _listing(self, server: Server | None) -> Listing:
         options = self._options

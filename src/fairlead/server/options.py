@@ -54,6 +54,8 @@ from fairlead.storage.etcd.flags import (
     etcd_flags_without_effect,
 )
 
+MOST_WORKERS = 64
+
 
 def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     """Add every flag, in the groups that the help shows."""
@@ -408,6 +410,8 @@ class FlagError(ValueError):
 
 def check_flags(options: argparse.Namespace) -> None:
     """What can be said against the flags as a whole before anything is opened; raises FlagError."""
+    if not 1 <= options.workers <= MOST_WORKERS:
+        raise FlagError(f"--workers: must be from 1 to {MOST_WORKERS}")
     try:
         switched_on(
             DIALECTS[options.dialect],

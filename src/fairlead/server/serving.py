@@ -18,6 +18,8 @@ from fairlead.audit.auditor import Auditor
 from fairlead.audit.own_operations import OwnOperations
 from fairlead.audit.setup import AuditError, build_auditor
 from fairlead.authentication.account_tokens import CONFIGURATION_PATH, JWKS_PATH, KEY_SET
+from fairlead.backup import UNFINISHED
+from fairlead.backup.page import add_backup_page
 from fairlead.dialect import DIALECTS, Dialect
 from fairlead.endpoints import discovery
 from fairlead.endpoints.answers import PUBLIC, Answer
@@ -191,6 +193,8 @@ class Server:
                 history_bytes=self.options.history_size,
             )
             await store.open()
+            if len(store.collection(UNFINISHED)):
+                raise StartError("the store is not whole: a restore into it was cut off")
             if self._worker is not None:
                 self._worker.opened(store)
         except (FileError, StorageError) as error:
@@ -267,6 +271,7 @@ class Server:
         documents = self.api.authentication.documents
         if documents.available:
             handler.pages |= {CONFIGURATION_PATH: show_issuer, JWKS_PATH: show_keys}
+        add_backup_page(handler)
         return Application(
             handler,
             metrics,

@@ -41,6 +41,9 @@ class Sharing(Protocol):
 
     def committed(self, rows: Sequence[Row]) -> None: ...
 
+    def compacted(self, floor: int) -> None:
+        """What was before a revision is being forgotten."""
+
 
 class EmbeddedLog:
     """Writes in groups from one thread, reads history in another one, and mends itself after
@@ -120,7 +123,10 @@ class EmbeddedLog:
         """A batch reached the disk."""
         self._health.worked()
         if self.sharing is not None:
-            self.sharing.committed(list(self._readable(_rows(batch, outcomes))))
+            rows = _rows(batch, outcomes)
+            if self._sealing is not None:
+                rows = [self._unsealed(row) for row in rows]
+            self.sharing.committed(rows)
         self._cache.committed(batch, outcomes)
 
     def failed(self, batch: Sequence[Pending], error: StorageError) -> None:
@@ -157,6 +163,8 @@ class EmbeddedLog:
 
     async def compact(self, floor: int) -> None:
         """In small steps between commits."""
+        if self.sharing is not None:
+            self.sharing.compacted(floor)
         try:
             while await self._writer.run(lambda: self._backend.compact(floor)):
                 pass

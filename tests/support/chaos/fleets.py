@@ -95,8 +95,16 @@ class Single(Fleet):
 class Workers(Fleet):
     """One server of several processes, one of which owns the log."""
 
-    def __init__(self, directory: Path, count: int = 3, flags: tuple[str, ...] = FLAGS) -> None:
-        self.server = ServerProcess(directory, flags=("--workers", str(count), *flags))
+    def __init__(
+        self,
+        directory: Path,
+        flags: tuple[str, ...] = FLAGS,
+        prelude: str = "",
+        *,
+        workers: int = 3,
+    ) -> None:
+        flags = ("--workers", str(workers), *flags)
+        self.server = ServerProcess(directory, flags=flags, prelude=prelude)
         self.servers = [self.server]
 
     async def start(self) -> None:
@@ -149,12 +157,15 @@ class OnEtcd(Fleet):
     def __init__(
         self,
         directory: Path,
+        flags: tuple[str, ...] = FLAGS,
+        prelude: str = "",
+        *,
         servers: int = 2,
         members: int = 3,
-        flags: tuple[str, ...] = FLAGS,
     ) -> None:
         self._directory = directory
         self._flags = flags
+        self._prelude = prelude
         self._count = servers
         self.etcd = EtcdCluster(directory, members)
         self.proxies: list[list[Proxy]] = []
@@ -171,7 +182,7 @@ class OnEtcd(Fleet):
             directory = self._directory / f"server-{number}"
             directory.mkdir()
             flags = ("--storage", "etcd", "--etcd-servers", urls, *self._flags)
-            made.append(ServerProcess(directory, flags=flags))
+            made.append(ServerProcess(directory, flags=flags, prelude=self._prelude))
             await asyncio.to_thread(made[-1].start)
         self.servers = made
 

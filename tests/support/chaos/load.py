@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import random
 import time
@@ -256,7 +257,8 @@ class Watcher:
     def __init__(self, name: str, run: Run) -> None:
         self.run = run
         self.log = WatchLog(name)
-        self.until = math.inf
+        self.until: float = math.inf
+        self._ending = asyncio.Event()
         self._client = Client(name, run)
         run.logs.append(self.log)
 
@@ -271,8 +273,19 @@ class Watcher:
                     listed = True
             else:
                 listed = await self._watch()
-            long = self.run.dice.random() < ABSENT_SHARE and self.until == math.inf
-            await asyncio.sleep(self.run.dice.random() * (ABSENCE if long else 0.1))
+            long = self.run.dice.random() < ABSENT_SHARE
+            await self._rest(self.run.dice.random() * (ABSENCE if long else 0.1))
+
+    async def _rest(self, seconds: float) -> None:
+        """Do nothing for a while, or only for a moment when the end is near."""
+        await asyncio.sleep(0.01)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._ending.wait()
+
+    def end_at(self, revision: int) -> None:
+        self.until = revision
+        self._ending.set()
 
     async def _watch(self) -> bool:
         """One stream; says whether it can be resumed."""

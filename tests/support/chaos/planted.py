@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fairlead.operations import update
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.embedded import EmbeddedLog
+from fairlead.storage.followed import FollowedLog
 from fairlead.storage.pending import Pending
 from fairlead.storage.selection import EVERYTHING, Selection
 from fairlead.storage.store import Store
@@ -104,6 +105,21 @@ def leave_out_of_lists() -> None:
         return found[:-1] if collection.resource == _RESOURCE and next(now) else found
 
     _put(Collection, "current", without_last)
+
+
+def read_without_catching_up() -> None:
+    followed = Store.followed
+
+    async def nothing(log: FollowedLog) -> None:
+        pass
+
+    async def late(log: FollowedLog) -> None:
+        async for revision, rows in log._source.feed(log._cache.revision):
+            await asyncio.sleep(0.03)
+            followed(cast(Store, log._cache), rows, revision)
+
+    _put(FollowedLog, "catch_up", nothing)
+    _put(FollowedLog, "_take_feed", late)
 
 
 def mark_too_far() -> None:

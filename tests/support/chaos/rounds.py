@@ -161,7 +161,7 @@ async def end(
     if marked is None:
         return ["nothing can be written after all is well"]
     for watcher in watchers:
-        watcher.until = marked
+        watcher.end_at(marked)
     await asyncio.wait(watching, timeout=CATCHING_UP)
     problems = [
         f"{watcher.log.name} is at {watcher.log.position} and never came to {marked}"

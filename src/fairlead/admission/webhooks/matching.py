@@ -19,14 +19,15 @@ _CONFIGURATIONS = "admissionregistration"
 _REVIEWS = ("authentication", "authorization")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Match:
     """A webhook that is asked about a resource, in the version of `resource`. `index` is its place
-    among all of its type."""
+    among all of its type; `opening` is what the reviews of it have in common, once one was made."""
 
     hook: Hook
     index: int
     resource: Resource
+    opening: tuple[bytes, bytes] | None = None
 
 
 def is_exempt(resource: Resource) -> bool:

@@ -20,7 +20,6 @@ from fairlead.dialect import Dialect
 from fairlead.errors import internal
 from fairlead.patching.errors import MalformedPatch, OperationFailed, TooManyOperations
 from fairlead.patching.json_patch import Operation, apply_json_patch, operations
-from fairlead.patching.values import copied
 from fairlead.schema.model import Object
 
 _MUTATION, _PATCH = "mutation.webhook.admission.@/", "patch.webhook.admission.@/"
@@ -29,11 +28,11 @@ _MUTATION, _PATCH = "mutation.webhook.admission.@/", "patch.webhook.admission.@/
 @dataclass(slots=True)
 class _Rounds:
     """What the second round has to know: who wants to be asked again, who of them has to be, and
-    the object that the webhooks left behind."""
+    the object that the webhooks left behind, in JSON, where somebody wants to be asked again."""
 
     willing: set[str] = field(default_factory=set)
     again: set[str] = field(default_factory=set)
-    output: Object | None = None
+    output: bytes = b""
 
     def object_changed(self) -> None:
         self.again |= self.willing
@@ -55,8 +54,11 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         rounds = attributes.memory
         if not isinstance(rounds, _Rounds):
             rounds = attributes.memory = _Rounds()
-        if attributes.round and rounds.output != attributes.value:
-            rounds.object_changed()
+        if attributes.round:
+            if rounds.willing and rounds.output != _sorted_json(attributes.value):
+                rounds.object_changed()
+            if not rounds.again:
+                return
         documents = Documents(self._shapes, attributes, is_final=False)
         for match in matches:
             hook = match.hook
@@ -69,8 +71,8 @@ class MutatingAdmissionWebhook(WebhookPlugin):
                 attributes.wants_round = True
             if hook.if_needed:
                 rounds.willing.add(hook.uid)
-        if attributes.wants_round and not attributes.round:
-            rounds.output = copied(attributes.value)
+        if attributes.wants_round and not attributes.round and rounds.willing:
+            rounds.output = _sorted_json(attributes.value)
 
     async def _ask(self, match: Match, attributes: Attributes, documents: Documents) -> bool:
         place = f"round_{attributes.round}_index_{match.index}"
@@ -93,10 +95,12 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             annotate(attributes.context, f"{self._mutation}{place}", _json(told))
 
     async def _apply(self, match: Match, documents: Documents, patch: list[Operation]) -> bool:
+        def patched(found: Object) -> Object:
+            own: Object = orjson.loads(orjson.dumps(found))  # the cheapest copy
+            return apply_json_patch(own, patch, in_place=True)
+
         try:
-            return await documents.patch(
-                lambda found: apply_json_patch(found, patch), match.resource
-            )
+            return await documents.patch(patched, match.resource)
         except (OperationFailed, ShapeError) as error:
             raise internal(str(error)) from None
 
@@ -127,3 +131,7 @@ def _named(match: Match) -> Object:
 
 def _json(value: Object) -> str:
     return orjson.dumps(value).decode()
+
+
+def _sorted_json(value: Object | None) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
-from dataclasses import dataclass
+import re
+from binascii import a2b_base64
 from functools import cached_property
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
+from orjson import dumps
 
 from fairlead.admission.chain import Attributes
 from fairlead.admission.webhooks.matching import Match, namespace_of
@@ -33,8 +34,7 @@ class InvalidAnswer(Exception):
     """The answer is a review, but not one to the question; the text says how."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What a webhook says. `patch` is JSON, empty if there is none."""
 
     allowed: bool
@@ -52,31 +52,51 @@ class Reviews:
         self._resources = resources
         self._group = resources.dialect.group_name(GROUP)
         self._options_group = resources.dialect.meta_group
+        self._last_user: tuple[User | None, bytes] = (None, b"")
 
     async def question(
         self, match: Match, attributes: Attributes, documents: Documents, uid: str
     ) -> bytes:
         new, old = await documents.encoded(match.resource)
+        opening = match.opening
+        if opening is None:
+            opening = match.opening = self._opening(match, attributes)
+        name, namespace = attributes.name, namespace_of(attributes)
+        place = b',"name":' + dumps(name) if name else b""
+        if namespace:
+            place += b',"namespace":' + dumps(namespace)
+        pieces = (
+            opening[0], uid.encode(), opening[1], place,
+            b',"userInfo":', self._user(attributes.user),
+            b',"object":', new, b',"oldObject":', old,
+            b',"dryRun":true' if attributes.context.dry_run else b',"dryRun":false',
+            b',"options":', dumps(self._options(attributes)), b"}}",
+        )  # fmt: skip
+        return b"".join(pieces)
+
+    def _opening(self, match: Match, attributes: Attributes) -> tuple[bytes, bytes]:
+        """What stands before the uid and behind it in all reviews of a match."""
         resource, asked = match.resource, attributes.resource
         request: Object = {
-            "uid": uid,
             "kind": self._kind(resource),
             "resource": _resource(resource),
             **_named("subResource", resource.subresource),
             "requestKind": self._kind(asked),
             "requestResource": _resource(asked),
             **_named("requestSubResource", asked.subresource),
-            **_named("name", attributes.name),
-            **_named("namespace", namespace_of(attributes)),
             "operation": attributes.operation,
-            "userInfo": _user(attributes.user),
-            "object": new,
-            "oldObject": old,
-            "dryRun": attributes.context.dry_run,
-            "options": self._options(attributes),
         }
-        api_version = f"{self._group}/{match.hook.version}"
-        return orjson.dumps({"kind": KIND, "apiVersion": api_version, "request": request})
+        api_version = dumps(f"{self._group}/{match.hook.version}")
+        before = b'{"kind":"%b","apiVersion":%b,"request":{"uid":"' % (KIND.encode(), api_version)
+        return before, b'",' + dumps(request)[1:-1]
+
+    def _user(self, user: User) -> bytes:
+        """Whoever writes again and again is the same object each time."""
+        known, shown = self._last_user
+        if known is not user:
+            shown = dumps(_user(user))
+            self._last_user = user, shown
+        return shown
 
     def _options(self, attributes: Attributes) -> Object | None:
         if attributes.options is None:
@@ -93,8 +113,9 @@ class Reviews:
     def answer(self, content: bytes, version: str, uid: str, *, may_patch: bool) -> Answer:
         """What a webhook answered to a question; raises UnreadableAnswer, InvalidAnswer."""
         try:
-            parsed = orjson.loads(content)
-            review: Object = self._decode(parsed, [])
+            review: Object = orjson.loads(content)
+            if not _is_brief(review):
+                review = self._decode(review, [])
         except orjson.JSONDecodeError as error:
             raise UnreadableAnswer(f"the answer is not JSON: {error}") from None
         except DecodeError as error:
@@ -138,6 +159,32 @@ class Reviews:
         return decoder(parse("admission", text, self._resources.types.group_version)[KIND])
 
 
+_BRIEF = {"uid": str, "allowed": bool, "patchType": str, "patch": str}
+_LONGEST_BRIEF = 64 * 1024
+_is_base64 = re.compile(
+    "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII
+).fullmatch
+
+
+def _is_brief(review: Any) -> bool:
+    """Whether an answer says no more than most do, each of it in its right form: decoding would
+    make nothing else of what is read of it."""
+    if type(review) is not dict:
+        return False
+    response = review.get("response")
+    if (
+        type(response) is not dict
+        or type(review.get("apiVersion")) is not str
+        or type(review.get("kind")) is not str
+    ):
+        return False
+    for name, value in response.items():
+        if type(value) is not _BRIEF.get(name):
+            return False
+    patch = response.get("patch", "")
+    return len(patch) <= _LONGEST_BRIEF and _is_base64(patch) is not None
+
+
 def _named(name: str, value: str) -> Object:
     return {name: value} if value else {}
 
@@ -158,7 +205,7 @@ def _user(user: User) -> Object:
 
 def _patch(response: Object) -> bytes:
     text: str = response.get("patch") or ""
-    return b64decode(text)  # the decoder has seen that it is base64
+    return a2b_base64(text)  # the decoder has seen that it is base64
 
 
 def _checked_patch(response: Object, patch: bytes) -> str:

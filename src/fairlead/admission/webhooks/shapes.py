@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import orjson
 
@@ -41,43 +41,42 @@ class Documents:
         self._shapes = shapes
         self._attributes = attributes
         self._is_final = is_final
-        self._new: dict[str, tuple[Object, Any, int]] = {}
-        self._old: dict[str, Any] = {}
+        self._new: dict[str, Object] = {}
+        self._raw: dict[str, bytes] = {}
+        self._old: dict[str, bytes] = {}
 
-    async def encoded(self, resource: Resource) -> tuple[Any, Any]:
+    async def encoded(self, resource: Resource) -> tuple[bytes, bytes]:
         """Both objects as they stand in a review."""
-        attributes = self._attributes
-        made = await self._made(resource)
-        if attributes.old is None:
-            return made[1] if made is not None else None, None
-        old = self._old.get(resource.key)
+        attributes, key = self._attributes, resource.key
+        new, old = self._raw.get(key), self._old.get(key)
+        if new is None:
+            new = self._raw[key] = orjson.dumps(await self._made(resource))
         if old is None:
-            shown = await self._shapes.shown(attributes, attributes.old, resource)
-            old = self._old[resource.key] = orjson.Fragment(orjson.dumps(shown))
-        return made[1] if made is not None else None, old
+            shown = None
+            if attributes.old is not None:
+                shown = await self._shapes.shown(attributes, attributes.old, resource)
+            old = self._old[key] = orjson.dumps(shown)
+        return new, old
 
     async def patch(self, patch: Patch, resource: Resource) -> bool:
         """Whether a patch, which is about the object in the version of a resource, changed it."""
-        made = await self._made(resource)
-        assert made is not None
-        before, _, size = made
+        before, (raw, _) = await self._made(resource), await self.encoded(resource)
         self._new.clear()
-        await self._shapes.patch(self._attributes, patch, resource, size)
-        after = await self._made(resource)
-        return after is None or after[0] != before
+        self._raw.clear()
+        await self._shapes.patch(self._attributes, patch, resource, len(raw))
+        return await self._made(resource) != before
 
-    async def _made(self, resource: Resource) -> tuple[Object, Any, int] | None:
-        """The new object, its JSON, and how long that is; None for a delete."""
+    async def _made(self, resource: Resource) -> Object | None:
+        """The new object; None for a delete."""
         attributes = self._attributes
         if attributes.value is None:
             return None
         made = self._new.get(resource.key)
         if made is None:
-            shown = await self._shapes.shown(attributes, attributes.value, resource)
+            made = await self._shapes.shown(attributes, attributes.value, resource)
             if self._is_final and attributes.operation == UPDATE:
-                shown = self._at_version(shown)
-            raw = orjson.dumps(shown)
-            made = self._new[resource.key] = shown, orjson.Fragment(raw), len(raw)
+                made = self._at_version(made)
+            self._new[resource.key] = made
         return made
 
     def _at_version(self, shown: Object) -> Object:

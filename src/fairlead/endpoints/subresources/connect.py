@@ -258,7 +258,7 @@ def proxy_name(text: str, what: str) -> ProxyName:
 
 
 async def proxy_to_pod(api: Api, request: Request, operation: Operation) -> Answer:
-    await _admit_proxy(api, request, operation, "PodProxyOptions")
+    path = await _admitted_path(api, request, operation, "PodProxyOptions")
     named = proxy_name(request.target.name, "pod")
     pod = _pod(api, request, named.name)
     refuse_simulated(api, pod["spec"].get("nodeName", ""), "proxy")
@@ -267,7 +267,8 @@ async def proxy_to_pod(api: Api, request: Request, operation: Operation) -> Answ
         ipaddress.ip_address(address)
     except ValueError:
         raise not_allowed() from None
-    return await _relay(api, request, address, named.port or _first_port(pod), named.scheme)
+    port = named.port or _first_port(pod)
+    return await _relay(api, request, path, address, port, named.scheme)
 
 
 def _first_port(pod: Object) -> str:
@@ -278,17 +279,17 @@ def _first_port(pod: Object) -> str:
 
 
 async def proxy_to_node(api: Api, request: Request, operation: Operation) -> Answer:
-    await _admit_proxy(api, request, operation, "NodeProxyOptions")
+    path = await _admitted_path(api, request, operation, "NodeProxyOptions")
     named = proxy_name(request.target.name, "node")
     refuse_simulated(api, named.name, "proxy")
     agent = node_place(api, named.name)
     if named.port in ("", str(agent.port)):
-        return await _relay_to(api, request, agent)
-    return await _relay(api, request, agent.host, named.port, named.scheme)
+        return await _relay_to(api, request, path, agent)
+    return await _relay(api, request, path, agent.host, named.port, named.scheme)
 
 
 async def proxy_to_service(api: Api, request: Request, operation: Operation) -> Answer:
-    await _admit_proxy(api, request, operation, "ServiceProxyOptions")
+    path = await _admitted_path(api, request, operation, "ServiceProxyOptions")
     named = proxy_name(request.target.name, "service")
     service = api.lookup("core/v1/services", request.target.namespace, named.name)
     if service is None:
@@ -310,7 +311,7 @@ async def proxy_to_service(api: Api, request: Request, operation: Operation) -> 
     ]
     if not candidates:
         raise unavailable(f'no endpoints available for service "{request.target.name}"')
-    return await _relay(api, request, *random.choice(candidates), named.scheme)
+    return await _relay(api, request, path, *random.choice(candidates), named.scheme)
 
 
 def _service_port_name(service: Object, named: ProxyName) -> str:
@@ -337,9 +338,15 @@ def _is_pod_address(api: Api, namespace: str, address: Object) -> bool:
     return address["ip"] in addresses
 
 
-async def _admit_proxy(api: Api, request: Request, operation: Operation, kind: str) -> None:
-    path = _proxied_path(request)
-    await _admit(api, operation, kind, {"path": path} if path else {})
+async def _admitted_path(api: Api, request: Request, operation: Operation, kind: str) -> str:
+    """The path that is asked for, as admission leaves it."""
+    asked = _proxied_path(request)
+    options = await _admit(api, operation, kind, {"path": asked} if asked else {})
+    path: str = options.get("path") or ""
+    if path and not path.startswith("/"):
+        path = f"/{path}"
+    ends_with_slash = request.target.path.endswith("/") and not path.endswith("/")
+    return f"{path}/" if ends_with_slash else path
 
 
 def _proxied_path(request: Request) -> str:
@@ -352,16 +359,17 @@ def _proxied_path(request: Request) -> str:
     return f"/{given.lstrip('/')}" if given else last
 
 
-async def _relay(api: Api, request: Request, host: str, port: str, scheme: str) -> Answer:
+async def _relay(
+    api: Api, request: Request, path: str, host: str, port: str, scheme: str
+) -> Answer:
     number = port or ("443" if scheme == "https" else "80")
     if not _PORT.match(number) or not 0 < int(number) < 65536:
         text = f"dial tcp: lookup tcp/{number}: Servname not supported for ai_socktype"
         raise unavailable(f"error trying to reach service: {text}")
-    return await _relay_to(api, request, Place(host, int(number), scheme or "http"))
+    return await _relay_to(api, request, path, Place(host, int(number), scheme or "http"))
 
 
-async def _relay_to(api: Api, request: Request, place: Place) -> Answer:
-    path = _proxied_path(request)
+async def _relay_to(api: Api, request: Request, path: str, place: Place) -> Answer:
     return await relay(api.reach, request, place, path, api.authentication.identity_headers)
 
 

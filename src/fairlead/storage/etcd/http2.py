@@ -30,6 +30,7 @@ _LARGE = 1 << 14  # of a frame, unless the other side allows more
 STREAM_WINDOW = 1 << 24
 _WHOLE_WINDOW = 1 << 30
 _MOST_BLOCKS = 256
+_LAST_STREAM = (1 << 31) - 1
 
 Trailers = dict[str, str]
 
@@ -133,6 +134,8 @@ class Connection(asyncio.Protocol):
             stream.refused(is_unsent=True)
             return
         self._number += 2
+        if self._number >= _LAST_STREAM:  # others go over another connection
+            self._close_behind(self._number, "it has no numbers left")
         stream.number = number = self._number
         stream.window = self._initial_window
         self._streams[number] = stream
@@ -266,7 +269,9 @@ class Connection(asyncio.Protocol):
         headers = {str(name): str(value) for name, value in decoded}
         if "grpc-message" in headers:
             headers["grpc-message"] = unquote(headers["grpc-message"])
-        elif len(self._blocks) < _MOST_BLOCKS and not self._decoder.header_table.dynamic_entries:
+        if not self._decoder.header_table.dynamic_entries:
+            if len(self._blocks) >= _MOST_BLOCKS:
+                self._blocks.clear()
             self._blocks[block] = headers
         return headers
 
@@ -290,14 +295,18 @@ class Connection(asyncio.Protocol):
 
     def _take_farewell(self, last: int) -> None:
         """No more streams are taken; those up to `last` are finished."""
+        self._close_behind(last, "it is going away")
+        self._forget(0)
+
+    def _close_behind(self, last: int, why: str) -> None:
+        """Take no more streams; those up to `last` are finished."""
         self.is_open = False
-        self._why = "it is going away"
+        self._why = why
         for number, stream in list(self._streams.items()):
             if number > last:
                 self._forget(number)
                 stream.refused(is_unsent=True)
         self._on_lost(self, self._why)
-        self._forget(0)
 
     def _forget(self, number: int) -> Exchange | None:
         """A stream has ended, and with the last one a connection that takes no more."""

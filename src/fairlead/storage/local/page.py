@@ -37,10 +37,13 @@ class Page:
         """The oldest revision whose state the owner of the log can tell."""
         return self._words[_FLOOR]
 
-    def reach(self, revision: int, floor: int) -> None:
+    def reach(self, revision: int) -> None:
         """For the owner, before it tells anybody of the revision."""
-        self._words[_FLOOR] = floor
         self._words[_REVISION] = revision
+
+    def set_floor(self, floor: int) -> None:
+        """For the owner."""
+        self._words[_FLOOR] = floor
 
     def slot(self, worker: int) -> Slot:
         start = _HEAD + worker * _SLOT

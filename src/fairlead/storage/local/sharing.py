@@ -75,18 +75,22 @@ class Sharing:
     def begin(self, store: Owner) -> None:
         """The store is open and nobody was told of it yet."""
         self._store = store
-        self._page.reach(store.revision, store.floor)
+        self._page.set_floor(store.floor)
+        self._page.reach(store.revision)
 
     def committed(self, rows: Sequence[Row]) -> None:
         if not rows:
             return
-        self._page.reach(rows[-1].revision, self._store.floor)
+        self._page.reach(rows[-1].revision)
         if not self._live:
             return
         for piece in _pieces(rows):
             frame = framed((UNASKED, PART, piece[-1][0], piece))
             for channel in self._live:
                 channel.send_frame(frame)
+
+    def compacted(self, floor: int) -> None:
+        self._page.set_floor(floor)
 
     async def _snapshot(self, channel: Channel, number: int) -> int:
         store = self._store
