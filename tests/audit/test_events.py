@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from datetime import datetime
 
 import yaml
 from support.audited import Audited, config_maps, create, stages
 from support.client import YAML
+from support.waiting import eventually
 
 ORDER = (
     *("kind", "apiVersion", "level", "auditID", "stage", "requestURI", "verb", "user"),
@@ -193,17 +195,79 @@ def test_what_pod_security_says_is_noted(audited: Audited) -> None:
     assert notes["pod-security.kubernetes.io/enforce-policy"] == "privileged:latest"
 
 
+def test_the_use_of_a_token_that_stands_in_a_secret_is_noted(audited: Audited) -> None:
+    secret = {
+        "metadata": {
+            "name": "legacy",
+            "annotations": {"kubernetes.io/service-account.name": "default"},
+        },
+        "type": "kubernetes.io/service-account-token",
+    }
+    secrets = "/api/v1/namespaces/quiet/secrets"
+    assert audited.client.post(secrets, secret).status == 201
+
+    def token() -> str:
+        return audited.client.get(f"{secrets}/legacy").body.get("data", {}).get("token", "")
+
+    eventually(lambda: bool(token()), "the token stands in the secret")
+    client = audited.server.client(base64.b64decode(token()).decode())
+    for _ in range(2):
+        first, last = audited.of(client.get(config_maps("plain")))
+        note = {"authentication.k8s.io/legacy-token": "system:serviceaccount:quiet:default"}
+        assert first["annotations"] == note
+        assert last["annotations"].items() > note.items()
+        assert last["annotations"]["authorization.k8s.io/decision"] == "forbid"
+
+
 def test_an_object_that_was_sent_stands_in_an_event_from_level_request_on(audited: Audited) -> None:
     first, last = audited.of(create(audited.client, "requests", "sent"))
     assert "requestObject" not in first
     assert last["requestObject"] == {
         "kind": "ConfigMap",
         "apiVersion": "v1",
-        "metadata": {"name": "sent"},
+        "metadata": {"name": "sent", "creationTimestamp": None},
         "data": {"k": "v"},
     }
     assert "responseObject" not in last
     assert "requestObject" not in audited.last(create(audited.client, "plain", "sent"))
+
+
+def test_an_object_is_told_with_its_defaults_and_without_what_is_unknown(audited: Audited) -> None:
+    claim = {"metadata": {"name": "p", "unknown": 1}, "spec": {"containers": [{"name": "c"}]}}
+    path = "/api/v1/namespaces/requests/pods"
+    last = audited.last(audited.client.post(path, claim))
+    assert last["responseStatus"]["code"] == 422  # its container has no image
+    sent = last["requestObject"]
+    assert sent["metadata"] == {"name": "p", "creationTimestamp": None}
+    assert sent["spec"]["restartPolicy"] == "Always"
+    assert sent["spec"]["containers"][0]["terminationMessagePolicy"] == "File"
+    assert sent["status"] == {}
+
+
+def test_an_object_is_told_in_the_version_in_which_it_was_sent(audited: Audited) -> None:
+    scaled = {"kind": "Deployment", "name": "d"}
+    spec = {"scaleTargetRef": scaled, "maxReplicas": 3, "targetCPUUtilizationPercentage": 70}
+    path = "/apis/autoscaling/v1/namespaces/requests/horizontalpodautoscalers"
+    answer = audited.client.post(path, {"metadata": {"name": "h"}, "spec": spec})
+    assert answer.status == 201, answer.text
+    sent = audited.last(answer)["requestObject"]
+    assert (sent["kind"], sent["apiVersion"]) == ("HorizontalPodAutoscaler", "autoscaling/v1")
+    assert sent["spec"] == {**spec, "minReplicas": 1}
+
+
+def test_what_a_subresource_takes_is_told(audited: Audited) -> None:
+    path = "/apis/apps/v1/namespaces/requests/deployments/none/scale"
+    body = {"metadata": {"name": "none"}, "spec": {"replicas": 2}}
+    sent = audited.last(audited.client.put(path, body))["requestObject"]
+    assert (sent["kind"], sent["apiVersion"]) == ("Scale", "autoscaling/v1")
+    assert sent["spec"] == {"replicas": 2}
+
+
+def test_an_object_of_wrong_types_is_not_told(audited: Audited) -> None:
+    body = {"metadata": {"name": "wrong"}, "data": 7}
+    last = audited.last(audited.client.post(config_maps("requests"), body))
+    assert last["responseStatus"]["code"] == 400
+    assert "requestObject" not in last
 
 
 def test_objects_of_any_form_are_told_in_json(audited: Audited) -> None:
@@ -216,7 +280,8 @@ def test_objects_of_any_form_are_told_in_json(audited: Audited) -> None:
     headers = {"Content-Type": YAML, "Accept": YAML}
     answer = audited.client.post(config_maps("bodies"), yaml.safe_dump(sent), headers=headers)
     last = audited.last(answer)
-    assert last["requestObject"] == sent
+    shown = {**sent, "metadata": {"name": "why", "creationTimestamp": None}}
+    assert last["requestObject"] == shown
     assert last["responseObject"] == answer.body
     headers = {"Accept": audited.server.dialect.protobuf_media_type}
     answer = audited.client.get(config_maps("bodies", "why"), headers=headers)

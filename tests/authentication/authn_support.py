@@ -59,6 +59,7 @@ class FakeRequest:
         self.raw_headers = [(name.lower().encode(), value.encode()) for name, value in headers]
         self.peer = Peer(certificates)
         self.warnings: list[str] = []
+        self.notes: dict[str, str] = {}
 
     def header(self, name: bytes) -> str:
         found = [value for key, value in self.raw_headers if key == name]
@@ -66,6 +67,9 @@ class FakeRequest:
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)
+
+    def note(self, name: str, text: str) -> None:
+        self.notes[name] = text
 
 
 def bearer(token: str) -> FakeRequest:

@@ -10,6 +10,7 @@ from typing import Any
 import jwt
 import pytest
 from authn_support import (
+    bearer,
     ec_key,
     forged,
     pem_of,
@@ -22,7 +23,7 @@ from authn_support import (
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from fairlead.authentication.account_tokens import IssuerDocuments, TokenIssuer
-from fairlead.authentication.bearer import Grant
+from fairlead.authentication.bearer import BearerTokens, Grant
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.keys import KeyFileError, KeyRing, load_public_keys, load_signing_key
 from fairlead.authentication.service_accounts import ServiceAccountTokens
@@ -302,6 +303,36 @@ def test_transition_token_lasts_a_year(world: World) -> None:
         token = world.issuer.bound(world.account, 3607, audiences, pod=pod)
         claims = jwt.decode(token, options={"verify_signature": False})
         assert claims["exp"] - claims["iat"] == 3607
+
+
+def noted(world: World, token: str, times: int = 1) -> dict[str, str]:
+    """What an audit log is told when a token is used for the last of so many times."""
+    tokens = BearerTokens([world.checker], API)
+    for _ in range(times):
+        request = bearer(token)
+        assert run(tokens.authenticate(request)) is not None
+    return request.notes
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_token_that_should_have_been_renewed_is_noted(world: World, times: int) -> None:
+    own = world.claims()["kubernetes.io"] | {"warnafter": int(time.time()) - 100}
+    [(name, text)] = noted(world, world.signed(**{"kubernetes.io": own}), times).items()
+    assert name == "authentication.k8s.io/stale-token"
+    shown = "subject: system:serviceaccount:ns:robot, seconds after warning threshold: "
+    assert text.startswith(shown)
+    assert 100 <= int(text.removeprefix(shown)) < 200
+
+
+def test_a_token_is_not_noted_before_it_should_be_renewed(world: World) -> None:
+    assert noted(world, world.issuer.bound(world.account, 3607, API, pod=world.pod)) == {}
+    assert noted(world, world.issuer.bound(world.account, 600, API)) == {}
+
+
+def test_a_time_to_renew_that_is_none_is_refused(world: World) -> None:
+    own = world.claims()["kubernetes.io"] | {"warnafter": "soon"}
+    reason = world.rejection(world.signed(**{"kubernetes.io": own}))
+    assert reason == "the claim warnafter is not a number"
 
 
 def test_documents_let_others_check_tokens(world: World) -> None:

@@ -112,6 +112,14 @@ def test_an_acknowledged_deletion_that_nobody_heard_of_is_found() -> None:
     assert problems == ["a: 0 deletions told, 1 acknowledged, 1 possible"]
 
 
+def test_deletions_that_nobody_could_hear_of_are_not_missed() -> None:
+    more = write(Verb.DELETE, "b", None, None)
+    later = Listing("w", 20, 20.5, 20, {"a": FINAL["a"]})
+    gap = log(*EVENTS, Cut(), later, Told(MODIFIED, "a", "a3", 21))
+    patch = write(Verb.PATCH, "a", "a3", 21)
+    assert not check_watches([gap], [*WRITES, more, patch], base=10)
+
+
 def test_a_list_shows_what_the_events_lead_to() -> None:
     assert not found(listings=(Listing("c", 14, 15, 13, {"a": FINAL["a"], "b": Shown("b1", 12)}),))
     for wrong in ({}, {"a": FINAL["a"]}, FINAL):

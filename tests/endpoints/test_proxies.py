@@ -5,12 +5,14 @@ from __future__ import annotations
 import http.client
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.neighbour import Asked, Neighbour, Says, own_address
 from support.process import ServerProcess
 from support.running import run_pod
 from support.things import Space
+from support.webhook import Hooked, WebhookServer, patching
 
 
 @pytest.fixture(scope="module")
@@ -239,3 +241,30 @@ def test_endpoints_that_are_not_a_pods_address_are_not_reached(
     services = space.things("services")
     answer = services.client.get(f"{services.item('s:web', 'proxy')}/x")
     assert (answer.status, service.asked) == (503, [])
+
+
+@pytest.fixture
+def hooked(space: Space, tmp_path: Path) -> Iterator[Hooked]:
+    server = WebhookServer(tmp_path)
+    made = Hooked(space, server)
+    yield made
+    made.remove()
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "reached"),
+    [
+        ("/secret", "/public/a b", "/public/a%20b"),
+        ("/secret/", "public", "/public/"),
+        ("/", "/public", "/public/"),
+    ],
+)
+def test_a_webhook_may_lead_a_request_to_another_path(
+    hooked: Hooked, neighbour: Neighbour, pod: str, asked: str, given: str, reached: str
+) -> None:
+    change = patching({"op": "add", "path": "/path", "value": given})
+    hooked.mutate(change, operations=["CONNECT"], resources=["pods/proxy"])
+    answer = hooked.space.client.get(f"{pod}{asked}")
+    assert answer.status == 200, answer.text
+    assert [one.path for one in neighbour.asked] == [reached]

@@ -497,7 +497,12 @@ class TestUnreadable:
             ("core/pods", b'{"kind":"Node","apiVersion":"v1","metadata":{}}', "v1 Node cannot"),
             ("core/pods", b"k8s:enc:aescbc:v1:key1:xxx", "is encrypted"),
             ("example.com/widgets", b'{"metadata":{"name":"a"}}', "is malformed"),
-            ("example.com/widgets", b'{"kind":"W","apiVersion":"v","metadata":3}', "malformed"),
+            (
+                "example.com/widgets",
+                b'{"kind":"W","apiVersion":"v","metadata":{"name":"a","labels":1}}',
+                "cannot unmarshal number into",
+            ),
+            ("example.com/widgets", b'{"kind":"W","apiVersion":"v","metadata":3}', "cannot"),
             ("discovery.k8s.io/endpointslices", b'{"kind":"E","apiVersion":"x/v9"}', "x/v9 E"),
             (DEFINITIONS, b'{"kind":"CustomResourceDefinition","apiVersion":"x"}', "cannot"),
         ],

@@ -102,6 +102,7 @@ def check_watches(
     found += happened.problems
     found += happened.gaps(segments)
     found += compare_with_writes(happened, operations)
+    found += compare_deletions(happened, operations, happened.covers(base, happened.end))
     lists = [one for log in logs for one in log.entries if isinstance(one, Listing)]
     found += check_lists(happened, [*lists, *listings], operations, base)
     return found
@@ -176,6 +177,7 @@ class Happened:
                     self.problems.append(f"{name}: {event} is {first} elsewhere")
         self.order = sorted(self.events)
         self._spans = list(merged(spans))
+        self.end = max((high for _, high in spans), default=0)
 
     def covers(self, start: int, end: int) -> bool:
         """Whether somebody heard all that happened after one revision up to another."""
@@ -234,12 +236,14 @@ def compare_with_writes(happened: Happened, operations: Iterable[Operation]) -> 
             event_of = happened.events.get((revision, write.key))
             if event_of is None and happened.covers(revision - 1, revision):
                 found.append(f"nobody heard of an acknowledged write: {write}")
-    return found + compare_deletions(happened, operations)
+    return found
 
 
-def compare_deletions(happened: Happened, operations: Iterable[Operation]) -> list[str]:
-    """Answers to deletions have no revision: there is one event for each at least, and no more than
-    there were attempts."""
+def compare_deletions(
+    happened: Happened, operations: Iterable[Operation], whole: bool
+) -> list[str]:
+    """Answers to deletions have no revision: there is one event for each at least, if everything
+    was heard of, and no more than there were attempts."""
     told = Counter(event.key for event in happened.events.values() if event.kind == DELETED)
     done: Counter[str] = Counter()
     possible: Counter[str] = Counter()
@@ -250,7 +254,7 @@ def compare_deletions(happened: Happened, operations: Iterable[Operation]) -> li
     return [
         f"{key}: {told[key]} deletions told, {done[key]} acknowledged, {possible[key]} possible"
         for key in told.keys() | done.keys()
-        if not done[key] <= told[key] <= possible[key]
+        if told[key] > possible[key] or (whole and told[key] < done[key])
     ]
 
 

@@ -17,7 +17,9 @@ from support.client import Object
 from support.things import Space
 from support.waiting import eventually
 
-# Takes the request of a review and gives the response, or raw bytes with an HTTP code.
+# An HTTP code, a body, and more headers.
+Raw = tuple[int, bytes, *tuple[tuple[str, str], ...]]
+# Takes the request of a review and gives the response, or a raw answer.
 Respond = Callable[[Object], Any]
 
 
@@ -72,8 +74,11 @@ class WebhookServer:
                 body = self.rfile.read(length)
                 path = self.path.partition("?")[0]
                 head = {name.lower(): value for name, value in self.headers.items()}
-                code, content = outer.answer(path, {**head, ":path": self.path}, body)
+                found = outer.answer(path, {**head, ":path": self.path}, body)
+                code, content, *more = found
                 self.send_response(code)
+                for name, value in more:
+                    self.send_header(name, value)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
@@ -121,7 +126,7 @@ class WebhookServer:
             self._responds[path] = respond
             self.reviews[path], self.headers[path] = [], []
 
-    def answer(self, path: str, head: dict[str, str], body: bytes) -> tuple[int, bytes]:
+    def answer(self, path: str, head: dict[str, str], body: bytes) -> Raw:
         review = json.loads(body)
         with self._lock:
             respond = self._responds.get(path)
@@ -131,7 +136,8 @@ class WebhookServer:
             self.headers[path].append(head)
         made = respond(review["request"])
         if isinstance(made, tuple):
-            return made
+            raw: Raw = made
+            return raw
         if "response" not in made:
             response = {"uid": review["request"]["uid"], **made}
             made = {"kind": review["kind"], "apiVersion": review["apiVersion"]}

@@ -35,7 +35,6 @@ from fairlead.endpoints.answers import Answer, LongAnswer
 from fairlead.endpoints.chain import is_long_running
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, internal
-from fairlead.kinds.resources import Resources
 from fairlead.operations.aside import aside
 
 Answering = Coroutine[Any, Any, Answer]
@@ -56,13 +55,13 @@ class Auditor:
         self,
         backend: Backend,
         subjects: Subjects,
-        resources: Resources,
+        bodies: Bodies,
         reads: Reads | None = None,
     ) -> None:
         """`reads` tells of usual reads that are answered as they come, if that can be."""
         self.names = subjects.names
         self.subjects = subjects
-        self._bodies = Bodies(resources)
+        self._bodies = bodies
         self._backend = backend
         self._late: set[asyncio.Future[bool]] = set()
         self._tell_read = reads.tell if reads is not None else None
@@ -125,7 +124,9 @@ class Auditor:
     def _tell_received(self, record: Record) -> Awaitable[None] | None:
         if not record.level or RECEIVED in record.subject.verdict.omitted:
             return None
+        decision, record.decision = record.decision, None  # was not known then
         outcome = self.tell(record, RECEIVED, record.received)
+        record.decision = decision
         return None if outcome is True else _insist(outcome)
 
     def refused(self, request: Request, error: StatusError) -> None:

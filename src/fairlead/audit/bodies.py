@@ -13,29 +13,72 @@ from fairlead.audit.withholding import status_of
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.negotiation import JSON, YAML
 from fairlead.endpoints.patch import APPLY
-from fairlead.kinds.resources import Resources
+from fairlead.kinds.behaviour import Behaviour
+from fairlead.kinds.catalogue import behaviour_of
+from fairlead.kinds.context import Context
+from fairlead.kinds.conversion import from_stored, to_stored
+from fairlead.kinds.gates import Gates
+from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.operation import Operation
+from fairlead.schema.decode import decoder
+from fairlead.schema.defaults import fill_defaults
+from fairlead.schema.mismatch import DecodeError
+from fairlead.schema.model import Object
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.limits import TooDeep
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 
 MOST_COLLECTED = 10 * 1024 * 1024  # bytes of an answer that is made as it is read
 _DELETING = ("delete", "deletecollection")
+_WRITING = ("create", "update")
+_TYPE = ("kind", "apiVersion")
 
 
 class Bodies:
     """Reads bodies of one server. `managed_fields` tells whether those are shown."""
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, gates: Gates) -> None:
         self._resources = resources
+        self._context = Context(resources.dialect, gates, lambda *_: None)
 
     def sent(self, operation: Operation, media_type: str, managed_fields: bool) -> bytes | None:
-        """What an operation was sent, an object or a patch; None if it cannot be read. An object
-        that does not say what it is is shown as what it was taken for."""
+        """What an operation was sent, an object or a patch; None if it cannot be read. An object is
+        shown as it was taken: as what it was taken for, with its defaults."""
         value = parsed(self._resources, operation.sent, media_type)
         if operation.verb != "patch" and isinstance(value, dict):
-            value = {**_type_of(operation), **value}
+            value = {**self._type_of(operation), **value}
+            if operation.verb in _WRITING:
+                value = self._taken(operation.resource, value)
         return value_json(value, managed_fields)
+
+    def _type_of(self, operation: Operation) -> dict[str, str]:
+        if operation.verb in _DELETING:
+            return {"kind": "DeleteOptions", "apiVersion": "v1"}
+        resource, api_version = operation.resource, operation.resource.api_version
+        if resource.body_version != resource.group_version.table_name:
+            api_version = self._resources.api_version_of(resource.body_version)
+        return {"kind": resource.kind, "apiVersion": api_version}
+
+    def _taken(self, resource: Resource, value: Object) -> Object | None:
+        head = {name: value.pop(name) for name in _TYPE}
+        try:
+            made: Object = decoder(resource.struct)(value, [])
+        except DecodeError:
+            return None
+        main = resource.main
+        if resource.kind != main.kind:  # such as a Scale or a Binding
+            fill_defaults(resource.struct, made)
+            return head | made
+        made = to_stored(main, made)
+        fill_defaults(main.stored_struct, made)
+        self._behaviour(main).fill_defaults(made, self._context)
+        return head | from_stored(main, made)
+
+    def _behaviour(self, main: Resource) -> Behaviour:
+        stored = main
+        if main.stored_version != main.group_version.table_name:
+            stored = self._resources.named(f"{main.stored_version}/{main.name}")
+        return behaviour_of(stored)
 
     def answered(self, raw: bytes, media_type: str, managed_fields: bool) -> bytes | None:
         """What this server answered, which may be JSON on one line already."""
@@ -54,13 +97,6 @@ class Bodies:
         if not isinstance(value, dict) or value.get("kind") != "Status":
             return None
         return status_of(value) | {"code": answer.code}
-
-
-def _type_of(operation: Operation) -> dict[str, str]:
-    if operation.verb in _DELETING:
-        return {"kind": "DeleteOptions", "apiVersion": "v1"}
-    resource = operation.resource
-    return {"kind": resource.kind, "apiVersion": resource.api_version}
 
 
 def value_json(value: Any, managed_fields: bool) -> bytes | None:

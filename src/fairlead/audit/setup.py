@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fairlead.audit.auditor import Auditor
 from fairlead.audit.backend import Backend, Blocking, Both, Shape, Sink, in_json, truncated
+from fairlead.audit.bodies import Bodies
 from fairlead.audit.buffer import MOST_BATCH_BYTES, Buffer
 from fairlead.audit.flags import BATCH, LEGACY, STRICT, BackendFlags, backend_flags
 from fairlead.audit.legacy import legacy_line
@@ -21,6 +22,7 @@ from fairlead.audit.subjects import Subjects
 from fairlead.audit.turns import Turns
 from fairlead.audit.webhook import Webhook
 from fairlead.dialect import Dialect
+from fairlead.kinds.gates import parse_gates
 from fairlead.kinds.resources import Resources
 from fairlead.outgoing.client_config import ClientConfigError, load_client_config
 from fairlead.outgoing.json_calls import JsonPoster
@@ -59,10 +61,11 @@ def build_auditor(
     if not backends:
         return None
     subjects = Subjects(policy, Names(dialect.group_domain))
+    bodies = Bodies(resources, parse_gates(",".join(options.feature_gates)))
     if len(backends) > 1:
-        return Auditor(Both(backends), subjects, resources)
+        return Auditor(Both(backends), subjects, bodies)
     reads = Reads(subjects, *at_once) if at_once is not None else None
-    return Auditor(backends[0], subjects, resources, reads)
+    return Auditor(backends[0], subjects, bodies, reads)
 
 
 def _log(

@@ -94,6 +94,7 @@ class ReferenceCodec:
                 if "delete" in one.verbs:
                     self._know(resources.stored_as(one), one)
         self._definitions = resources.stored_as(resources.named(_DEFINITIONS))
+        self._metadata = resources.types.struct("meta/v1.ObjectMeta")
         self._custom_kinds: dict[str, str] = {}
 
     def _know(self, name: str, resource: Resource) -> None:
@@ -155,6 +156,7 @@ class ReferenceCodec:
             content = _parsed(raw)
             api_version, kind = content.pop("apiVersion"), content.pop("kind")
             if resource not in self._kept and is_custom(resource):
+                content["metadata"] = decoder(self._metadata)(content["metadata"], [])
                 return api_version, content
         form = self._forms.get((resource, api_version))
         if form is None or kind != form.kind:

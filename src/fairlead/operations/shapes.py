@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from importlib.resources import files
 
+from orjson import dumps
+
 from fairlead.admission.chain import CONNECT, Attributes
 from fairlead.admission.webhooks.shapes import Patch, ShapeError
 from fairlead.kinds.conversion import from_stored, to_stored
@@ -58,7 +60,9 @@ class ApiShapes:
         shown = await self.shown(attributes, attributes.value, resource)
         connects = attributes.operation == CONNECT
         struct = self._options[resource.kind] if connects else resource.struct
-        decoded = await aside(size, _patched, patch, shown, struct)
+        main = resource.main
+        is_decoded = _is_whole(resource) and main.sends_stored_bytes and main.custom is None
+        decoded = await aside(size, _patched, patch, shown, struct, is_decoded and not connects)
         made = await self._made(attributes, decoded, resource, size)
         await aside(size, preparing.check_decoded, made)
         attributes.value.clear()
@@ -93,12 +97,22 @@ def _is_whole(resource: Resource) -> bool:
     return resource.kind == resource.main.kind
 
 
-def _patched(patch: Patch, shown: Object, struct: Struct) -> Object:
+def _patched(patch: Patch, shown: Object, struct: Struct, is_decoded: bool) -> Object:
+    """`is_decoded`: the fields of what is shown are such as decoding makes them."""
     document = patch(shown)
     if any(document.get(name) != shown[name] for name in _TYPE):
         given = f"{document.get('apiVersion')}, Kind={document.get('kind')}"
         raise ShapeError(f"the object became a {given}")
-    return _decoded(struct, document)
+    if not is_decoded:
+        return _decoded(struct, document)
+    same = {name: shown[name] for name in document if _is_same(name, document, shown)}
+    changed = {name: item for name, item in document.items() if name not in same}
+    return {**_decoded(struct, changed), **same}
+
+
+def _is_same(name: str, document: Object, shown: Object) -> bool:
+    """Whether a field is to the letter as it was; equal values need not be: 1 equals true."""
+    return name not in _TYPE and name in shown and dumps(document[name]) == dumps(shown[name])
 
 
 def _decoded(struct: Struct, document: Object) -> Object:

@@ -372,6 +372,7 @@ class Server:
         """Not ready, wait for load balancers to notice, take no more, finish what is under way."""
         self._shutting_down = True
         logger.info("shutting down")
+        await self.assembly.leave()
         await either(self._hurry, asyncio.sleep(self.options.shutdown_delay_duration))
         server.close()
         self.store.end_watches()

@@ -12,7 +12,7 @@ import pytest
 from support.client import Answer, Object
 from support.process import ServerProcess, failed_start
 from support.things import Space
-from support.webhook import Hooked, WebhookServer, allow, deny
+from support.webhook import Hooked, Respond, WebhookServer, allow, deny
 
 MAPPED = "mapped"
 PORT = 8443
@@ -384,3 +384,44 @@ def test_a_server_starts_although_a_webhook_of_everything_is_dead(fresh_server: 
     assert client.post(things, {"metadata": {"name": "a"}}).status == 500
     assert client.delete(f"{path}/dead").status == 200
     assert client.post(things, {"metadata": {"name": "a"}}).status == 201
+
+
+def _later(seconds: str, code: int, times: int) -> Respond:
+    """Wants to be asked again after so many seconds, so many times."""
+    left = [times]
+
+    def respond(request: Object) -> Any:
+        left[0] -= 1
+        return allow(request) if left[0] < 0 else (code, b"{}", ("Retry-After", seconds))
+
+    return respond
+
+
+@pytest.mark.parametrize("code", [429, 503])
+def test_a_webhook_that_wants_to_be_asked_later_is(hooks: Hooked, code: int) -> None:
+    path = hooks.validate(_later("0", code, 3))
+    assert _create(hooks).status == 201
+    assert len(hooks.server.reviews[path]) == 4
+
+
+def test_a_webhook_is_not_asked_for_ever(hooks: Hooked) -> None:
+    path = hooks.validate(_later("0", 429, 100))
+    answer = _create(hooks)
+    assert answer.status == 500
+    assert "the server has received too many requests" in answer.message
+    assert len(hooks.server.reviews[path]) == 11
+
+
+def test_a_webhook_is_not_waited_for_beyond_its_time(hooks: Hooked) -> None:
+    path = hooks.validate(_later("30", 429, 1), timeoutSeconds=1)
+    answer = _create(hooks)
+    assert answer.status == 500
+    assert answer.message.endswith("context deadline exceeded")
+    assert len(hooks.server.reviews[path]) == 1
+
+
+@pytest.mark.parametrize(("code", "seconds"), [(404, "0"), (429, "soon"), (503, "-1")])
+def test_others_are_not_asked_again(hooks: Hooked, code: int, seconds: str) -> None:
+    path = hooks.validate(_later(seconds, code, 1))
+    assert _create(hooks).status == 500
+    assert len(hooks.server.reviews[path]) == 1

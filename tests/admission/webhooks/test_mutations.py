@@ -369,3 +369,11 @@ def test_options_of_a_connection_that_are_none_fail_it(hooks: Hooked) -> None:
     answer = pods.client.get(pods.item("p", "exec"), command="ls", container="c")
     assert answer.status == 500
     assert "cannot unmarshal number" in answer.message
+
+
+def test_a_patch_that_makes_a_number_of_a_truth_is_refused(hooks: Hooked) -> None:
+    """Though the two are equal to many who compare."""
+    hooks.mutate(patching({"op": "replace", "path": "/immutable", "value": 1}))
+    answer = _create(hooks, immutable=True)
+    assert answer.status == 500
+    assert "cannot unmarshal number" in answer.message

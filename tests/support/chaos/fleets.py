@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,7 +28,7 @@ class Fault(NamedTuple):
 
 
 # Little history: who was away for some seconds has to begin anew.
-FLAGS = ("--controllers=-*", "--history-retention=4s")
+FLAGS = ("--history-retention=4s",)
 
 
 class Fleet(ABC):
@@ -55,6 +56,13 @@ async def kill_and_start(server: ServerProcess, dice: Random) -> str:
     return f"killed {server.directory.name}, started again as {server.pid}"
 
 
+async def restart(server: ServerProcess) -> str:
+    """As whoever brings in another release does it."""
+    code = await asyncio.to_thread(server.stop)
+    await asyncio.to_thread(server.start)
+    return f"ended {server.directory.name} with {code}, started again as {server.pid}"
+
+
 def kill(pid: int | None) -> str:
     """Nothing happens to what is gone already."""
     with contextlib.suppress(ProcessLookupError):
@@ -75,6 +83,13 @@ async def pause(pid: int | None, dice: Random, most: float = 3.0) -> str:
     return f"stopped {pid} for {seconds:.1f} s"
 
 
+def share_identity(first: ServerProcess, other: ServerProcess) -> None:
+    """Servers of one store have one CA and one key of service accounts."""
+    (other.data / "pki").mkdir(parents=True, mode=0o700)
+    for name in ("ca.crt", "ca.key", "service-account.key"):
+        shutil.copy(first.data / "pki" / name, other.data / "pki" / name)
+
+
 class Single(Fleet):
     """One process with the embedded store."""
 
@@ -89,6 +104,7 @@ class Single(Fleet):
         return {
             "kill the server": Fault("server", lambda dice: kill_and_start(self.server, dice)),
             "stop the server": Fault("server", lambda dice: pause(self.server.pid, dice)),
+            "restart the server": Fault("server", lambda _: restart(self.server)),
         }
 
 
@@ -136,6 +152,7 @@ class Workers(Fleet):
             "kill the owner": Fault("owner", self._kill_owner),
             "stop the owner": Fault("owner", self._stop_owner),
             "kill the server": Fault("server", lambda dice: kill_and_start(self.server, dice)),
+            "restart the server": Fault("server", lambda _: restart(self.server)),
         }
 
     async def _kill_follower(self, dice: Random) -> str:
@@ -173,7 +190,6 @@ class OnEtcd(Fleet):
 
     async def start(self) -> None:
         await asyncio.to_thread(self.etcd.start)
-        made: list[ServerProcess] = []
         for number in range(self._count):
             ports = [urlsplit(member.url).port or 0 for member in self.etcd.members]
             proxies = [await Proxy(port).start() for port in ports]
@@ -182,9 +198,11 @@ class OnEtcd(Fleet):
             directory = self._directory / f"server-{number}"
             directory.mkdir()
             flags = ("--storage", "etcd", "--etcd-servers", urls, *self._flags)
-            made.append(ServerProcess(directory, flags=flags, prelude=self._prelude))
-            await asyncio.to_thread(made[-1].start)
-        self.servers = made
+            server = ServerProcess(directory, flags=flags, prelude=self._prelude)
+            if self.servers:
+                share_identity(self.servers[0], server)
+            self.servers = [*self.servers, server]
+            await asyncio.to_thread(server.start)
 
     async def close(self) -> None:
         await super().close()
@@ -203,7 +221,11 @@ class OnEtcd(Fleet):
             "refuse connections": Fault("ways", lambda dice: self._change(Mode.REFUSE, dice)),
             "kill a server": Fault("servers", self._kill_server),
             "stop a server": Fault("servers", self._stop_server),
+            "restart a server": Fault("servers", self._restart_server),
         }
+
+    async def _restart_server(self, dice: Random) -> str:
+        return await restart(dice.choice(self.servers))
 
     async def _kill_server(self, dice: Random) -> str:
         return await kill_and_start(dice.choice(self.servers), dice)

@@ -49,6 +49,7 @@ class Run:
     logs: list[WatchLog] = field(default_factory=list)
     unexpected: list[str] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
+    late: int = 0  # requests that were given up without an answer
     over: bool = False
 
     def __post_init__(self) -> None:
@@ -140,8 +141,9 @@ class Client:
                 else:
                     status, body = await exchange.status(), await exchange.body()
                     ended = self._judge(began, status, body)
-        except BROKEN:
+        except BROKEN as error:
             self.disconnect()
+            self.run.late += isinstance(error, TimeoutError)
         self.run.operations.append(ended)
 
     def _request(
@@ -162,7 +164,7 @@ class Client:
         if verb is Verb.DELETE:
             meta.pop("name")
             return "DELETE", item + query, {"preconditions": meta}, JSON
-        return "GET", item, None, JSON
+        return "GET", item + query, None, JSON
 
     def _judge(self, began: Operation, status: int, body: Object) -> Operation:
         """What an answer says about the operation."""
@@ -258,6 +260,7 @@ class Watcher:
         self.run = run
         self.log = WatchLog(name)
         self.until: float = math.inf
+        self.listed = asyncio.Event()  # it will hear of everything from now on
         self._ending = asyncio.Event()
         self._client = Client(name, run)
         run.logs.append(self.log)
@@ -271,6 +274,7 @@ class Watcher:
                 if listing is not None:
                     self.log.entries.append(listing)
                     listed = True
+                    self.listed.set()
             else:
                 listed = await self._watch()
             long = self.run.dice.random() < ABSENT_SHARE

@@ -49,10 +49,9 @@ class Proxy:
     async def close(self) -> None:
         if self._server is not None:
             self._server.close()
-        self.cut()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.be(Mode.REFUSE)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

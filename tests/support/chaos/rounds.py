@@ -20,7 +20,7 @@ CLIENTS, WATCHERS = 8, 4
 HEALING = 60.0  # seconds until everything must answer again after the last fault
 CATCHING_UP = 30.0
 TOGETHER_SHARE = 0.3  # of faults that come with another one
-LEAST_ACKNOWLEDGED = 50  # a round with less proves nothing
+LEAST_ACKNOWLEDGED = 30  # a round with less proves nothing
 
 
 @dataclass
@@ -60,6 +60,8 @@ async def play_round(fleet: Fleet, seed: int, seconds: float, only: Sequence[str
     watchers = [Watcher(f"watcher-{n}", run) for n in range(WATCHERS)]
     clients = [Client(f"client-{n}", run) for n in range(CLIENTS)]
     watching = [asyncio.create_task(watcher.work()) for watcher in watchers]
+    async with asyncio.timeout(HEALING):
+        await asyncio.gather(*(watcher.listed.wait() for watcher in watchers))
     working = [asyncio.create_task(client.work()) for client in clients]
     try:
         await afflict(fleet, random.Random(seed + 1), seconds, only, report)
@@ -195,6 +197,7 @@ def count(run: Run, counts: Counter[str]) -> None:
         counts["acknowledged"] += one.is_acknowledged
     counts["keys"] = len(run.keys())
     counts["lists"] = len(run.listings)
+    counts["late"] = run.late
     for log in run.logs:
         counts["cuts"] += sum(isinstance(entry, Cut) for entry in log.entries)
         counts["relists"] += sum(isinstance(entry, Listing) for entry in log.entries) - 1

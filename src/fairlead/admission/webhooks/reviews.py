@@ -178,6 +178,8 @@ def _is_brief(review: Any) -> bool:
         or type(review.get("kind")) is not str
     ):
         return False
+    if len(response) == 2 and type(response.get("uid")) is str:
+        return type(response.get("allowed")) is bool
     for name, value in response.items():
         if type(value) is not _BRIEF.get(name):
             return False

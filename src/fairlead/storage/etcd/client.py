@@ -26,7 +26,7 @@ class Timing(NamedTuple):
     request: float = 10.0  # for a call, looking for a member included
     answer: float = 2.0  # for a look whether all is well; then the store is away
     stalled: float = 1.0  # without an answer, until others are asked whether they have one
-    probe: float = 2.0  # for a member to show that it works
+    probe: float = 5.0  # for a member to show that it works
     heartbeat: float = 2.0  # between such looks
     pause: float = 0.05  # between rounds of looking for a member, at first
     longest_pause: float = 1.0
@@ -99,8 +99,8 @@ class Client:
                 answer = await member.call(method, request, max(ends - now, 0.001))
             except CallFailed as error:
                 FAILURES.add(of=(error.code,))
-                if error.is_away:
-                    self.lost(member, error)
+                if error.is_away and not (timeout and error.is_late):
+                    self.lost(member, error)  # one that is slow is not, if little time was given
                 if not error.is_away or not (is_repeatable or error.is_unsent):
                     raise
                 if loop.time() >= ends:
@@ -157,7 +157,8 @@ class Client:
         loop = asyncio.get_running_loop()
         while self._member is None:
             search = self._look()
-            await asyncio.wait({search}, timeout=min(max(ends - loop.time(), 0.0), 0.1))
+            patience = max(ends - loop.time(), 0.0)
+            await asyncio.wait({search}, timeout=patience if patient else min(patience, 0.1))
             if self._member is None and (
                 loop.time() >= ends or (not patient and self._is_hopeless())
             ):
@@ -208,6 +209,8 @@ class Client:
             header = read_header(await member.call(RANGE, self._probe, timeout=self.timing.probe))
         except CallFailed as error:
             member.is_mistrusted = error.is_mistrust
+            if error.is_late and member is not self._member:
+                member.drop()  # perhaps it is the connection that leads nowhere
             if self._member is None:
                 self._say(f"{member.url}: {error}")
             return False

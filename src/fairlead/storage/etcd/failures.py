@@ -32,6 +32,11 @@ class CallFailed(Exception):
         return self.code in _AWAY or self.details == _BUSY
 
     @property
+    def is_late(self) -> bool:
+        """Whether there was no answer in the time that was given."""
+        return self.code == "DEADLINE_EXCEEDED"
+
+    @property
     def is_denied(self) -> bool:
         return self.code == "PERMISSION_DENIED"
 

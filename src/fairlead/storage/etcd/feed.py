@@ -79,7 +79,7 @@ class Watch:
                 if error.is_away:
                     self._client.lost(self._member, error)
                 raise
-            if told.cancelled:
+            if told.is_cancelled:
                 raise _ended(told)
             if told.is_fragment or fragments:
                 fragments += told.events

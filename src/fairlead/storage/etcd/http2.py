@@ -30,6 +30,7 @@ _LARGE = 1 << 14  # of a frame, unless the other side allows more
 STREAM_WINDOW = 1 << 24
 _WHOLE_WINDOW = 1 << 30
 _MOST_BLOCKS = 256
+_LATE = 0.02  # seconds
 _LAST_STREAM = (1 << 31) - 1
 
 Trailers = dict[str, str]
@@ -72,6 +73,7 @@ class Connection(asyncio.Protocol):
         self._number = -1
         self._rest = b""
         self._out: list[bytes] = []
+        self._late: list[bytes] = []
         self._window = 65_535  # that may still be sent
         self._initial_window = 65_535
         self._largest = _LARGE
@@ -81,8 +83,6 @@ class Connection(asyncio.Protocol):
         self._blocks: dict[bytes, Trailers] = {}
         self._block: tuple[int, int, bytes] | None = None  # one that goes on in the next frame
         self._why = ""
-
-    # What the transport says.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # that of uvloop is not derived
@@ -118,11 +118,6 @@ class Connection(asyncio.Protocol):
             self.abort(f"what it sends is not understood: {error}")
             return
         self._rest = data[at:] if at else data
-
-    def eof_received(self) -> bool:
-        return False
-
-    # What those who call want.
 
     @property
     def is_busy(self) -> bool:
@@ -169,17 +164,27 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # Sending.
-
     def _write(self, data: bytes) -> None:
         """All that is written in one turn of the loop goes out together."""
         if not self._out:
             self._loop.call_soon(self._flush)
         self._out.append(data)
 
+    def _write_late(self, data: bytes) -> None:
+        """With what is written next, or by itself before long: etcd sends a ping with nearly every
+        answer, and a packet costs more than a call."""
+        if not self._late:
+            self._loop.call_later(_LATE, self._flush_late)
+        self._late.append(data)
+
+    def _flush_late(self) -> None:
+        if self._late:
+            self._flush()
+
     def _flush(self) -> None:
-        out, self._out = self._out, []
-        if self._transport is not None and not self._transport.is_closing():
+        out, self._out = self._out + self._late, []
+        self._late.clear()
+        if out and self._transport is not None and not self._transport.is_closing():
             self._transport.write(b"".join(out))
 
     def _send_held(self) -> None:
@@ -201,8 +206,6 @@ class Connection(asyncio.Protocol):
             else:
                 self._held[0] = stream, body[size:]
 
-    # Taking what comes, a frame at a time.
-
     def _take(self, kind: int, flags: int, number: int, body: bytes) -> None:
         if self._block is not None and kind != MORE:
             raise ProtocolError("a head that is cut off")
@@ -219,7 +222,7 @@ class Connection(asyncio.Protocol):
         elif kind == SETTINGS and not flags & _ACK:
             self._take_settings(body)
         elif kind == PING and not flags & _ACK:
-            self._write(frame(PING, _ACK, 0, body))
+            self._write_late(frame(PING, _ACK, 0, body))
         elif kind == RESET:
             stream = self._forget(number)
             if stream is not None:

@@ -27,9 +27,7 @@ def _table(**numbers: int) -> Table:
     return {name: (key(number, VARINT), key(number, BYTES)) for name, number in numbers.items()}
 
 
-RangeRequest = _table(
-    key=1, range_end=2, limit=3, revision=4, keys_only=8, count_only=9, min_mod_revision=10
-)
+RangeRequest = _table(key=1, range_end=2, limit=3, revision=4, keys_only=8, count_only=9)
 PutRequest = _table(key=1, value=2, lease=3)
 DeleteRequest = _table(key=1)
 Compare = _table(result=1, target=2, key=3, version=4, create_revision=5, mod_revision=6)
@@ -103,25 +101,19 @@ class Event(NamedTuple):
 
 
 class Told(NamedTuple):
-    """An answer on a watch: of the first `cancelled` and `compacted` say why there is no more."""
+    """An answer on a watch. If it is `is_cancelled` there will be no more, for a reason: if that
+    is it, the revision up to which etcd was `compacted`."""
 
-    revision: int
     events: list[Event]
-    created: bool
-    cancelled: bool
-    compacted: int
-    reason: str
-    is_fragment: bool
+    is_fragment: bool = False
+    is_cancelled: bool = False
+    compacted: int = 0
+    reason: str = ""
 
 
 class Header(NamedTuple):
     cluster: int
     revision: int
-
-
-class Status(NamedTuple):
-    version: str
-    size: int
 
 
 # The readers of what comes with every write go by the order in which etcd writes the fields, which
@@ -221,7 +213,7 @@ def read_watch(raw: bytes) -> Told:
     if found := _HEADER.match(raw):
         events = _only_events(raw, found.end())
         if events:
-            return Told(_number(found[1]), events, False, False, 0, "", False)
+            return Told(events)
     numbers: dict[int, int] = {}
     events, reason = [], ""
     for number, _, value in fields(raw):
@@ -231,8 +223,8 @@ def read_watch(raw: bytes) -> Told:
             events.append(_read_event(value))
         elif number == 6:
             reason = value.decode(errors="replace")
-    flags = (bool(numbers.get(3)), bool(numbers.get(4)), numbers.get(5, 0))
-    return Told(read_revision(raw), events, *flags, reason, bool(numbers.get(7)))
+    is_fragment, is_cancelled = bool(numbers.get(7)), bool(numbers.get(4))
+    return Told(events, is_fragment, is_cancelled, numbers.get(5, 0), reason)
 
 
 def _only_events(raw: bytes, at: int) -> list[Event]:
@@ -271,6 +263,7 @@ def read_lease(raw: bytes) -> int:
     return number
 
 
-def read_status(raw: bytes) -> Status:
-    found = _last(raw)
-    return Status(found.get(2, b"").decode(errors="replace"), found.get(3, 0))
+def read_database_size(raw: bytes) -> int:
+    """From the status of a member."""
+    size: int = _last(raw).get(3, 0)
+    return size

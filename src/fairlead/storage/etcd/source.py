@@ -16,7 +16,7 @@ from fairlead.storage.etcd.feed import Feed
 from fairlead.storage.etcd.history import History
 from fairlead.storage.etcd.leases import Leases
 from fairlead.storage.etcd.members import Trust
-from fairlead.storage.etcd.messages import STATUS, TXN, read_status, read_txn
+from fairlead.storage.etcd.messages import STATUS, TXN, read_database_size, read_txn
 from fairlead.storage.etcd.rows import Rows
 from fairlead.storage.etcd.transactions import Put, refusal, request_of
 from fairlead.storage.source import Reached, Snapshot
@@ -187,8 +187,8 @@ class EtcdSource:
 
     async def size(self) -> int:
         try:
-            found = read_status(await self.client.call(STATUS, b""))
+            size = read_database_size(await self.client.call(STATUS, b""))
         except CallFailed as error:
             raise error.storage_error() from None
-        DATABASE_BYTES.set(found.size, (self.client.url,))
-        return found.size
+        DATABASE_BYTES.set(size, (self.client.url,))
+        return size
