@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import signal
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ class Fault(NamedTuple):
     strike: Callable[[Random], Awaitable[str]]
 
 
+LONGEST_END = 90.0  # seconds until a server that was told to end is gone
 # Little history: who was away for some seconds has to begin anew.
 FLAGS = ("--history-retention=4s",)
 
@@ -58,9 +60,13 @@ async def kill_and_start(server: ServerProcess, dice: Random) -> str:
 
 async def restart(server: ServerProcess) -> str:
     """As whoever brings in another release does it."""
-    code = await asyncio.to_thread(server.stop)
+    began = time.monotonic()
+    server.signal(signal.SIGTERM)
+    code = await asyncio.to_thread(server.wait, LONGEST_END)
+    took = time.monotonic() - began
     await asyncio.to_thread(server.start)
-    return f"ended {server.directory.name} with {code}, started again as {server.pid}"
+    ended = f"ended {server.directory.name} with {code} in {took:.1f} s"
+    return f"{ended}, started again as {server.pid}"
 
 
 def kill(pid: int | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -105,7 +106,11 @@ async def afflict(
 
     async def strike(name: str) -> None:
         at = time.monotonic()
-        done = await faults[name].strike(dice)
+        try:
+            done = await faults[name].strike(dice)
+        except (AssertionError, OSError, subprocess.SubprocessError) as error:
+            done = f"not mended: {error}"
+            report.problems.append(f"{name}: {done}")
         report.faults.append(f"{at:.6f} to {time.monotonic():.6f}  {name}: {done}")
         report.counts[name] += 1
 
