@@ -61,10 +61,8 @@ class Application:
         if auditor is not None:
             auditor.begin(request)
         try:
-            if auditor is None:
-                answer = await self._answer(request)
-            else:
-                answer = await auditor.follow(request, self._answer(request))
+            answer = await self._answer(request)
+            if auditor is not None:
                 storing = auditor.answered(request, answer)
                 if storing is not None:
                     await storing
