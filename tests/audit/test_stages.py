@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 from support.audited import Audited, config_maps, create, stages
+from support.waiting import eventually
 
 BOTH = ["RequestReceived", "ResponseComplete"]
 
@@ -56,3 +59,16 @@ def test_an_omitted_stage_is_not_told(audited: Audited) -> None:
 def test_a_page_that_is_not_there_is_told(audited: Audited) -> None:
     answer = audited.client.get("/nowhere")
     assert audited.last(answer)["responseStatus"] == {"metadata": {}, "code": 404}
+
+
+def test_that_a_read_came_is_told_while_it_waits(audited: Audited) -> None:
+    path = config_maps("plain") + "?resourceVersion=4000000000"
+
+    def told() -> list[str]:
+        return stages([event for event in audited.events() if event["requestURI"] == path])
+
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(audited.server.client().get, path)
+        eventually(lambda: told() == BOTH[:1], "it is told")
+    assert answer.result().status == 504
+    assert told() == BOTH

@@ -8,8 +8,8 @@ failed; and at the end, whatever it was, ResponseComplete.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from types import coroutine
+from asyncio import get_running_loop
+from collections.abc import Awaitable
 from typing import Any
 
 from fairlead import clock
@@ -37,8 +37,6 @@ from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, internal
 from fairlead.operations.aside import aside
 
-Answering = Coroutine[Any, Any, Answer]
-
 _ANSWERED_WITH_STATUS = frozenset(("create", "delete", "deletecollection"))
 _CUT_OFF: dict[str, Any] = {
     "metadata": {},
@@ -64,6 +62,7 @@ class Auditor:
         self._bodies = bodies
         self._backend = backend
         self._late: set[asyncio.Future[bool]] = set()
+        self._waiting: list[Request] = []
         self._tell_read = reads.tell if reads is not None else None
         self._at_once = frozenset(("get", "list") if reads is not None else ())
 
@@ -80,41 +79,23 @@ class Auditor:
             record.is_given = True
 
     def received(self, request: Request) -> Awaitable[None] | None:
-        """Nothing can come of a read before it is answered or has to wait. Until then it is not
+        """Nothing can come of a read before it is answered or the loop turns. Until then it is not
         told that it came: most are answered by then, and both are told by one write."""
         record: Record = request.audited
         target = request.target
         if target.verb not in self._at_once or target.subresource or record.is_given:
             return self._receive(request, record)
         record.waits = True
+        if not self._waiting:
+            get_running_loop().call_soon(self._catch_up)
+        self._waiting.append(request)
         return None
 
-    def follow(self, request: Request, answering: Answering) -> Awaitable[Answer]:
-        """The same as the coroutine that answers a request, which must be awaited by this."""
-        if request.target.verb not in self._at_once:
-            return answering
-        return self._followed(request, answering)
-
-    @coroutine
-    def _followed(self, request: Request, answering: Answering) -> Generator[Any, Any, Answer]:
-        """Tell that a read came when it has to wait."""
-        record: Record = request.audited
-        step: Callable[[Any], Any] = answering.send
-        given: Any = None
-        while True:
-            try:
-                awaited = step(given)
-            except StopIteration as done:
-                answer: Answer = done.value
-                return answer
-            finally:
-                given = None  # an error knows this frame
-            if record.waits:
-                self._receive(request, record)
-            try:
-                step, given = answering.send, (yield awaited)
-            except BaseException as error:
-                step, given = answering.throw, error
+    def _catch_up(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for request in waiting:
+            if request.audited.waits:
+                self._receive(request, request.audited)
 
     def _receive(self, request: Request, record: Record) -> Awaitable[None] | None:
         record.waits = False

@@ -113,23 +113,24 @@ def stamp_of(now: float) -> str:
 
 _LAST_DIGITS = [digits + b"Z" for digits in _DIGITS]
 _second, _to_second = -1, b""
-_millisecond, _to_millisecond = -1, b""
+_begin, _to_millisecond = -1.0, b""  # of the last millisecond
 
 
 def instant(now: float) -> bytes:
     """A moment, to the microsecond; all but the last digits are the same for many."""
-    global _millisecond, _to_millisecond
-    microseconds = int(now * 1_000_000)
-    if (millisecond := microseconds // 1000) != _millisecond:
-        _to_millisecond = _up_to(millisecond)
-        _millisecond = millisecond
-    return _to_millisecond + _LAST_DIGITS[microseconds % 1000]
+    offset = now - _begin
+    if not 0.0 <= offset < 0.001:
+        offset = _move_to(now)
+    return _to_millisecond + _LAST_DIGITS[int(offset * 1_000_000)]
 
 
-def _up_to(millisecond: int) -> bytes:
-    global _second, _to_second
+def _move_to(now: float) -> float:
+    """Gives how far a moment is from the begin of its millisecond."""
+    global _second, _to_second, _begin, _to_millisecond
+    millisecond = int(now * 1000)
     second, rest = divmod(millisecond, 1000)
     if second != _second:
         _to_second = strftime("%Y-%m-%dT%H:%M:%S.", gmtime(second)).encode()
         _second = second
-    return _to_second + _DIGITS[rest]
+    _begin, _to_millisecond = millisecond / 1000, _to_second + _DIGITS[rest]
+    return min(max(now - _begin, 0.0), 0.000999)

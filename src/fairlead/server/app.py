@@ -69,10 +69,8 @@ class Application:
         if auditor is not None:
             auditor.begin(request)
         try:
-            if auditor is None:
-                answer = await self._answer(request, behind)
-            else:
-                answer = await auditor.follow(request, self._answer(request, behind))
+            answer = await self._answer(request, behind)
+            if auditor is not None:
                 storing = auditor.answered(request, answer)
                 if storing is not None:
                     await storing
