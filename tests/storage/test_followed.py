@@ -132,6 +132,33 @@ def test_what_builds_on_a_refused_write_is_refused_too() -> None:
     run(test)
 
 
+def test_what_builds_on_a_refused_companion_is_refused_for_the_companions_sake() -> None:
+    """A new object's writer would take a conflict for an object of that name."""
+
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        await one.put("sum", 0)
+        await other.store.catch_up()
+        shared.moving.clear()
+        overtaking = asyncio.create_task(other.put("sum", 1))
+        await comes_true(lambda: len(shared.kept.rows) == 2, "so far")
+
+        async def add(key: str) -> None:
+            total = one.store.latest(one.things, "sum")
+            assert total is not None
+            condition = Precondition(THINGS, "sum", total.revision)
+            companion = Companion(one.things, thing(5), total)
+            await one.store.put(one.things, key, thing(), None, (condition,), [companion])
+
+        behind = asyncio.gather(*map(add, "abc"), return_exceptions=True)
+        await asyncio.sleep(0)
+        shared.moving.set()
+        assert [type(found) for found in await behind] == [ConditionFailed] * 3
+        await overtaking
+        await asyncio.gather(*map(add, "abc"))  # they see what they were refused for
+
+    run(test)
+
+
 def test_a_condition_can_be_of_a_write_that_is_still_under_way() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         first = asyncio.create_task(one.put("a", 0))

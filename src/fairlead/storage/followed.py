@@ -6,12 +6,14 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from fairlead.storage.backend import (
     Compacted,
     ConditionFailed,
     Conflict,
     Fault,
+    Precondition,
     Slice,
     Step,
     StorageError,
@@ -123,7 +125,7 @@ class FollowedLog:
         if self._closed:
             raise StorageError("the server is shutting down", Fault.PASSING)
         made = _Group(group)
-        for earlier in _earlier(group):
+        for earlier in _earlier([pending.write for pending in group]):
             found = self._groups.get(earlier)
             if found is not None:
                 found.behind.append(made)
@@ -142,7 +144,7 @@ class FollowedLog:
         writes = [pending.write for pending in group.pending]
         try:
             if any(write.expected_revision() is None for write in writes):
-                raise Conflict(writes[0].key)
+                raise _refusal(writes, {one for one in _earlier(writes) if one.revision is None})
             revisions = await self._source.write(writes)
             self._given(group, revisions)
             await self._reach(max(revisions))
@@ -182,11 +184,13 @@ class FollowedLog:
             ended += (each for each in one.behind if each not in ended)
             for pending in one.pending:
                 self._groups.pop(pending.write, None)
-        first, *others = ended
-        for one in others:
-            lost = error if isinstance(error, StorageError) else Conflict(one.pending[0].write.key)
-            self._cache.refused(one.pending, lost)
-        self._cache.refused(first.pending, error)
+        lost = {pending.write for one in ended for pending in one.pending}
+        errors = [error]
+        for one in ended[1:]:
+            writes = [pending.write for pending in one.pending]
+            errors.append(error if isinstance(error, StorageError) else _refusal(writes, lost))
+        for one, why in reversed(list(zip(ended, errors, strict=True))):
+            self._cache.refused(one.pending, why)
 
     async def _reach(self, revision: int) -> None:
         if revision > self._cache.revision and not await self._cache.wait_for(
@@ -261,10 +265,24 @@ class FollowedLog:
         await self._source.close()
 
 
-def _earlier(group: Sequence[Pending]) -> Iterator[Write]:
+def _earlier(writes: Sequence[Write]) -> Iterator[Write]:
     """The writes that must have ended before these can be sent."""
-    for pending in group:
-        write = pending.write
+    for write in writes:
         for found in (write.expected, *(one.revision for one in write.requires)):
             if isinstance(found, Write):
                 yield found
+
+
+def _refusal(writes: Sequence[Write], lost: AbstractSet[object]) -> Conflict | ConditionFailed:
+    """Why these cannot happen, of which some build on what is lost: only of the first one's key
+    its writer is told that it moved on."""
+    first, *others = writes
+    if first.expected in lost:
+        return Conflict(first.key)
+    for one in others:
+        if one.expected in lost:
+            return ConditionFailed(Precondition(one.resource, one.key, one.expected))
+    for condition in first.requires:
+        if condition.revision in lost:
+            return ConditionFailed(condition)
+    return Conflict(first.key)
