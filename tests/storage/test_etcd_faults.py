@@ -7,7 +7,7 @@ import logging
 import os
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,7 @@ from fairlead.storage.etcd.source import EtcdSource, Ttl
 pytestmark = needs_etcd
 
 THINGS = "core/things"
+VALUE = "v1\n{}"  # as `PlainCodec` keeps one
 HASTY = Timing(
     open=20.0, request=8.0, answer=1.0, stalled=0.3, heartbeat=0.3, pause=0.02, longest_pause=0.2
 )
@@ -37,8 +38,12 @@ async def opened(
     timing: Timing = HASTY,
     trust: Trust | None = None,
     ttl: Ttl | None = None,
+    *,
+    may_write: bool = True,
 ) -> AsyncIterator[EtcdSource]:
-    source = EtcdSource(urls.split(","), PlainCodec(), prefix, trust, ttl=ttl, timing=timing)
+    source = EtcdSource(
+        urls.split(","), PlainCodec(), prefix, trust, ttl=ttl, timing=timing, may_write=may_write
+    )
     await source.open()
     try:
         yield source
@@ -134,7 +139,7 @@ class Follower:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Follower:
-        self.reached = await self._source.ask_newest()
+        self.reached = await self._source.client.ask_newest()
         self._task = asyncio.create_task(self._follow())
         return self
 
@@ -475,8 +480,10 @@ def test_a_member_that_is_not_trusted_is_told_apart_from_one_that_is_away(
     run(test)
 
 
-def test_where_only_the_prefix_is_allowed_that_is_enough(tmp_path: Path, tls: Tls) -> None:
-    member = Etcd(tmp_path, tls=tls).start()
+@contextmanager
+def limited(directory: Path, tls: Tls, permission: str) -> Iterator[Etcd]:
+    """A member at which the client's certificate is good for the prefix alone."""
+    member = Etcd(directory, tls=tls).start()
 
     def control(*words: str) -> None:
         etcdctl(member, *words, tls=tls)
@@ -484,11 +491,17 @@ def test_where_only_the_prefix_is_allowed_that_is_enough(tmp_path: Path, tls: Tl
     control("user", "add", "root:secret")
     control("user", "grant-role", "root", "root")
     control("role", "add", "server")
-    control("role", "grant-permission", "server", "readwrite", "--prefix=true", "/registry/")
+    control("role", "grant-permission", "server", permission, "--prefix=true", "/registry/")
     control("user", "add", "admin", "--no-password")  # the name in the client's certificate
     control("user", "grant-role", "admin", "server")
     control("auth", "enable")
+    try:
+        yield member
+    finally:
+        member.close()
 
+
+def test_where_only_the_prefix_is_allowed_that_is_enough(tmp_path: Path, tls: Tls) -> None:
     async def test() -> None:
         async with opened(member.url, trust=trust_of(tls)) as source, Follower(source) as follower:
             first = await created(source, "a")
@@ -503,7 +516,37 @@ def test_where_only_the_prefix_is_allowed_that_is_enough(tmp_path: Path, tls: Tl
                 assert [step.row.key for step in steps] == ["b"]
             await source.size()
 
-    try:
+    with limited(tmp_path, tls, "readwrite") as member:
         run(test)
-    finally:
-        member.close()
+
+
+def test_who_may_only_read_the_prefix_follows_it_and_writes_nothing(
+    tmp_path: Path, tls: Tls
+) -> None:
+    async def test() -> None:
+        def put(key: str, *value: str) -> None:
+            words = ("put", key, *value) if value else ("del", key)
+            etcdctl(member, *words, tls=tls, user="root:secret")
+
+        place = "/registry/core/things/"
+        put(place + "a", VALUE)
+        async with (
+            opened(member.url, trust=trust_of(tls), may_write=False) as source,
+            Follower(source) as follower,
+        ):
+            first = follower.reached
+            put(place + "b", VALUE)
+            put(place + "c", VALUE)
+            put(place + "c")
+            for _ in range(2):
+                put("/elsewhere", "x")
+                newest = await source.ask_newest()
+                assert newest == first + 3  # what came behind it concerns nobody here
+                await comes_true(lambda: follower.reached >= first + 3, "came so far")
+            await follower.has("b", "c")
+            steps = await source.changes(THINGS, first, first + 4)
+            assert [step.row.key for step in steps] == ["b", "c", "c"]
+            assert await source.client.ask_newest() == first + 5
+
+    with limited(tmp_path, tls, "read") as member:
+        run(test)

@@ -13,16 +13,22 @@ from fairlead.storage.etcd.failures import CallFailed
 from fairlead.storage.etcd.members import Member
 from fairlead.storage.etcd.messages import (
     ALL_KEYS,
+    BY_MODIFIED,
+    DESCENDING,
+    RANGE,
     TXN,
     Event,
+    Found,
     Operation,
     PutRequest,
+    RangeRequest,
     Told,
     TxnRequest,
     WatchCreate,
     WatchRequest,
     encode,
     end_of,
+    read_range,
     read_watch,
 )
 from fairlead.storage.etcd.rows import Rows
@@ -30,6 +36,7 @@ from fairlead.storage.source import Reached
 
 _DENIED = "permission denied"
 _MARK = b"/\0mark"
+_LOOK_AGAIN = 0.02  # seconds
 
 
 class Denied(Exception):
@@ -108,6 +115,52 @@ def _ended(told: Told) -> Exception:
     return CallFailed("UNAVAILABLE", told.reason or "the watch was cancelled")
 
 
+class Quiet:
+    """Whether a watch of a prefix that tells nothing has told everything, where no mark may be
+    written to see that."""
+
+    def __init__(self, client: Client, prefix: bytes) -> None:
+        self._client = client
+        self._below = dict(zip(("key", "range_end"), _range(prefix), strict=True))
+        self._revision = self._reached = 0  # at the former all was as at the latter
+
+    async def settled(self, reached: Callable[[], int], revision: int) -> int:
+        """Wait until what was reached is all that there is at a revision, and give it; raises
+        CallFailed."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + self._client.timing.request
+        while (found := reached()) < revision and loop.time() < ends:
+            if revision <= self._revision:
+                return self._reached
+            at = await self._unchanged_since(found)
+            if at:
+                self._revision, self._reached = at, found
+            else:
+                await asyncio.sleep(_LOOK_AGAIN)
+        return revision
+
+    async def _unchanged_since(self, revision: int) -> int:
+        """The revision now, 0 if there is something newer or no longer all that there was."""
+        newest = await self._range(
+            limit=1, keys_only=1, sort_order=DESCENDING, sort_target=BY_MODIFIED
+        )
+        if any(entry.revision > revision for entry in newest.entries):
+            return 0
+        try:
+            before = await self._range(count_only=1, revision=revision)
+        except CallFailed as error:
+            if not error.is_compacted:
+                raise  # otherwise what was deleted lately cannot be told from what was before
+        else:
+            if before.total != newest.total:
+                return 0
+        return newest.revision
+
+    async def _range(self, **given: int) -> Found:
+        request = encode(RangeRequest, **self._below, **given)
+        return read_range(await self._client.call(RANGE, request))
+
+
 class Feed:
     """Follows one watch at a time. `on_floor` hears of revisions that are forgotten."""
 
@@ -118,6 +171,8 @@ class Feed:
         rows: Rows,
         compaction_key: bytes,
         on_floor: Callable[[int], None],
+        *,
+        may_write: bool = True,
     ) -> None:
         self._client = client
         self._prefix = prefix
@@ -125,9 +180,14 @@ class Feed:
         self._compaction_key = compaction_key
         self._on_floor = on_floor
         self._is_whole = True
+        self._quiet = None if may_write else Quiet(client, prefix)
         self._marking: asyncio.Task[None] | None = None
         self._reached = 0
         self._reads_since: float | None = None  # when the watch began to wait for the next events
+
+    def know_limited(self) -> None:
+        """Not all keys may be read."""
+        self._is_whole = False
 
     async def follow(self, after: int) -> AsyncIterator[Reached]:
         """See `Source.feed`."""
@@ -195,16 +255,19 @@ class Feed:
         self._reached = told.events[-1].entry.revision
         return Reached(self._reached, rows)
 
-    async def show(self, revision: int) -> None:
+    async def show(self, revision: int) -> int:
         """Have the feed tell that it has come to a revision, where it would not by itself; raises
-        CallFailed. One mark at a time does for all."""
+        CallFailed. One mark at a time does for all. Gives the revision that it will tell."""
         while not self._is_whole and self._reached < revision:
+            if self._quiet is not None:
+                return await self._quiet.settled(lambda: self._reached, revision)
             if self._marking is None:
                 self._marking = asyncio.create_task(mark(self._client, self._prefix))
                 self._marking.add_done_callback(self._marked)
                 await asyncio.shield(self._marking)
-                return
+                break
             await asyncio.wait([self._marking])
+        return revision
 
     def _marked(self, task: asyncio.Task[None]) -> None:
         self._marking = None
@@ -216,8 +279,7 @@ class Feed:
             await asyncio.sleep(timing.heartbeat)
             asked = loop.time()
             try:
-                newest = await self._client.ask_newest(timing.answer)
-                await self.show(newest)
+                newest = await self.show(await self._client.ask_newest(timing.answer))
             except CallFailed:
                 watch.close()
                 return

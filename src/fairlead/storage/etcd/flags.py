@@ -138,4 +138,5 @@ def build_etcd_source(
         timing=USUAL._replace(
             answer=min(options.etcd_healthcheck_timeout, options.etcd_readycheck_timeout)
         ),
+        may_write=not getattr(options, "read_only", False),  # of a server alone
     )

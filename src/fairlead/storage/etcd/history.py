@@ -32,10 +32,13 @@ _MOST_SNAPSHOTS = 5
 class History:
     """All may raise CallFailed and Compacted."""
 
-    def __init__(self, client: Client, prefix: bytes, rows: Rows) -> None:
+    def __init__(
+        self, client: Client, prefix: bytes, rows: Rows, *, may_write: bool = True
+    ) -> None:
         self._client = client
         self._prefix = prefix
         self._rows = rows
+        self._may_write = may_write
 
     async def _range(self, **given: int | bytes) -> Found:
         return read_range(await self._client.call(RANGE, encode(RangeRequest, **given)))
@@ -119,13 +122,20 @@ class History:
         watch = Watch(self._client, self._prefix, is_whole=is_whole)
         found: list[Step] = []
         held = 0
+        timing = self._client.timing
+        is_told = is_whole or self._may_write  # when `upto` is reached, else silence has to do
         try:
             await watch.open(after + 1, with_former=True)
-            if not is_whole:
+            if not is_whole and self._may_write:
                 await mark(self._client, self._prefix)
             while True:
-                async with asyncio.timeout(self._client.timing.request):
-                    told = await watch.read()
+                try:
+                    async with asyncio.timeout(timing.request if is_told else timing.answer):
+                        told = await watch.read()
+                except TimeoutError:
+                    if is_told:
+                        raise
+                    return found
                 for event in told.events:
                     revision = event.entry.revision
                     if revision > upto:

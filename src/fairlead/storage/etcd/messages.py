@@ -27,7 +27,10 @@ def _table(**numbers: int) -> Table:
     return {name: (key(number, VARINT), key(number, BYTES)) for name, number in numbers.items()}
 
 
-RangeRequest = _table(key=1, range_end=2, limit=3, revision=4, keys_only=8, count_only=9)
+RangeRequest = _table(
+    key=1, range_end=2, limit=3, revision=4, sort_order=5, sort_target=6, keys_only=8, count_only=9
+)
+DESCENDING, BY_MODIFIED = 2, 3
 PutRequest = _table(key=1, value=2, lease=3)
 DeleteRequest = _table(key=1)
 Compare = _table(result=1, target=2, key=3, version=4, create_revision=5, mod_revision=6)

@@ -30,7 +30,8 @@ class EtcdSource:
 
     `Row.previous` is 0 in snapshots and the feed, and the apiVersion of a deletion is empty there:
     etcd does not tell them, and who follows knows what was there before. What cannot be decoded
-    is left out of snapshots and states, and comes through the feed as a deletion.
+    is left out of snapshots and states, and comes through the feed as a deletion. Without
+    `may_write` not even marks are written, by which a feed of only the prefix shows its progress.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class EtcdSource:
         lease_reuse: int = 60,
         keys_of_a_lease: int = 1000,
         timing: Timing = USUAL,
+        may_write: bool = True,
     ) -> None:
         below = prefix.rstrip("/").encode()
         self.client = Client(urls, trust or Trust(), below + b"/\0", timing)
@@ -51,9 +53,14 @@ class EtcdSource:
         self._ttl = ttl
         self._leases = Leases(self.client, lease_reuse, keys_of_a_lease)
         self._compaction = Compaction(self.client)
-        self._history = History(self.client, below, self._rows)
+        self._history = History(self.client, below, self._rows, may_write=may_write)
         self._feed = Feed(
-            self.client, below, self._rows, COMPACTION_KEY, self._compaction.raise_floor
+            self.client,
+            below,
+            self._rows,
+            COMPACTION_KEY,
+            self._compaction.raise_floor,
+            may_write=may_write,
         )
 
     @property
@@ -72,6 +79,7 @@ class EtcdSource:
         except CallFailed as error:
             if not error.is_denied:
                 raise error.storage_error() from None
+            self._feed.know_limited()
 
     async def close(self) -> None:
         await self.client.close()
@@ -102,11 +110,9 @@ class EtcdSource:
 
     async def ask_newest(self) -> int:
         try:
-            newest = await self.client.ask_newest()
-            await self._feed.show(newest)
+            return await self._feed.show(await self.client.ask_newest())
         except CallFailed as error:
             raise error.storage_error() from None
-        return newest
 
     async def write(self, group: Sequence[Write]) -> list[int]:
         keys = [self._rows.key(write.resource, write.key) for write in group]
@@ -174,10 +180,10 @@ class EtcdSource:
             raise self._meaning(error, revision) from None
 
     def _meaning(self, error: CallFailed, revision: int) -> Exception:
-        meaning = error.storage_error()
-        if isinstance(meaning, Compacted):
+        if error.is_compacted:
             self._compaction.raise_floor(revision + 1)
-        return meaning
+            return Compacted(revision)
+        return error.storage_error()
 
     async def compact(self, floor: int) -> None:
         try:
