@@ -495,7 +495,6 @@ class TestUnreadable:
             ("core/pods", b'{"kind":"Pod","apiVersion":"v1","metadata":{}}', "has no name"),
             ("core/pods", b'{"kind":"Pod","apiVersion":["v1"],"metadata":{}}', "is malformed"),
             ("core/pods", b'{"kind":"Node","apiVersion":"v1","metadata":{}}', "v1 Node cannot"),
-            ("core/pods", b"k8s:enc:aescbc:v1:key1:xxx", "is encrypted"),
             ("example.com/widgets", b'{"metadata":{"name":"a"}}', "is malformed"),
             (
                 "example.com/widgets",
@@ -513,6 +512,10 @@ class TestUnreadable:
         with pytest.raises(InterchangeError, match=why) as found:
             CODEC.decode(resource, "n/a", raw)
         assert str(found.value).startswith(f"{resource} n/a: ")
+
+    def test_a_value_under_a_key_that_is_not_there_is_not_passed_over(self) -> None:
+        with pytest.raises(Sealed, match="core/pods n/a is encrypted: start with --encryption"):
+            CODEC.decode("core/pods", "n/a", b"k8s:enc:aescbc:v1:key1:xxx")
 
     def test_a_message_that_is_cut_off_anywhere_is_refused_or_read(self) -> None:
         whole = SERVICE

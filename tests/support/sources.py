@@ -146,6 +146,9 @@ class MemorySource:
         self._check()
         return self._kept.changes(resource, after, upto)
 
+    async def is_stale(self, resource: str, key: str, revision: int) -> bool:
+        return False
+
     async def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
     ) -> Slice:

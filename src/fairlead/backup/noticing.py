@@ -14,6 +14,7 @@ class NoticingCodec:
         self.path = codec.path
         self.place = codec.place
         self.encode = codec.encode
+        self.is_stale = codec.is_stale
         self._codec = codec
         self._unread = unread
 
@@ -23,4 +24,4 @@ class NoticingCodec:
         except Exception as error:
             told = str(error)
             self._unread(told if key in told else f"{resource} {key}: {told}")
-            raise
+            raise ValueError(told) from None  # whatever it was, the others are looked at as well

@@ -25,6 +25,7 @@ from fairlead.serialization.protobuf import (
     from_message,
     writer,
 )
+from fairlead.storage.encryption.sealing import Sealed
 from fairlead.storage.version import ordered
 
 _SEALED = b"k8s:enc:"
@@ -128,7 +129,7 @@ class ReferenceCodec:
         return _as_json(value, kind, api_version)
 
     def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
-        """The apiVersion and value of a row; raises InterchangeError."""
+        """The apiVersion and value of a row; raises InterchangeError, Sealed."""
         if is_own(resource):
             return "", raw
         try:
@@ -146,9 +147,15 @@ class ReferenceCodec:
             # Of another shape than it says.
             raise InterchangeError(f"{resource} {key}: is malformed") from None
 
+    def is_stale(self, resource: str, raw: bytes) -> bool:
+        return False
+
     def _read(self, resource: str, key: str, raw: bytes) -> tuple[str, Object]:
         if raw.startswith(_SEALED):
-            raise InterchangeError(f"{resource} {key}: is encrypted")
+            raise Sealed(
+                f"{resource} {key} is encrypted: start with --encryption-provider-config and the"
+                " key that it was written with"
+            )
         content: bytes | Object
         if raw.startswith(MAGIC):
             api_version, kind, content = envelope(raw)

@@ -21,15 +21,15 @@ class SealedCodec:
 
     def encode(self, resource: str, key: str, api_version: str, value: bytes) -> bytes:
         raw = self._codec.encode(resource, key, api_version, value)
-        sealed = self._sealing.seal(resource, self._whole(resource, key), raw)
-        self._sealing.saw(resource, key, sealed)
-        return sealed
+        return self._sealing.seal(resource, self._whole(resource, key), raw)
 
     def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
         """Raises Sealed as well."""
         opened = self._sealing.unseal(resource, self._whole(resource, key), raw)
-        self._sealing.saw(resource, key, raw)
         return self._codec.decode(resource, key, opened)
+
+    def is_stale(self, resource: str, raw: bytes) -> bool:
+        return self._sealing.is_stale(resource, raw)
 
     def _whole(self, resource: str, key: str) -> str:
         return self._prefix + self.path(resource, key)
@@ -44,18 +44,17 @@ class SealedRows:
         self._sealing = sealing
 
     def seal(self, resource: str, key: str, value: bytes) -> bytes:
-        sealed = self._sealing.seal(resource, self._whole(resource, key), value)
-        self._sealing.saw(resource, key, sealed)
-        return sealed
+        return self._sealing.seal(resource, self._whole(resource, key), value)
 
     def unseal(self, resource: str, key: str, stored: bytes) -> bytes:
         """Raises StorageError for what no key opens."""
         try:
-            value = self._sealing.unseal(resource, self._whole(resource, key), stored)
+            return self._sealing.unseal(resource, self._whole(resource, key), stored)
         except Sealed as error:
             raise StorageError(str(error), Fault.PASSING) from None
-        self._sealing.saw(resource, key, stored)
-        return value
+
+    def is_stale(self, resource: str, stored: bytes) -> bool:
+        return self._sealing.is_stale(resource, stored)
 
     def _whole(self, resource: str, key: str) -> str:
         return DEFAULT_PREFIX + self._path(resource, key)

@@ -56,8 +56,6 @@ class Api:
         self.reach = Reach()
         self.simulated: Simulated | None = None
         self._namespaces = self.collection(resources.named("core/v1/namespaces"))
-        # Whether a key has to be written though its object does not change.
-        self.is_stale: Callable[[str, str], bool] = lambda resource, key: False
         self.consultations = 0  # how often a write looked beyond itself
 
     def collection(self, resource: Resource) -> Collection:

@@ -114,8 +114,11 @@ async def store_changed(
             new = await _prepared(api, operation, changed, old, options, context)
             old["metadata"].pop("resourceVersion", None)
             stored = new if built_in else await kept(resource, new)
-            same = new == old and is_unchanged(resource, current, stored)
-            if options.dry_run or (same and not api.is_stale(collection.resource, key)):
+            if options.dry_run or (
+                new == old
+                and is_unchanged(resource, current, stored)
+                and not await api.store.is_stale(collection, current)
+            ):
                 context.roll_back()
                 await api.store.settled(current)
                 version = current

@@ -58,7 +58,6 @@ from fairlead.outgoing.webhooks import Webhooks
 from fairlead.server.bootstrap import create_first_objects, own_service
 from fairlead.server.certificates import Pair, Pki
 from fairlead.server.controlling import Controlling
-from fairlead.server.encryption import sealing_of
 from fairlead.server.files import FileError
 from fairlead.server.identity import ensure_service_account_key
 from fairlead.server.read_only import ReadOnly
@@ -121,14 +120,7 @@ class Assembly:
             raise StartError(f"--feature-gates: {error}") from None
         except RuntimeConfigError as error:
             raise StartError(f"--runtime-config: {error}") from None
-        api = Api(resources, store, gates)
-        try:
-            sealing = sealing_of(self.options, resources)
-        except ValueError as error:
-            raise StartError(str(error)) from None
-        if sealing is not None:
-            api.is_stale = sealing.is_stale
-        return api
+        return Api(resources, store, gates)
 
     def follow(self, key: str, listener: Listener) -> None:
         """Tell a listener of all objects of a resource, now and after each commit."""

@@ -35,6 +35,8 @@ class Sealing(Protocol):
 
     def unseal(self, resource: str, key: str, stored: bytes) -> bytes: ...
 
+    def is_stale(self, resource: str, stored: bytes) -> bool: ...
+
 
 class Sharing(Protocol):
     """Who hears of every commit before its writers do."""
@@ -59,6 +61,7 @@ class EmbeddedLog:
         self._reader = ThreadPoolExecutor(1, "fairlead-reader")
         self._checking: asyncio.Task[None] | None = None
         self._cache: Cache
+        self._stale: dict[tuple[str, str], int] = {}  # the revisions of such values
         self.sharing: Sharing | None = None
 
     @property
@@ -200,7 +203,17 @@ class EmbeddedLog:
     def _unsealed(self, row: Row) -> Row:
         if row.value is None or self._sealing is None:
             return row
+        if self._sealing.is_stale(row.resource, row.value):
+            place = row.resource, row.key
+            self._stale[place] = max(row.revision, self._stale.get(place, 0))
         return row._replace(value=self._sealing.unseal(row.resource, row.key, row.value))
+
+    @property
+    def seals(self) -> bool:
+        return self._sealing is not None
+
+    async def is_stale(self, resource: str, key: str, revision: int) -> bool:
+        return self._stale.get((resource, key)) == revision
 
 
 def _checked(row: Row) -> Row:

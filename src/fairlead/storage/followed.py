@@ -235,6 +235,9 @@ class FollowedLog:
     ) -> Slice:
         return await self._source.state(resource, revision, after, below, limit)
 
+    async def is_stale(self, resource: str, key: str, revision: int) -> bool:
+        return await self._source.is_stale(resource, key, revision)
+
     async def compact(self, floor: int) -> None:
         await self._source.compact(floor)
 

@@ -83,6 +83,10 @@ class Log(Protocol):
     ) -> Slice:
         """As `Backend.state`."""
 
+    async def is_stale(self, resource: str, key: str, revision: int) -> bool:
+        """Whether the newest value of a key, which has this revision, would be kept in another way
+        if it were written now: then a write that changes nothing has to be done all the same."""
+
     async def compact(self, floor: int) -> None:
         """Forget what the state at `floor` and the changes after it do not need."""
 

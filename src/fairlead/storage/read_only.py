@@ -52,6 +52,9 @@ class ReadOnlySource:
     ) -> Slice:
         return await self._source.state(resource, revision, after, below, limit)
 
+    async def is_stale(self, resource: str, key: str, revision: int) -> bool:
+        return False
+
     async def compact(self, floor: int) -> None:
         pass
 

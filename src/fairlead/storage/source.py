@@ -65,6 +65,9 @@ class Source(Protocol):
     ) -> Slice:
         """As `Backend.state`."""
 
+    async def is_stale(self, resource: str, key: str, revision: int) -> bool:
+        """As `Log.is_stale`."""
+
     async def compact(self, floor: int) -> None:
         """Forget what the state at `floor` and the changes after it do not need; one of all who
         use the store does so, for the others this does nothing."""

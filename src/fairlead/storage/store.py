@@ -278,6 +278,13 @@ class Store:
         version = Version(write.key, revision, write.api_version, body, collection.fields_of)
         return Pending(collection, version, write)
 
+    async def is_stale(self, collection: Collection, version: Version) -> bool:
+        """Whether a write that changes nothing would keep a version in another way, under another
+        key of encryption."""
+        if version.commit is not None:  # it is being written
+            return False
+        return await self.log.is_stale(collection.resource, version.key, version.revision)
+
     def _foreseen(self) -> int:
         revision = self._next_revision
         self._next_revision = revision + 1

@@ -142,14 +142,9 @@ class TestKeysOfAResource:
         old, new = Sealing({SECRETS: [aescbc("old")]}), Sealing({SECRETS: [aescbc("new")]})
         by_old, by_new = (one.seal(SECRETS, PATH, b"value") for one in (old, new))
         plain = Sealing({SECRETS: [PLAIN]})
-        assert stale(new, by_old)
-        assert stale(new, b"plain")
-        assert not stale(new, by_new)
-        assert stale(plain, by_old)
-        assert not stale(plain, b"plain")
-        assert not stale(Sealing(), b"plain")
-
-
-def stale(sealing: Sealing, stored: bytes) -> bool:
-    sealing.saw(SECRETS, "default/a", stored)
-    return sealing.is_stale(SECRETS, "default/a")
+        assert new.is_stale(SECRETS, by_old)
+        assert new.is_stale(SECRETS, b"plain")
+        assert not new.is_stale(SECRETS, by_new)
+        assert plain.is_stale(SECRETS, by_old)
+        assert not plain.is_stale(SECRETS, b"plain")
+        assert not Sealing().is_stale(SECRETS, b"plain")

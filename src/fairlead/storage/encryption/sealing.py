@@ -40,7 +40,6 @@ class Sealing:
 
     def __init__(self, keys: Mapping[str, Sequence[Key]] | None = None) -> None:
         self._keys = dict(keys or {})
-        self._stale: set[tuple[str, str]] = set()
 
     @property
     def resources(self) -> list[str]:
@@ -66,21 +65,15 @@ class Sealing:
                     break
         raise Sealed(_why(path, stored))
 
-    def saw(self, resource: str, key: str, stored: bytes) -> None:
-        """Learn how a row lies in the store."""
+    def is_stale(self, resource: str, stored: bytes) -> bool:
+        """Whether a stored value would be sealed in another way if it were written now: then a
+        write that changes nothing has to be done all the same, or an old key could never be given
+        up."""
         keys = self._keys.get(resource)
         if keys is None:
-            return
+            return False
         prefix, cipher = keys[0]
-        if stored.startswith(prefix or _SEALED) == (cipher is not None):
-            self._stale.discard((resource, key))
-        else:
-            self._stale.add((resource, key))
-
-    def is_stale(self, resource: str, key: str) -> bool:
-        """Whether a row would lie there in another way if it were written now: then a write that
-        changes nothing has to be done all the same, or an old key could never be given up."""
-        return (resource, key) in self._stale
+        return stored.startswith(_SEALED) if cipher is None else not stored.startswith(prefix)
 
 
 def _why(path: str, stored: bytes) -> str:

@@ -17,7 +17,11 @@ class Codec(Protocol):
     def encode(self, resource: str, key: str, api_version: str, value: bytes) -> bytes: ...
 
     def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
-        """The apiVersion and the row's value; raises whatever it likes if it cannot be read."""
+        """The apiVersion and the row's value; raises whatever it likes if it cannot be read,
+        Sealed if it could be with a key."""
+
+    def is_stale(self, resource: str, raw: bytes) -> bool:
+        """Whether a value would be kept in another way if it were written now."""
 
 
 class PlainCodec:
@@ -39,3 +43,6 @@ class PlainCodec:
         if not separator:
             raise ValueError("no apiVersion")
         return api_version.decode(), value
+
+    def is_stale(self, resource: str, raw: bytes) -> bool:
+        return False

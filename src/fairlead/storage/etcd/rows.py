@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 
 from fairlead.logs import Tally, quoted
-from fairlead.storage.backend import Row, Write
+from fairlead.storage.backend import Fault, Row, StorageError, Write
+from fairlead.storage.encryption.sealing import Sealed
 from fairlead.storage.etcd.codec import Codec
 from fairlead.storage.etcd.counts import UNREADABLE
 from fairlead.storage.etcd.messages import Event, KeyValue
@@ -17,12 +18,16 @@ _MOST_OWN = 4096
 
 class Rows:
     """Keys below a prefix. What is written here is remembered until it comes back, so that it need
-    not be decoded."""
+    not be decoded. What is sealed and cannot be opened is fatal, or left out with all else that
+    cannot be read: who took it for missing would act upon that.
+    """
 
-    def __init__(self, prefix: bytes, codec: Codec) -> None:
+    def __init__(self, prefix: bytes, codec: Codec, *, leaves_sealed_out: bool = False) -> None:
         self._prefix = prefix
         self._below = prefix + b"/"
         self._codec = codec
+        self._leaves_sealed_out = leaves_sealed_out
+        self._stale: dict[tuple[str, str], int] = {}  # the revisions of such values
         self._own: dict[bytes, tuple[bytes, str, bytes]] = {}
         self._unreadable = Tally(logger, logging.WARNING, "values in etcd that cannot be read")
 
@@ -63,14 +68,29 @@ class Rows:
         own = self._own.get(entry.key)
         if own is not None and own[0] == entry.value:
             del self._own[entry.key]
+            self._stale.pop(place, None)
             return Row(entry.revision, resource, key, previous, own[1], own[2])
         try:
             api_version, value = self._codec.decode(resource, key, entry.value)
-        except Exception as error:  # whatever others put there
-            UNREADABLE.add(of=(resource,))
-            self._unreadable.add(resource, f"{quoted(key)}: {quoted(error)}")
+        except Sealed as error:
+            if not self._leaves_sealed_out:
+                raise StorageError(f"etcd: {error}", Fault.FATAL) from None
+            self._unread(resource, key, error)
             return None
+        except Exception as error:  # whatever others put there
+            self._unread(resource, key, error)
+            return None
+        if self._codec.is_stale(resource, entry.value):
+            self._stale[place] = max(entry.revision, self._stale.get(place, 0))
         return Row(entry.revision, resource, key, previous, api_version, value)
+
+    def _unread(self, resource: str, key: str, error: Exception) -> None:
+        UNREADABLE.add(of=(resource,))
+        self._unreadable.add(resource, f"{quoted(key)}: {quoted(error)}")
+
+    def is_stale(self, resource: str, key: str, revision: int) -> bool:
+        """See `Source.is_stale`."""
+        return self._stale.get((resource, key)) == revision
 
     def step(self, event: Event, previous: int = 0, api_version: str = "") -> Row | None:
         """The row of an event; a value that cannot be read counts as a deletion, as the one before
@@ -82,4 +102,5 @@ class Rows:
         place = self.place(event.entry.key)
         if place is None:
             return None
+        self._stale.pop(place, None)
         return Row(event.entry.revision, *place, previous, api_version, None)

@@ -49,7 +49,7 @@ class EtcdSource:
     ) -> None:
         below = prefix.rstrip("/").encode()
         self.client = Client(urls, trust or Trust(), below + b"/\0", timing)
-        self._rows = Rows(below, codec)
+        self._rows = Rows(below, codec, leaves_sealed_out=not may_write)
         self._ttl = ttl
         self._leases = Leases(self.client, lease_reuse, keys_of_a_lease)
         self._compaction = Compaction(self.client)
@@ -184,6 +184,9 @@ class EtcdSource:
             self._compaction.raise_floor(revision + 1)
             return Compacted(revision)
         return error.storage_error()
+
+    async def is_stale(self, resource: str, key: str, revision: int) -> bool:
+        return self._rows.is_stale(resource, key, revision)
 
     async def compact(self, floor: int) -> None:
         try:

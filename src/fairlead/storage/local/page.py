@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 _WORD = 8
 # What is read all the time has a line of the processor's cache for itself.
-_REVISION, _FLOOR, _UNWELL, _HEAD = 0, 1, 2, 8
+_REVISION, _FLOOR, _UNWELL, _SEALS, _HEAD = 0, 1, 2, 3, 8
 READING, WRITING, CONNECTIONS, COMING, _PID, _READY, _SLOT = 0, 1, 2, 3, 4, 5, 8
 _ADDRESSES = 4096
 
@@ -45,6 +45,15 @@ class Page:
     def set_floor(self, floor: int) -> None:
         """For the owner."""
         self._words[_FLOOR] = floor
+
+    @property
+    def seals(self) -> bool:
+        """Whether the owner keeps some values under keys."""
+        return bool(self._words[_SEALS])
+
+    def say_seals(self, seals: bool) -> None:
+        """For the owner."""
+        self._words[_SEALS] = seals
 
     @property
     def healthy(self) -> bool:

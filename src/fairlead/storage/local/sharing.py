@@ -38,6 +38,11 @@ class History(Protocol):
         self, resource: str, revision: int, after: str, below: str | None, limit: int
     ) -> Slice: ...
 
+    @property
+    def seals(self) -> bool: ...
+
+    async def is_stale(self, resource: str, key: str, revision: int) -> bool: ...
+
     def size(self) -> int: ...
 
 
@@ -72,6 +77,7 @@ class Sharing:
             "write": self._write,
             "changes": self._changes,
             "state": self._state,
+            "stale": self._is_stale,
             "size": self._size,
         }
 
@@ -81,6 +87,7 @@ class Sharing:
         self._page.set_floor(store.floor)
         self.tell_health()
         self._page.reach(store.revision)
+        self._page.say_seals(self._log.seals)
 
     def committed(self, rows: Sequence[Row]) -> None:
         if not rows:
@@ -158,6 +165,11 @@ class Sharing:
     ) -> Any:
         rows, more = await self._log.state(resource, revision, after, below, limit)
         return list(map(tuple, rows)), more
+
+    async def _is_stale(
+        self, channel: Channel, number: int, resource: str, key: str, revision: int
+    ) -> bool:
+        return await self._log.is_stale(resource, key, revision)
 
     async def _size(self, channel: Channel, number: int) -> int:
         await asyncio.sleep(0)

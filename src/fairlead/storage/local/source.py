@@ -145,6 +145,12 @@ class SharedSource:
         rows, more = await self._call("state", resource, revision, after, below, limit)
         return Slice([Row._make(row) for row in rows], more)
 
+    async def is_stale(self, resource: str, key: str, revision: int) -> bool:
+        if not self._page.seals:
+            return False
+        found: bool = await self._call("stale", resource, key, revision)
+        return found
+
     async def compact(self, floor: int) -> None:
         """The owner does."""
 
