@@ -517,6 +517,14 @@ class TestUnreadable:
         with pytest.raises(Sealed, match="core/pods n/a is encrypted: start with --encryption"):
             CODEC.decode("core/pods", "n/a", b"k8s:enc:aescbc:v1:key1:xxx")
 
+    @pytest.mark.parametrize(("resource", "kind"), [("core/pods", "Pod"), ("x.io/things", "Thing")])
+    def test_an_object_put_there_by_hand_gets_what_every_object_has(
+        self, resource: str, kind: str
+    ) -> None:
+        raw = b'{"apiVersion":"v1","kind":"%b","metadata":{"name":"a"}}' % kind.encode()
+        metadata = decoded(resource, raw)[1]["metadata"]
+        assert metadata == {"name": "a", "namespace": "n", "uid": "", "creationTimestamp": None}
+
     def test_a_message_that_is_cut_off_anywhere_is_refused_or_read(self) -> None:
         whole = SERVICE
         for size in range(len(whole)):

@@ -59,7 +59,7 @@ class EventWriter:
 
     def submit(self, client: Client, event: Object) -> None:
         """Have an event written, unless there is too much about its object already."""
-        about = event["source"]["component"], event["involvedObject"]["uid"]
+        about = event["source"]["component"], event["involvedObject"].get("uid", "")
         allowance = self._allowances.get(about)
         if allowance is None:
             allowance = _Allowance(_BURST, clock.time())
@@ -96,7 +96,7 @@ class EventWriter:
 
 def _sameness(event: Object) -> str:
     about = event["involvedObject"]
-    said = (about["uid"], about.get("fieldPath", ""), event["type"], event["reason"])
+    said = (about.get("uid", ""), about.get("fieldPath", ""), event["type"], event["reason"])
     return "\n".join((event["source"]["component"], *said, event["message"]))
 
 

@@ -136,6 +136,7 @@ class ReferenceCodec:
             api_version, value = self._read(resource, key, raw)
             if not value["metadata"].get("name"):
                 raise InterchangeError(f"{resource} {key}: has no name")
+            _complete(value["metadata"], key)
             if resource == self._definitions:
                 self._learn(value)
             return api_version, bounded_json(ordered(value), STORED_DEPTH)
@@ -176,6 +177,15 @@ class ReferenceCodec:
         accepted = (definition.get("status") or {}).get("acceptedNames") or {}
         kind = accepted.get("kind") or spec["names"]["kind"]
         self._custom_kinds[f"{spec['group']}/{spec['names']['plural']}"] = kind
+
+
+def _complete(metadata: Object, key: str) -> None:
+    """What a server gives every object, where somebody put one there by hand."""
+    namespace, _, _ = key.rpartition("/")
+    if namespace and not metadata.get("namespace"):
+        metadata["namespace"] = namespace
+    metadata.setdefault("uid", "")
+    metadata.setdefault("creationTimestamp", None)
 
 
 def _parsed(raw: bytes) -> Object:
