@@ -149,3 +149,19 @@ class TestAStoreOfTheReference:
     def test_what_lies_there_stays_as_it_is(self, in_etcd: InEtcd) -> None:
         raw = value_at(in_etcd.etcd, "/registry/example.com/widgets/default/w")
         assert json.loads(raw) == WIDGET
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_the_copy_that_is_served_goes_away_with_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    running = ServerProcess(tmp_path).start()
+    running.stop()
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    running.flags = ("--read-only", "--workers", workers)
+    running.start()
+    assert list(scratch.rglob("fairlead.db"))
+    assert running.stop() == 0
+    assert not list(scratch.iterdir())

@@ -210,7 +210,8 @@ class Server:
             return etcd_log(self.options, self.dialect, resources)
         if worker is not None and worker.place.follows_owner:
             return worker.followed_log()
-        log = embedded_log(self.options, self.dialect, resources)
+        scratch = worker.place.directory if worker is not None else None
+        log = embedded_log(self.options, self.dialect, resources, scratch)
         if worker is not None:
             worker.share(log)
         return log

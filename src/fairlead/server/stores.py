@@ -27,15 +27,19 @@ _EVENTS = "core/v1/events"
 
 
 def embedded_log(
-    options: argparse.Namespace, dialect: Dialect, resources: Resources
+    options: argparse.Namespace,
+    dialect: Dialect,
+    resources: Resources,
+    scratch: Path | None = None,
 ) -> EmbeddedLog:
-    """The log in the data directory."""
+    """The log in the data directory. `scratch` is for what is not kept: whoever made it takes it
+    away."""
     systems = {name: one.system_namespace for name, one in DIALECTS.items()}
     directory: Path = options.data_dir
     if options.read_only:
         from fairlead.storage.read_only import copy_of_store  # few servers need it
 
-        directory = copy_of_store(directory)
+        directory = copy_of_store(directory, scratch)
     backend = SqliteBackend(
         directory,
         dialect.name,

@@ -65,15 +65,16 @@ class ReadOnlySource:
         await self._source.close()
 
 
-def copy_of_store(directory: Path) -> Path:
-    """A directory with a copy of a store that no server has, for as long as this process runs:
-    even to be read the database would write beside it. Raises StorageError."""
+def copy_of_store(directory: Path, scratch: Path | None = None) -> Path:
+    """A directory, below `scratch` if that is given, with a copy of a store that no server has, for
+    as long as this process runs: even to be read the database would write beside it. Raises
+    StorageError."""
     given = Directory(directory)
     if not given.holds_database():
         raise StorageError(f"{directory} holds no store that could be read")
     given.lock()
     try:
-        copy = TemporaryDirectory(prefix="fairlead-", ignore_cleanup_errors=True)
+        copy = TemporaryDirectory(prefix="fairlead-", dir=scratch, ignore_cleanup_errors=True)
         for name in _FILES:
             if (directory / name).exists():
                 shutil.copyfile(directory / name, Path(copy.name) / name)
