@@ -56,13 +56,16 @@ class Application:
         self._log_page = log_page
         self._auditor = handler.auditor = auditor
         self._under_way = metrics.under_way
-        self._store = handler.api.store
-        self._shares_store = not self._store.log.foresees
+        log = handler.api.store.log
+        self._shares_store = not log.foresees
+        self._is_current, self._catch_up = log.is_current, log.catch_up
 
     async def __call__(self, exchange: Exchange) -> None:
         started = perf_counter()
         request = Request.of(exchange)
-        behind = self._shares_store and not await self._caught_up(request)
+        behind = False
+        if self._shares_store and not self._is_current() and _needs_newest(request):
+            behind = not await self._caught_up()
         self.handler.route(request)
         target = request.target
         auditor = self._auditor
@@ -104,13 +107,11 @@ class Application:
         for observe in self.handler.api.observers:
             observe(request.operation, code, seconds)
 
-    async def _caught_up(self, request: Request) -> bool:
+    async def _caught_up(self) -> bool:
         """Have everything that anybody was told of before this request, on whichever server: also
         what is served, who may do what, and what admission goes by."""
-        if not _needs_newest(request):
-            return True
         try:
-            await self._store.catch_up()
+            await self._catch_up()
         except StorageError:
             return False
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from heapq import heappop, heappush
 
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
@@ -57,23 +58,26 @@ class Reaching:
     """Those who wait for a revision."""
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self.waiting: list[tuple[int, int, asyncio.Future[bool]]] = []  # a heap
+        self._count = 0  # tells those apart who wait for the same one
 
     async def wait(self, revision: int, timeout: float) -> bool:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waiting.append((revision, future))
+        loop = asyncio.get_running_loop()
+        reached: asyncio.Future[bool] = loop.create_future()
+        self._count += 1
+        heappush(self.waiting, (revision, self._count, reached))
+        timer = loop.call_later(timeout, _answer, reached, False)
         try:
-            await asyncio.wait_for(future, timeout)
-        except TimeoutError:
-            return False
-        return True
+            return await reached
+        finally:
+            timer.cancel()
 
     def announce(self, reached: int) -> None:
-        waiting, self.waiting = self.waiting, []
-        for revision, future in waiting:
-            if future.done():
-                continue
-            if revision <= reached:
-                future.set_result(None)
-            else:
-                self.waiting.append((revision, future))
+        waiting = self.waiting
+        while waiting and waiting[0][0] <= reached:
+            _answer(heappop(waiting)[2], True)
+
+
+def _answer(future: asyncio.Future[bool], answer: bool) -> None:
+    if not future.done():
+        future.set_result(answer)

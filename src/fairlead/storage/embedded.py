@@ -137,6 +137,9 @@ class EmbeddedLog:
         self._cache.refused(batch, error)
         self._health.failed(error)
 
+    def is_current(self) -> bool:
+        return True
+
     async def catch_up(self) -> None:
         """The cache has everything as soon as it is committed."""
 

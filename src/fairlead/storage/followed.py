@@ -198,6 +198,10 @@ class FollowedLog:
         ):
             raise StorageError("the store is not followed at present", Fault.PASSING)
 
+    def is_current(self) -> bool:
+        newest = self._source.newest()
+        return newest is not None and newest <= self._cache.revision
+
     async def catch_up(self) -> None:
         newest = self._source.newest()
         if newest is None:

@@ -71,6 +71,9 @@ class Log(Protocol):
     def write_together(self, group: Sequence[Pending]) -> None:
         """Take all of these writes in one commit, or none."""
 
+    def is_current(self) -> bool:
+        """Whether it is certain that the cache has everything that was acknowledged."""
+
     async def catch_up(self) -> None:
         """Wait until the cache has everything that was acknowledged before; raises
         StorageError."""
