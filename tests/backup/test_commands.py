@@ -130,6 +130,13 @@ def test_a_backup_of_another_dialect_is_refused_if_one_is_named(tmp_path: Path, 
     succeed(*words, "cluster")
 
 
+def test_a_storage_of_another_dialect_is_not_migrated_if_one_is_named(tmp_path: Path) -> None:
+    make_store(tmp_path / "old", *NAMES)
+    words = ("migrate", "--from", tmp_path / "old", "--to", tmp_path / "new", "--dialect")
+    assert "old holds objects of the cluster dialect" in refusal(*words, "kubernetes")
+    succeed(*words, "cluster")
+
+
 def test_restoring_into_a_store_is_refused(tmp_path: Path, file: Path) -> None:
     make_store(tmp_path / "new", "a")
     before = stored(tmp_path / "new")

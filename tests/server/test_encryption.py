@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,10 @@ def test_keys_are_changed_by_writing_everything_once_more(
     server.stop()
 
     configure(configuration, NEW)
-    found = server.start().client().get(f"{SECRETS}/a").body
-    assert found["data"] == secret("a")["data"]
+    client = server.start().client()
+    assert client.get(f"{SECRETS}/a").body["data"] == secret("a")["data"]
+    exact = {"resourceVersion": first.version, "resourceVersionMatch": "Exact"}
+    assert client.get(SECRETS, **exact).status == 410  # of that time nobody has the key
+    with closing(client.watch(SECRETS, resourceVersion=first.version)) as watch:
+        assert watch.next().object["code"] == 410
     assert server.stop() == 0

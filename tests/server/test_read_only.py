@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from support.client import JSON, MERGE_PATCH, Client
@@ -151,14 +152,19 @@ class TestAStoreOfTheReference:
         assert json.loads(raw) == WIDGET
 
 
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """An empty directory of a short name, as that of a socket has to be."""
+    with TemporaryDirectory() as made:
+        yield Path(made)
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_the_copy_that_is_served_goes_away_with_the_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scratch: Path, workers: str
 ) -> None:
     running = ServerProcess(tmp_path).start()
     running.stop()
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))
     running.flags = ("--read-only", "--workers", workers)
     running.start()

@@ -160,3 +160,13 @@ def test_a_server_of_another_ca_does_not_join(fleet: Fleet, tmp_path: Path) -> N
     ended = failed_start(tmp_path, *flags)
     assert ended.returncode == 1
     assert ended.stderr.startswith("fairlead: the store belongs to servers of another CA")
+
+
+def test_a_server_of_another_dialect_does_not_join(fleet: Fleet, tmp_path: Path) -> None:
+    flags = ("--storage", "etcd", "--etcd-servers", fleet.etcd.url)
+    ended = failed_start(tmp_path, *flags, dialect="cluster")
+    assert ended.returncode == 1
+    told = "fairlead: the store holds objects of the kubernetes dialect: start with --dialect"
+    assert told in ended.stderr
+    one = fleet.members[0].client
+    assert "cluster-system" not in one.get("/api/v1/namespaces").names

@@ -440,6 +440,17 @@ def test_a_number_of_workers_that_makes_no_sense_is_refused(tmp_path: Path) -> N
     assert (ended.returncode, "--workers: must be from 1 to 64" in ended.stderr) == (2, True)
 
 
+def test_a_place_for_sockets_that_will_not_do_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    monkeypatch.setenv("TMPDIR", str(deep))
+    ended = failed_start(tmp_path, "--workers", "2")
+    assert ended.returncode == 1
+    assert ended.stderr.endswith("AF_UNIX path too long; TMPDIR names where such files go\n")
+
+
 def test_a_directory_in_use_is_refused(shared: Workers) -> None:
     ended = failed_start(shared.server.directory, "--workers", "2")
     assert ended.returncode == 1

@@ -16,6 +16,7 @@ from support.waiting import comes_true
 
 from fairlead.storage.backend import Compacted, ConditionFailed, Conflict, Precondition, Write
 from fairlead.storage.local import channel
+from fairlead.storage.local import page as page_module
 from fairlead.storage.local.page import CONNECTIONS, READING, WRITING, Page
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Store
@@ -266,6 +267,21 @@ def test_processes_of_other_users_are_turned_away(
         stranger.close()
 
     run(test)
+
+
+def test_an_owner_that_says_nothing_any_more_is_not_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 17
+    monkeypatch.setattr(page_module, "monotonic_ns", lambda: now)
+    page = Page(2)
+    assert not page.healthy
+    page.set_healthy(True)
+    assert page.healthy
+    now += 5_000_000_000
+    assert not page.healthy
+    page.set_healthy(True)
+    assert page.healthy
+    page.set_healthy(False)
+    assert not page.healthy
 
 
 def test_the_page_counts_for_all_and_forgets_who_died() -> None:

@@ -81,6 +81,9 @@ def _restore(options: argparse.Namespace, progress: Progress) -> None:
 
 def _migrate(options: argparse.Namespace, progress: Progress) -> None:
     with storage_at(options, options.origin).reading() as contents:
+        dialect = contents.header.dialect
+        if options.dialect and dialect != options.dialect:
+            raise BackupError(f"{options.origin} holds objects of the {dialect} dialect")
         _fill(storage_at(options, options.target), contents, _raising(options, 0), progress)
 
 

@@ -47,7 +47,7 @@ from fairlead.server.options import planned_flags
 from fairlead.server.place import Place
 from fairlead.server.renewal import Renewal
 from fairlead.server.request_log import log_operation, log_page
-from fairlead.server.stores import embedded_log, etcd_log
+from fairlead.server.stores import check_dialect, embedded_log, etcd_log
 from fairlead.server.supervision import Supervisor
 from fairlead.server.worker import Worker
 from fairlead.server.workers import Parent
@@ -198,6 +198,7 @@ class Server:
             await store.open()
             if len(store.collection(UNFINISHED)):
                 raise StartError("the store is not whole: a restore into it was cut off")
+            check_dialect(store, self.dialect)
             if self._worker is not None:
                 self._worker.opened(store)
         except (FileError, StorageError) as error:

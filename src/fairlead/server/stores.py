@@ -17,6 +17,7 @@ from fairlead.storage.embedded import EmbeddedLog, Sealing
 from fairlead.storage.followed import FollowedLog
 from fairlead.storage.format import OldNames
 from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.store import Store
 
 if TYPE_CHECKING:
     from fairlead.storage.encryption.sealing import Sealing as Keys
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from fairlead.storage.source import Source
 
 _EVENTS = "core/v1/events"
+_NAMESPACES = "core/namespaces"
 
 
 def embedded_log(
@@ -123,6 +125,21 @@ def _lasting(options: argparse.Namespace, resources: Resources) -> Callable[[str
         return seconds if resource == events and seconds > 0 else None
 
     return ttl
+
+
+def check_dialect(store: Store, dialect: Dialect) -> None:
+    """Look whether a store that servers of several kinds may write to, and that does not say what
+    it is, is one of another dialect: what can be read of it would be mixed with ours. Raises
+    StartError."""
+    namespaces = store.collection(_NAMESPACES).heads
+    if dialect.system_namespace in namespaces:
+        return
+    for other in DIALECTS.values():
+        if other.system_namespace in namespaces:
+            raise StartError(
+                f"the store holds objects of the {other.name} dialect: start with"
+                f" --dialect {other.name}"
+            )
 
 
 def _stop_at_once(message: str) -> None:

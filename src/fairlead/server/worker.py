@@ -55,8 +55,8 @@ class Worker:
 
     @property
     def store_is_healthy(self) -> bool:
-        """What its owner says."""
-        return self.place.page.healthy
+        """What the owner of its log says, if that is another one."""
+        return not self.place.follows_owner or self.place.page.healthy
 
     async def tell_health(self) -> None:
         """For ever, as the owner: whoever is asked knows whether the store can be written."""

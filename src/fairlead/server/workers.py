@@ -21,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fairlead.dialect import DIALECTS
+from fairlead.server.assembly import StartError
 from fairlead.server.banner import banner, process_age
 from fairlead.server.family import end_with, remove_leftovers
 from fairlead.server.listening import listen, shown_address
@@ -89,7 +90,12 @@ class Parent:
 
     def _peer_socket(self, number: int) -> socket.socket:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(str(socket_of(self._directory, number)))
+        path = socket_of(self._directory, number)
+        try:
+            listener.bind(str(path))
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise StartError(f"{path}: {why}; TMPDIR names where such files go") from None
         listener.listen(128)
         return listener
 

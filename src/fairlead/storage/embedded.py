@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from fairlead.storage.backend import (
     Backend,
+    Compacted,
     Fault,
     Outcome,
     Precondition,
@@ -147,14 +148,12 @@ class EmbeddedLog:
         steps = await self._read(lambda: self._backend.changes(resource, after, upto))
         if self._sealing is None:
             return steps
-        return [
-            Step(self._unsealed(row), self._unsealed(before) if before is not None else None)
-            for row, before in steps
-        ]
+        rows = iter(self._past((row for step in steps for row in step if row is not None), after))
+        return [Step(next(rows), next(rows) if before is not None else None) for _, before in steps]
 
     async def feed(self, after: int, upto: int) -> list[Row]:
         """As `Backend.feed`, for those who share this log."""
-        return list(self._readable(await self._read(lambda: self._backend.feed(after, upto))))
+        return self._past(await self._read(lambda: self._backend.feed(after, upto)), after)
 
     async def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
@@ -162,7 +161,15 @@ class EmbeddedLog:
         rows, more = await self._read(
             lambda: self._backend.state(resource, revision, after, below, limit)
         )
-        return Slice(list(self._readable(rows)), more)
+        return Slice(self._past(rows, revision), more)
+
+    def _past(self, rows: Iterable[Row], revision: int) -> list[Row]:
+        """Rows that may have been superseded long ago; raises Compacted if some of them lie under
+        a key that was given up since."""
+        try:
+            return list(self._readable(rows))
+        except StorageError:
+            raise Compacted(revision) from None
 
     async def _read(self, call: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._reader, call)

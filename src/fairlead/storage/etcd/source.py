@@ -166,7 +166,7 @@ class EtcdSource:
             if after < self.floor:
                 raise Compacted(after)
             return await self._history.changes(resource, after, upto)
-        except CallFailed as error:
+        except (CallFailed, StorageError) as error:
             raise self._meaning(error, after) from None
 
     async def state(
@@ -176,10 +176,14 @@ class EtcdSource:
             if revision < self.floor:
                 raise Compacted(revision)
             return await self._history.state(resource, revision, after, below, limit)
-        except CallFailed as error:
+        except (CallFailed, StorageError) as error:
             raise self._meaning(error, revision) from None
 
-    def _meaning(self, error: CallFailed, revision: int) -> Exception:
+    def _meaning(self, error: CallFailed | StorageError, revision: int) -> Exception:
+        """What was superseded may lie under a key that was given up since: it is not known any
+        more."""
+        if isinstance(error, StorageError):
+            return Compacted(revision) if error.fault is Fault.FATAL else error
         if error.is_compacted:
             self._compaction.raise_floor(revision + 1)
             return Compacted(revision)

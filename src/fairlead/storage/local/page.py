@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from time import monotonic_ns
 
 _WORD = 8
 # What is read all the time has a line of the processor's cache for itself.
-_REVISION, _FLOOR, _UNWELL, _SEALS, _HEAD = 0, 1, 2, 3, 8
+_REVISION, _FLOOR, _WELL_UNTIL, _SEALS, _HEAD = 0, 1, 2, 3, 8
 READING, WRITING, CONNECTIONS, COMING, _PID, _READY, _SLOT = 0, 1, 2, 3, 4, 5, 8
 _ADDRESSES = 4096
+_WELL_FOR = 5_000_000_000  # nanoseconds: an owner may be busy for long
 
 
 class Page:
@@ -57,12 +59,12 @@ class Page:
 
     @property
     def healthy(self) -> bool:
-        """Whether the owner can write."""
-        return not self._words[_UNWELL]
+        """Whether the owner has said of late that it can write."""
+        return monotonic_ns() < self._words[_WELL_UNTIL]
 
     def set_healthy(self, healthy: bool) -> None:
-        """For the owner."""
-        self._words[_UNWELL] = not healthy
+        """For the owner, again and again: one that says nothing any more stands still."""
+        self._words[_WELL_UNTIL] = monotonic_ns() + _WELL_FOR if healthy else 0
 
     def slot(self, worker: int) -> Slot:
         start = _HEAD + worker * _SLOT
