@@ -10,11 +10,11 @@ import base64
 import binascii
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 import orjson
 
+from fairlead.bounded import remembered
 from fairlead.schema.model import Field, ListOf, MapOf, Scalar, Struct, Type
 from fairlead.schema.times import format_micro_time, format_time, parse_time
 from fairlead.serialization.limits import TooDeep, bounded_json
@@ -70,18 +70,11 @@ def _moment(raw: bytes) -> datetime | None:
         raise WireError(f"timestamp: {signed(seconds)} seconds are out of range") from None
 
 
-_LONGEST_TIME = 24  # bytes of a message; a longer one has more in it than a time
-
-
-@lru_cache(maxsize=4096)
-def _time_of(raw: bytes) -> str | None:
-    moment = _moment(raw)
-    return format_time(moment) if moment is not None else None
-
-
+@remembered(4096, longest=24)
 def _read_time(raw: bytes) -> str | None:
     """Objects are full of the same few times."""
-    return _time_of(raw) if len(raw) <= _LONGEST_TIME else _time_of.__wrapped__(raw)
+    moment = _moment(raw)
+    return format_time(moment) if moment is not None else None
 
 
 def _read_micro_time(raw: bytes) -> str | None:
