@@ -28,6 +28,7 @@ logger = logging.getLogger("fairlead.storage")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _LONGEST_WAIT = 30.0  # for the feed to come to a revision that the other side has given out
+_LONGEST_GATHERING = 0.002
 _SIZE_EVERY = 30.0
 
 
@@ -218,6 +219,7 @@ class FollowedLog:
         """What was asked before somebody came is no answer to them: all who come while a question
         is under way share the next one."""
         while self._curious:
+            await self._gather()
             asking, self._curious = self._curious, []
             try:
                 newest = await self._source.ask_newest()
@@ -230,6 +232,15 @@ class FollowedLog:
                     if not answer.done():
                         answer.set_result(newest)
         self._asking = None
+
+    async def _gather(self) -> None:
+        """As long as each turn of the loop brings somebody else who wants to know, let them join:
+        a question costs about as much as the rest of a read."""
+        loop = asyncio.get_running_loop()
+        ends, known = loop.time() + _LONGEST_GATHERING, 0
+        while known < len(self._curious) and loop.time() < ends:
+            known = len(self._curious)
+            await asyncio.sleep(0)
 
     async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
         return await self._source.changes(resource, after, upto)
