@@ -52,10 +52,10 @@ serve: $(SERVING) ## run a server; its flags go into ARGS
 
 test: $(TESTING) ## run all tests, about 5 minutes on two cores
 	@echo "Running all tests, about 5 minutes on two cores; make quick takes less than one."
-	@$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+	@$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
 
 quick: $(TESTING) ## run a choice of tests, under a minute
-	@$(BIN)/pytest -n 2 --dist worksteal $(QUICK) $(ARGS)
+	@$(BIN)/pytest -n 3 --dist worksteal $(QUICK) $(ARGS)
 
 coverage: $(TESTING) ## run all tests and measure which lines they reach
 	@rm -f .coverage .coverage.*
