@@ -50,8 +50,8 @@ serve: $(SERVING) ## run a server; its flags go into ARGS
 	@$(COMPILE)
 	@$(BIN)/fairlead serve $(ARGS)
 
-test: $(TESTING) ## run all tests, about 5 minutes on two cores
-	@echo "Running all tests, about 5 minutes on two cores; make quick takes less than one."
+test: $(TESTING) ## run all tests, about 9 minutes on two cores
+	@echo "Running all tests, about 9 minutes on two cores; make quick takes less than one."
 	@$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
 
 quick: $(TESTING) ## run a choice of tests, under a minute
