@@ -58,7 +58,9 @@ class Precondition(NamedTuple):
 
     def holds(self, revision: int) -> bool:
         """Whether it holds of a key at this revision, 0 if the key does not exist."""
-        wanted = self.wanted()
+        wanted = self.revision
+        if wanted.__class__ is not int:
+            wanted = self.wanted()
         return revision != 0 if wanted is None else revision == wanted
 
 

@@ -186,7 +186,7 @@ class Store:
         from, None for a new one, in one commit with its companions, whose versions should be among
         what it requires. Returns after the commit; raises Conflict, ConditionFailed."""
         expected = self._expected(collection, key, over, requires)
-        if requires:
+        if requires and not self.log.foresees:
             requires = self._resolved(requires)
         encoded = encode(value)
         if not alongside:
@@ -250,8 +250,9 @@ class Store:
         """Delete an object as `put` writes it; gives the deletion."""
         expected = self._expected(collection, key, over, requires)
         version = Version(key, self._foreseen(), collection.api_version, None)
-        resolved = self._resolved(requires) if requires else ()
-        pending = self._pending(collection, version, None, expected, resolved)
+        if requires and not self.log.foresees:
+            requires = self._resolved(requires)
+        pending = self._pending(collection, version, None, expected, requires)
         self.log.write(pending)
         self._await_commit(pending)
         await pending.settled()
@@ -314,7 +315,7 @@ class Store:
         return current.commit.write if current.commit is not None else current.revision
 
     def _resolved(self, requires: Sequence[Precondition]) -> list[Precondition]:
-        """The same conditions, of the writes where revisions are only foreseen."""
+        """The same conditions, of the writes where revisions cannot be foreseen."""
         found = []
         for condition in requires:
             version = self.latest(self.collection(condition.resource), condition.key)
