@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.backends import MemoryBackend
+from support.backends import OTHERS, THINGS, MemoryBackend, write
 
 from fairlead.storage.backend import (
     Backend,
@@ -25,7 +25,6 @@ FACTORIES: dict[str, Factory] = {
     "memory": lambda directory: MemoryBackend(),
     "sqlite": lambda directory: SqliteBackend(directory),
 }
-THINGS, OTHERS = "core/things", "example.com/things"
 
 
 @pytest.fixture(params=FACTORIES)
@@ -35,16 +34,6 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
     assert list(made.heads()) == []
     yield made
     made.close()
-
-
-def write(
-    key: str,
-    value: bytes | None = b"{}",
-    expected: int | Write = 0,
-    requires: tuple[Precondition, ...] = (),
-    resource: str = THINGS,
-) -> Write:
-    return Write(resource, key, "v1", value, expected, requires)
 
 
 def state(backend: Backend, revision: int, resource: str = THINGS) -> dict[str, int]:

@@ -11,11 +11,12 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
+from support.backends import THINGS, write
 from support.etcd import Etcd, EtcdCluster, Tls, make_tls, needs_etcd
 from support.etcd_links import LinkedCluster
 from support.waiting import comes_true
 
-from fairlead.storage.backend import Compacted, Conflict, StorageError, Write
+from fairlead.storage.backend import Compacted, Conflict, StorageError
 from fairlead.storage.etcd.calls import Stream
 from fairlead.storage.etcd.client import Timing
 from fairlead.storage.etcd.codec import PlainCodec
@@ -24,7 +25,6 @@ from fairlead.storage.etcd.source import EtcdSource, Ttl
 
 pytestmark = needs_etcd
 
-THINGS = "core/things"
 VALUE = "v1\n{}"  # as `PlainCodec` keeps one
 HASTY = Timing(
     open=20.0, request=8.0, answer=1.0, stalled=0.3, heartbeat=0.3, pause=0.02, longest_pause=0.2
@@ -103,10 +103,6 @@ def cluster(three: EtcdCluster) -> EtcdCluster:
     for member in three.members:
         member.await_health()
     return three
-
-
-def write(key: str, value: bytes | None = b"{}", expected: int = 0) -> Write:
-    return Write(THINGS, key, "v1", value, expected)
 
 
 def used(cluster: EtcdCluster, source: EtcdSource) -> Etcd:

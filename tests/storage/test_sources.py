@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from support.backends import OTHERS, THINGS, write
 from support.etcd import Etcd, needs_etcd
 from support.local import owner_elsewhere
 from support.sources import MemorySource, Shared
@@ -29,7 +30,6 @@ from fairlead.storage.source import Reached, Source
 # Gives a new connection to the same store each time, not opened yet.
 Connect = Callable[[], Source]
 Factory = Callable[[Path], AbstractContextManager[Connect]]
-THINGS, OTHERS = "core/things", "example.com/things"
 
 
 @contextmanager
@@ -81,16 +81,6 @@ def run(connect: Connect, test: Callable[[Source, Source], Awaitable[None]]) -> 
                 await source.close()
 
     asyncio.run(main())
-
-
-def write(
-    key: str,
-    value: bytes | None = b"{}",
-    expected: int | Write = 0,
-    requires: tuple[Precondition, ...] = (),
-    resource: str = THINGS,
-) -> Write:
-    return Write(resource, key, "v1", value, expected, requires)
 
 
 async def put(source: Source, *group: Write) -> int:

@@ -12,6 +12,7 @@ from fairlead.storage.backend import (
     Conflict,
     Fault,
     Outcome,
+    Precondition,
     Row,
     Slice,
     Step,
@@ -19,6 +20,7 @@ from fairlead.storage.backend import (
     Write,
 )
 
+THINGS, OTHERS = "core/things", "example.com/things"
 FULL = StorageError("the disk is full", Fault.PASSING)
 
 
@@ -164,3 +166,14 @@ def thing(number: object = 0, **labels: str) -> dict[str, Any]:
     if labels:
         metadata["labels"] = labels
     return {"metadata": metadata, "data": {"n": str(number)}}
+
+
+def write(
+    key: str,
+    value: bytes | None = b"{}",
+    expected: int | Write = 0,
+    requires: tuple[Precondition, ...] = (),
+    resource: str = THINGS,
+) -> Write:
+    """A wanted step, of things unless another resource is named."""
+    return Write(resource, key, "v1", value, expected, requires)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from fairlead.audit.auditor import Auditor
 from fairlead.authentication.user import MASTERS
@@ -24,7 +25,9 @@ from fairlead.http.exchange import ClientGone, Exchange
 from fairlead.logs import quoted
 from fairlead.server.metrics import Metrics
 from fairlead.storage.backend import StorageError
-from fairlead.storage.local.page import Slot
+
+if TYPE_CHECKING:
+    from fairlead.storage.local.page import Slot
 
 logger = logging.getLogger("fairlead")
 

@@ -8,9 +8,12 @@ import errno
 import logging
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from fairlead.server.assembly import StartError
-from fairlead.storage.local.page import Slot
+
+if TYPE_CHECKING:
+    from fairlead.storage.local.page import Slot
 
 logger = logging.getLogger("fairlead")
 

@@ -74,6 +74,35 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     add_simulation_flags(parser, whole_number)
 
 
+# Names, defaults and what they are for.
+_REQUESTS = (
+    ("--max-requests-inflight", 400, "reading requests at once; 0 for no limit"),
+    ("--max-mutating-requests-inflight", 200, "writing requests at once; 0 for no limit"),
+)
+_PERIODS = (
+    ("--livez-grace-period", 0.0, "how long /livez holds while starting"),
+    ("--shutdown-delay-duration", 0.0, "time between /readyz failing and the end of service"),
+    (
+        "--shutdown-grace",
+        10.0,
+        "how long requests under way may hold up the end; a second signal ends at once",
+    ),
+    ("--request-timeout", 60.0, "how long a request may take, watches and the like left out"),
+)
+_CONNECTIONS = (
+    (
+        "--max-connections",
+        MOST_CONNECTIONS,
+        "connections at once; 0 for as many as the machine allows",
+    ),
+    (
+        "--max-connections-per-address",
+        MOST_CONNECTIONS_OF_AN_ADDRESS,
+        "connections at once of one client address; 0 for no limit",
+    ),
+)
+
+
 def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument_group("Serving").add_argument
     flag(
@@ -87,62 +116,12 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
     flag("--advertise-address", type=host, default="", help="address that clients are told")
     flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate, not our own")
     flag("--tls-private-key-file", type=Path, metavar="FILE", help="its key")
-    flag(
-        "--max-requests-inflight",
-        type=whole_number,
-        default=400,
-        metavar="N",
-        help="reading requests at once; 0 for no limit",
-    )
-    flag(
-        "--max-mutating-requests-inflight",
-        type=whole_number,
-        default=200,
-        metavar="N",
-        help="writing requests at once; 0 for no limit",
-    )
-    flag(
-        "--livez-grace-period",
-        type=duration,
-        default=0.0,
-        metavar="DURATION",
-        help="how long /livez holds while starting",
-    )
-    flag(
-        "--shutdown-delay-duration",
-        type=duration,
-        default=0.0,
-        metavar="DURATION",
-        help="time between /readyz failing and the end of service",
-    )
-    flag(
-        "--shutdown-grace",
-        type=duration,
-        default=10.0,
-        metavar="DURATION",
-        help="how long requests under way may hold up the end; a second signal ends at once",
-    )
-    flag(
-        "--request-timeout",
-        type=duration,
-        default=60.0,
-        metavar="DURATION",
-        help="how long a request may take, watches and the like left out",
-    )
-    flag(
-        "--max-connections",
-        type=whole_number,
-        default=MOST_CONNECTIONS,
-        metavar="N",
-        help="connections at once; 0 for as many as the machine allows",
-    )
-    flag(
-        "--max-connections-per-address",
-        type=whole_number,
-        default=MOST_CONNECTIONS_OF_AN_ADDRESS,
-        metavar="N",
-        help="connections at once of one client address; 0 for no limit",
-    )
+    for name, most, text in _REQUESTS:
+        flag(name, type=whole_number, default=most, metavar="N", help=text)
+    for name, seconds, text in _PERIODS:
+        flag(name, type=duration, default=seconds, metavar="DURATION", help=text)
+    for name, most, text in _CONNECTIONS:
+        flag(name, type=whole_number, default=most, metavar="N", help=text)
     flag(
         "-v",
         "--v",

@@ -11,6 +11,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from OpenSSL import SSL
 
@@ -44,16 +45,17 @@ from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.listening import Acceptor, listen, shown_address
 from fairlead.server.metrics import CONTENT_TYPE, Metrics
 from fairlead.server.options import planned_flags
-from fairlead.server.place import Place
 from fairlead.server.renewal import Renewal
 from fairlead.server.request_log import log_operation, log_page
 from fairlead.server.stores import check_dialect, embedded_log, etcd_log
 from fairlead.server.supervision import Supervisor
-from fairlead.server.worker import Worker
-from fairlead.server.workers import Parent
 from fairlead.storage.backend import StorageError
 from fairlead.storage.log import Log
 from fairlead.storage.store import Store
+
+if TYPE_CHECKING:
+    from fairlead.server.place import Place
+    from fairlead.server.worker import Worker
 
 logger = logging.getLogger("fairlead")
 
@@ -65,9 +67,9 @@ class FatalError(Exception):
 class Server:
     """One process that serves one data directory: alone, or in a place among workers."""
 
-    def __init__(self, options: argparse.Namespace, place: Place | None = None) -> None:
+    def __init__(self, options: argparse.Namespace, worker: Worker | None = None) -> None:
         self.options = options
-        self._worker = Worker(place, options.workers) if place is not None else None
+        self._worker = worker
         self.dialect: Dialect = DIALECTS[options.dialect]
         self.stopping = asyncio.Event()
         self.ready = False
@@ -399,13 +401,25 @@ def tune_garbage_collector() -> None:
 def serve(options: argparse.Namespace, run: Callable[..., None]) -> int:
     """Run a server, or the workers of one; gives the exit code."""
 
-    async def main(place: Place | None = None) -> None:
-        await Server(options, place).run()
-
     if options.workers > 1:
-        parent = Parent(options, lambda place: _exit_code(lambda: run(main(place))))
-        return _exit_code(parent.run)
+        return _serve_together(options, run)
+
+    async def main() -> None:
+        await Server(options).run()
+
     return _exit_code(lambda: run(main()))
+
+
+def _serve_together(options: argparse.Namespace, run: Callable[..., None]) -> int:
+    # Few servers need them; those do before they fork, so that workers share what is loaded.
+    from fairlead.server.worker import Worker
+    from fairlead.server.workers import Parent
+
+    async def work(place: Place) -> None:
+        await Server(options, Worker(place, options.workers)).run()
+
+    parent = Parent(options, lambda place: _exit_code(lambda: run(work(place))))
+    return _exit_code(parent.run)
 
 
 def _exit_code(run: Callable[[], int | None]) -> int:

@@ -191,10 +191,7 @@ class Store:
         encoded = encode(value)
         if not alongside:
             version = self._next_version(collection, key, value, encoded)
-            pending = self._pending(collection, version, encoded, expected, requires)
-            self.log.write(pending)
-            self._await_commit(pending)
-            await pending.settled()
+            await self._submit(collection, version, encoded, expected, requires).settled()
             return version
         group = [(collection, key, value, encoded, expected)]
         for one in alongside:
@@ -218,9 +215,7 @@ class Store:
             version = self._next_version(collection, key, value, encoded)
             wanted = requires if not written else ()
             written.append(self._pending(collection, version, encoded, expected, wanted))
-        self.log.write_together(written)
-        for pending in written:
-            self._await_commit(pending)
+        self._submit_together(written)
         return written
 
     def _companion(self, one: Companion) -> int | Write:
@@ -252,10 +247,7 @@ class Store:
         version = Version(key, self._foreseen(), collection.api_version, None)
         if requires and not self.log.foresees:
             requires = self._resolved(requires)
-        pending = self._pending(collection, version, None, expected, requires)
-        self.log.write(pending)
-        self._await_commit(pending)
-        await pending.settled()
+        await self._submit(collection, version, None, expected, requires).settled()
         return version
 
     async def append(self, group: Sequence[Write]) -> list[int]:
@@ -267,9 +259,7 @@ class Store:
                 with suppress(Exception):
                     await self.settled(under_way)
         taken = [self._prepared(write) for write in group]
-        self.log.write_together(taken)
-        for pending in taken:
-            self._await_commit(pending)
+        self._submit_together(taken)
         await asyncio.gather(*(pending.outcome() for pending in taken))
         return [write.revision or 0 for write in group]
 
@@ -336,6 +326,24 @@ class Store:
             collection.resource, version.key, version.api_version, encoded, expected, requires
         )
         return Pending(collection, version, write)
+
+    def _submit(
+        self,
+        collection: Collection,
+        version: Version,
+        encoded: bytes | None,
+        expected: int | Write,
+        requires: Sequence[Precondition],
+    ) -> Pending:
+        pending = self._pending(collection, version, encoded, expected, requires)
+        self.log.write(pending)
+        self._await_commit(pending)
+        return pending
+
+    def _submit_together(self, group: Sequence[Pending]) -> None:
+        self.log.write_together(group)
+        for pending in group:
+            self._await_commit(pending)
 
     @staticmethod
     def _await_commit(pending: Pending) -> None:

@@ -7,7 +7,6 @@ a change back brings twice comes twice.
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from zoneinfo import ZoneInfo
 
 from fairlead.kinds.batch.schedule import Schedule
 
@@ -67,7 +66,11 @@ def _zone(name: str) -> tzinfo | None:
     """None stands for the server's own zone."""
     if name in ("", "Local"):
         return None
-    return UTC if name == "UTC" else ZoneInfo(name)
+    if name == "UTC":
+        return UTC
+    from zoneinfo import ZoneInfo  # few schedules name a zone, and it loads much
+
+    return ZoneInfo(name)
 
 
 def _not_before(schedule: Schedule, local: datetime) -> date | timedelta | None:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from zoneinfo import ZoneInfo
 
 from fairlead.kinds.causes import quote
 from fairlead.kinds.rules import bounded_int
@@ -168,6 +167,8 @@ def load_zone(name: str) -> None:
         return
     if ".." in name.split("/") or name[0] in "/\\":
         raise ZoneError("time: invalid location name")
+    from zoneinfo import ZoneInfo  # few schedules name a zone, and it loads much
+
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):
