@@ -192,6 +192,7 @@ def test_a_watch_at_a_follower_goes_on_when_the_owner_was_lost(run: Run) -> None
             seen += [change.revision for change in changes]
         for number in range(3):
             await put(family.owner, "a", number)
+        await follower.catch_up()
         await family.lose_owner()
         await comes_true(lambda: not follower.healthy, "the loss is noticed")
         assert numbers(follower) == {"a": "2"}
