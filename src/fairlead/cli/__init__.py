@@ -12,6 +12,7 @@ from fairlead import __version__
 from fairlead.logs import FORMAT, OneLine
 
 PROGRAM = "fairlead"
+_OWN_FLAGS = ("-h", "--help", "--version")
 _COPYING = {
     "backup": ("FILE", "copy all objects of a server or a storage into a file"),
     "restore": ("FILE", "fill a data directory or etcd from such a file"),
@@ -29,6 +30,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    from fairlead.cli.catalog import COMMANDS, GROUPS
+
+    if words and words[0].startswith("-") and words[0] not in _OWN_FLAGS:
+        from fairlead.cli.connecting import behind_command
+
+        words = behind_command(words)
+    if words and (words[0] in COMMANDS or words[0] in GROUPS):
+        from fairlead.cli.running import run_command
+
+        return run_command(PROGRAM, words)
+    return _run_server_side(words)
+
+
+def _run_server_side(words: list[str]) -> int:
     from fairlead.cli.parsing import Parser
 
     parser = Parser(prog=PROGRAM, description="A Kubernetes-style cluster API server.")

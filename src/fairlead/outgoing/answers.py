@@ -11,7 +11,7 @@ from fairlead.outgoing.client import CallError, Reply
 
 _MOST_SHOWN_BYTES = 2048
 _SECONDS = re.compile("[0-9]{1,9}", re.ASCII)
-_WORDS = {
+WORDS = {
     400: "the server rejected our request for an unknown reason",
     401: "the server has asked for the client to provide credentials",
     404: "the server could not find the requested resource",
@@ -44,8 +44,8 @@ def _said(reply: Reply) -> str:
     status = _status_message(reply)
     if status:
         return status
-    if reply.status in _WORDS:
-        return _WORDS[reply.status]
+    if reply.status in WORDS:
+        return WORDS[reply.status]
     text = "unknown"
     if not reply.type or reply.type.startswith("text/"):
         text = reply.content[:_MOST_SHOWN_BYTES].decode(errors="replace").strip()

@@ -1,0 +1,36 @@
+"""A command that is being run."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, field
+
+from fairlead.cli.connecting import access_of
+from fairlead.cli.screen import Screen
+from fairlead.client import Client
+
+
+@dataclass(slots=True)
+class Invocation:
+    """What a command works with: its flags, where it writes to, and a client that is made when it
+    is wanted."""
+
+    options: argparse.Namespace
+    screen: Screen = field(default_factory=Screen)
+    _client: Client | None = None
+
+    @property
+    def client(self) -> Client:
+        """Raises AccessError."""
+        if self._client is None:
+            self._client = Client(access_of(self.options))
+        return self._client
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that is meant where none is named."""
+        return self.options.namespace or self.client.namespace
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()

@@ -1,0 +1,53 @@
+"""How commands that fail say why, in the words that people know from kubectl."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fairlead.client.errors import ApiError
+from fairlead.client.transport.errors import Unreachable
+
+
+def worded(error: Exception) -> str:
+    """One text for an error of the client side."""
+    if isinstance(error, ApiError):
+        return _refused(error)
+    if isinstance(error, Unreachable):
+        return _unreached(str(error))
+    return f"error: {error}"
+
+
+def _refused(error: ApiError) -> str:
+    if error.reason == "Unauthorized":
+        return f"error: You must be logged in to the server ({error.message})"
+    if error.reason == "Invalid" and error.details:
+        return _invalid(error.details, error.causes)
+    if error.reason:
+        return f"Error from server ({error.reason}): {error.message}"
+    return f"Error from server: {error.message}"
+
+
+def _invalid(details: Mapping[str, Any], causes: list[dict[str, str]]) -> str:
+    said = f'The {details.get("kind", "request")} "{details.get("name", "")}" is invalid'
+    lines = [_cause(one) for one in causes]
+    if len(lines) == 1:
+        return f"{said}: {lines[0]}"
+    listed = "".join(f"\n* {line}" for line in lines)
+    return f"{said}: {listed}" if lines else said
+
+
+def _cause(cause: Mapping[str, str]) -> str:
+    field, message = cause.get("field", ""), cause.get("message", "")
+    return f"{field}: {message}" if field else message
+
+
+def _unreached(text: str) -> str:
+    if text.endswith("connection refused"):
+        place = text.rpartition("dial tcp ")[2].partition(": connect")[0]
+        return (
+            f"The connection to the server {place} was refused - did you specify the right host"
+            " or port?"
+        )
+    why = text.rpartition('": ')[2]  # without the request
+    return f"Unable to connect to the server: {why}"

@@ -1,0 +1,74 @@
+"""Running a client command from its words to its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from importlib import import_module
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.catalog import COMMANDS, GROUPS
+from fairlead.cli.connecting import add_connection_flags
+from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.refusals import worded
+from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
+
+EXPECTED = (AccessError, ApiError, Unreachable, UnknownKind, UnknownResource)
+
+
+def run_command(program: str, words: Sequence[str]) -> int:
+    """Gives the exit code. The first word names a command, or a group and the second one."""
+    name = " ".join(words[:2]) if words[0] in GROUPS else words[0]
+    if name not in COMMANDS:
+        return _tell_group(program, words[0], words[1] if len(words) > 1 else "")
+    module = import_module(f"fairlead.cli.commands.{name.replace(' ', '.').replace('-', '_')}")
+    listed = COMMANDS[name]
+    reader = ArgumentReader(
+        prog=f"{program} {name}",
+        usage=f"{program} {name} {listed.usage} [FLAGS]",
+        description=f"{listed.help[:1].upper()}{listed.help[1:]}.",
+    )
+    module.add_flags(reader)
+    add_connection_flags(reader)
+    try:
+        options = reader.read(words[len(name.split()) :])
+        return asyncio.run(_run(module.run, Invocation(options)))
+    except UsageError as error:
+        print(f"error: {error}\nSee '{program} {name} --help' for usage.", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Whoever read what we write has gone; the interpreter must not try again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _tell_group(program: str, group: str, word: str) -> int:
+    """What there is in a group, for one who named nothing of it."""
+    known = {name: listed for name, listed in COMMANDS.items() if name.startswith(f"{group} ")}
+    wrong = word not in ("", "-h", "--help")
+    if wrong:
+        print(f'error: unknown command "{word}" for "{program} {group}"', file=sys.stderr)
+    for name, listed in known.items():
+        print(f"  {program} {name} {listed.usage}".ljust(60), listed.help)
+    return int(wrong)
+
+
+async def _run(command: Callable[[Invocation], Awaitable[int]], at: Invocation) -> int:
+    try:
+        code = await command(at)
+        at.screen.flush()
+        return code
+    except CommandFailed as failure:
+        at.screen.flush()
+        if str(failure):
+            at.screen.warn(str(failure))
+        return failure.code
+    except EXPECTED as error:
+        at.screen.flush()
+        at.screen.warn(worded(error))
+        return 1
+    finally:
+        await at.close()

@@ -1,0 +1,59 @@
+"""What the words of a command mean: `pods`, `pods web db`, `pods,services`, `pod/web`, `all`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
+
+from fairlead.cli.errors import UsageError
+from fairlead.client import Client, Resource, UnknownResource
+
+
+class Target(NamedTuple):
+    """Objects of one resource; all of them where there are no names."""
+
+    resource: Resource
+    names: tuple[str, ...] = ()
+
+
+async def targets_of(client: Client, words: Sequence[str]) -> list[Target]:
+    """Raises UsageError and UnknownResource."""
+    if not words:
+        raise UsageError("You must provide one or more resources by argument or filename.")
+    if any("/" in word for word in words):
+        return [await _pair(client, word) for word in words]
+    kinds, names = words[0].split(","), tuple(words[1:])
+    return [
+        Target(resource, names)
+        for kind in kinds
+        async for resource in _resources(client, kind, alone=not names)
+    ]
+
+
+async def _pair(client: Client, word: str) -> Target:
+    kind, slash, name = word.partition("/")
+    if not slash:
+        raise UsageError(
+            "there is no need to specify a resource type as a separate argument when passing"
+            " arguments in resource/name form (e.g. 'fairlead get resource/<resource_name>'"
+            " instead of 'fairlead get resource resource/<resource_name>'"
+        )
+    if not kind or not name or "/" in name:
+        raise UsageError("arguments in resource/name form must have a single resource and name")
+    return Target(await client.resource(kind), (name,))
+
+
+async def _resources(client: Client, word: str, alone: bool) -> AsyncIterator[Resource]:
+    """The resource of a kind, or all of a category such as `all`."""
+    try:
+        yield await client.resource(word)
+    except UnknownResource:
+        members = [
+            type
+            for type in (await client.discovery.all_resources() if alone else ())
+            if word in type.categories
+        ]
+        if not members:
+            raise
+        for type in members:
+            yield client.of(type)

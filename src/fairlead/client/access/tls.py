@@ -1,0 +1,48 @@
+"""How TLS is spoken to a server, with a certificate that may change."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from fairlead.client.access.model import Access, AccessError, Proof
+from fairlead.client.transport.pool import Route
+from fairlead.outgoing.client_config import ClientConfigError
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class Routes:
+    """The route to the server of an access; another one, and with it new connections, only when
+    the certificate that is shown becomes another one."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._shown: tuple[bytes, bytes] | None = None
+        self._route: Route | None = None
+
+    def with_proof(self, proof: Proof) -> Route:
+        """Raises AccessError."""
+        shown = (proof.certificate, proof.key)
+        if self._route is None or shown != self._shown:
+            self._route, self._shown = self._made(proof), shown
+        return self._route
+
+    def _made(self, proof: Proof) -> Route:
+        place = self._access.place
+        parts = urlsplit(place.server)
+        return Route(
+            parts.hostname or "",
+            parts.port or _PORTS[parts.scheme],
+            self._context(proof),
+            place.server_name,
+            place.proxy,
+        )
+
+    def _context(self, proof: Proof) -> ssl.SSLContext | None:
+        place = replace(self._access.place, certificate=proof.certificate, key=proof.key)
+        try:
+            return place.ssl_context()
+        except ClientConfigError as error:
+            raise AccessError(str(error)) from None

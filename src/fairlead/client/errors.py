@@ -1,0 +1,130 @@
+"""What a server refuses, as exceptions by the reason of its Status."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from fairlead.outgoing.answers import WORDS
+
+
+class ApiError(Exception):
+    """An answer that is an error. `status` is the Status object as it came, or one made for an
+    answer that was none."""
+
+    def __init__(self, status: Mapping[str, Any], retry_after: float | None = None) -> None:
+        self.status = status
+        self.code = int(status.get("code") or 0)
+        self.reason = str(status.get("reason") or "")
+        self.message = str(status.get("message") or "")
+        self.details: Mapping[str, Any] = status.get("details") or {}
+        self.retry_after = retry_after
+        super().__init__(self.message)
+
+    @property
+    def causes(self) -> list[dict[str, str]]:
+        return list(self.details.get("causes") or [])
+
+
+class BadRequest(ApiError):
+    pass
+
+
+class Unauthorized(ApiError):
+    pass
+
+
+class Forbidden(ApiError):
+    pass
+
+
+class NotFound(ApiError):
+    pass
+
+
+class MethodNotAllowed(ApiError):
+    pass
+
+
+class AlreadyExists(ApiError):
+    pass
+
+
+class Conflict(ApiError):
+    """The object has changed, or an apply would take fields from others."""
+
+
+class Expired(ApiError):
+    """A resource version or a continuation that is too old: list again."""
+
+
+class Invalid(ApiError):
+    """The object breaks rules of its kind; `causes` say which."""
+
+
+class TooManyRequests(ApiError):
+    pass
+
+
+class Unavailable(ApiError):
+    """The server cannot answer now."""
+
+
+class TimedOut(ApiError):
+    pass
+
+
+_BY_REASON: dict[str, type[ApiError]] = {
+    "BadRequest": BadRequest,
+    "Unauthorized": Unauthorized,
+    "Forbidden": Forbidden,
+    "NotFound": NotFound,
+    "MethodNotAllowed": MethodNotAllowed,
+    "AlreadyExists": AlreadyExists,
+    "Conflict": Conflict,
+    "Expired": Expired,
+    "Gone": Expired,
+    "Invalid": Invalid,
+    "TooManyRequests": TooManyRequests,
+    "ServiceUnavailable": Unavailable,
+    "ServerTimeout": TimedOut,
+    "Timeout": TimedOut,
+}
+_BY_CODE: dict[int, tuple[str, type[ApiError]]] = {
+    400: ("BadRequest", BadRequest),
+    401: ("Unauthorized", Unauthorized),
+    403: ("Forbidden", Forbidden),
+    404: ("NotFound", NotFound),
+    405: ("MethodNotAllowed", MethodNotAllowed),
+    409: ("Conflict", Conflict),
+    410: ("Expired", Expired),
+    422: ("Invalid", Invalid),
+    429: ("TooManyRequests", TooManyRequests),
+    503: ("ServiceUnavailable", Unavailable),
+    504: ("Timeout", TimedOut),
+}
+_MOST_SHOWN = 2048
+
+
+def error_of_status(status: Mapping[str, Any], retry_after: float | None = None) -> ApiError:
+    """The exception for a Status, which may also come as an event of a watch."""
+    found = _BY_REASON.get(str(status.get("reason") or ""))
+    if found is None:
+        found = _BY_CODE.get(int(status.get("code") or 0), ("", ApiError))[1]
+    return found(status, retry_after)
+
+
+def error_of_answer(code: int, content: bytes, retry_after: float | None = None) -> ApiError:
+    """The exception for an answer, whatever its body is."""
+    try:
+        status = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        status = None
+    if isinstance(status, dict) and status.get("kind") == "Status":
+        return error_of_status({"code": code, **status}, retry_after)
+    shown = content[:_MOST_SHOWN].decode(errors="replace").strip()
+    message = WORDS.get(code) or shown or f"the server answered {code}"
+    reason = _BY_CODE.get(code, ("", ApiError))[0]
+    return error_of_status({"code": code, "reason": reason, "message": message}, retry_after)

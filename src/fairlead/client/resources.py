@@ -1,0 +1,181 @@
+"""What can be done with the objects of one resource. Objects are plain dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from fairlead.client.discovery import ResourceType
+from fairlead.client.session import JSON, Request, Session
+from fairlead.dialect import CLUSTER, KUBERNETES
+
+Object = dict[str, Any]
+
+PAGE = 500  # objects that a list asks for at a time
+MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+# For a server of either dialect; one that has no tables answers with objects.
+TABLE = ",".join(
+    (*(f"{JSON};as=Table;v=v1;g={one.meta_group}" for one in (KUBERNETES, CLUSTER)), JSON)
+)
+
+
+class Resource:
+    """Objects of one resource. Without a namespace those of all namespaces are listed, and others
+    are looked for in `default_namespace`. Raises ApiError, Unreachable or AccessError."""
+
+    def __init__(self, session: Session, type: ResourceType, default_namespace: str) -> None:
+        self.type = type
+        self.session = session
+        self._default_namespace = default_namespace
+
+    def path(self, name: str = "", namespace: str | None = None, subresource: str = "") -> str:
+        """Where an object is, or all objects of a namespace; "" stands for all namespaces."""
+        steps = [self.type.prefix]
+        if self.type.namespaced:
+            space = self._default_namespace if namespace is None else namespace
+            if space:
+                steps += ["namespaces", quote(space, safe="")]
+        steps.append(self.type.name)
+        steps += [quote(step, safe="") for step in (name,) if step]
+        steps += [subresource] if subresource else []
+        return "/".join(steps)
+
+    async def get(
+        self, name: str, namespace: str | None = None, *, subresource: str = "", **query: Any
+    ) -> Object:
+        found: Object = await self.session.json(
+            Request("GET", self.path(name, namespace, subresource), query)
+        )
+        return found
+
+    async def page(
+        self, namespace: str | None = None, *, accept: str = JSON, **query: Any
+    ) -> Object:
+        """One answer to a list, which need not be all of it: `metadata.continue`."""
+        found: Object = await self.session.json(
+            Request("GET", self.path("", namespace), query, accept=accept)
+        )
+        return found
+
+    async def pages(
+        self, namespace: str | None = None, *, limit: int = PAGE, accept: str = JSON, **query: Any
+    ) -> AsyncIterator[Object]:
+        """All pages of a list."""
+        if limit:
+            query["limit"] = limit
+        while True:
+            page = await self.page(namespace, accept=accept, **query)
+            yield page
+            following = page["metadata"].get("continue")
+            if not following:
+                return
+            query["continue"] = following
+            query.pop("resourceVersion", None)
+            query.pop("resourceVersionMatch", None)
+
+    async def list(
+        self, namespace: str | None = None, *, limit: int = PAGE, **query: Any
+    ) -> Object:
+        """A whole list, however many pages it takes; its metadata is that of the first one."""
+        whole: Object | None = None
+        async for page in self.pages(namespace, limit=limit, **query):
+            if whole is None:
+                whole = page
+                whole["items"] = whole.get("items") or []
+            else:
+                whole["items"] += page["items"]
+        assert whole is not None
+        for name in ("continue", "remainingItemCount"):
+            whole["metadata"].pop(name, None)
+        return whole
+
+    async def create(
+        self,
+        value: Mapping[str, Any],
+        namespace: str | None = None,
+        *,
+        name: str = "",
+        subresource: str = "",
+        **query: Any,
+    ) -> Object:
+        path = self.path(name, self._space_of(value, namespace), subresource)
+        return await self._write("POST", path, value, query)
+
+    async def replace(
+        self,
+        value: Mapping[str, Any],
+        namespace: str | None = None,
+        *,
+        subresource: str = "",
+        **query: Any,
+    ) -> Object:
+        name = value["metadata"]["name"]
+        path = self.path(name, self._space_of(value, namespace), subresource)
+        return await self._write("PUT", path, value, query)
+
+    async def patch(
+        self,
+        name: str,
+        patch: Any,
+        namespace: str | None = None,
+        *,
+        type: str = MERGE_PATCH,
+        subresource: str = "",
+        **query: Any,
+    ) -> Object:
+        path = self.path(name, namespace, subresource)
+        return await self._write("PATCH", path, patch, query, type)
+
+    async def apply(
+        self,
+        value: Mapping[str, Any],
+        namespace: str | None = None,
+        *,
+        manager: str,
+        force: bool = False,
+        subresource: str = "",
+        **query: Any,
+    ) -> Object:
+        """Server-side apply; raises Conflict with the fields that others own."""
+        query["fieldManager"] = manager
+        if force:
+            query["force"] = "true"
+        path = self.path(value["metadata"]["name"], self._space_of(value, namespace), subresource)
+        return await self._write("PATCH", path, value, query, APPLY_PATCH)
+
+    async def delete(
+        self,
+        name: str,
+        namespace: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        **query: Any,
+    ) -> Object:
+        """The object as it is while finalizers hold it, or a Status."""
+        return await self._write("DELETE", self.path(name, namespace), options, query)
+
+    async def delete_collection(
+        self,
+        namespace: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        **query: Any,
+    ) -> Object:
+        return await self._write("DELETE", self.path("", namespace), options, query)
+
+    def _space_of(self, value: Mapping[str, Any], namespace: str | None) -> str | None:
+        """An object goes where it says unless the caller knows better."""
+        if namespace is not None:
+            return namespace
+        return (value.get("metadata") or {}).get("namespace") or None
+
+    async def _write(
+        self, method: str, path: str, body: Any, query: Mapping[str, Any], type: str = JSON
+    ) -> Object:
+        content = orjson.dumps(body) if body is not None else b""
+        answer: Object = await self.session.json(Request(method, path, query, content, type))
+        return answer

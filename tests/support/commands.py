@@ -1,0 +1,53 @@
+"""The command line as its users run it, without a process of its own."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+from fairlead.cli import main
+from support.things import Space
+
+
+class Ran(NamedTuple):
+    """What came of a command."""
+
+    code: int
+    out: str
+    errors: str
+
+
+@dataclass
+class Commands:
+    """Runs commands in the namespace of a space, as its admin."""
+
+    space: Space
+
+    @property
+    def config(self) -> Path:
+        return self.space.server.data / "admin.kubeconfig"
+
+    def run(self, *words: str, text: str = "") -> Ran:
+        """Whatever comes of it; `text` is the standard input."""
+        out, errors = io.StringIO(), io.StringIO()
+        flags: tuple[str, ...] = ("--kubeconfig", str(self.config))
+        if not {"-n", "--namespace"} & set(words):
+            flags += ("-n", self.space.name)
+        with (
+            redirect_stdout(out),
+            redirect_stderr(errors),
+            mock.patch.object(sys, "stdin", io.StringIO(text)),
+        ):
+            code = main([*flags, *words])
+        return Ran(code, out.getvalue(), errors.getvalue())
+
+    def __call__(self, *words: str, text: str = "") -> str:
+        """What a command prints that succeeds."""
+        ran = self.run(*words, text=text)
+        assert ran.code == 0, ran.errors
+        return ran.out
