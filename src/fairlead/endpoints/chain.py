@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -58,12 +58,14 @@ VERBS: dict[str, Verb] = {
 
 
 class Handler:
-    """Answers requests. `pages` are the paths beside the API, by path."""
+    """Answers requests. `pages` are the paths beside the API, by path; `handlers` what answers
+    verbs of resources that are not plain storage."""
 
     def __init__(self, api: Api, address: str) -> None:
         self.api = api
         self.pages: dict[str, Page] = {}
         self.prefixes: dict[str, Page] = {}
+        self.handlers: Mapping[tuple[str, str], Verb] = HANDLERS
         self.auditor: Auditor | None = None
         self._address = address
         self._messages = DiscoveryMessages(api.resources)
@@ -113,7 +115,7 @@ class Handler:
             request.impersonator,
             request.warnings,
         )
-        handler = HANDLERS.get((resource.key, target.verb)) or VERBS[target.verb]
+        handler = self.handlers.get((resource.key, target.verb)) or VERBS[target.verb]
         try:
             return await handler(self.api, request, operation)
         except StatusError as error:

@@ -233,6 +233,10 @@ class Server:
     def _application(self, auditor: Auditor | None) -> Application:
         options = self.options
         handler = Handler(self.api, self.address)
+        if options.testing:
+            from fairlead.powers.setup import give_powers
+
+            give_powers(handler)
         if options.verbosity:
             self.api.observers.append(log_operation)
         worker = self._worker
