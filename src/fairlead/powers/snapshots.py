@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairlead.errors import StatusError
 from fairlead.operations.api import Object
 from fairlead.operations.operation import Operation
 from fairlead.powers.kept import Handlers, Shelf, acting
-from fairlead.storage.backend import Compacted, ConditionFailed, Conflict, Write
+from fairlead.storage.backend import Compacted, Write
 from fairlead.storage.collection import Collection
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version, encoded_of
 
 KEY = "testing/v1/snapshots"
 _MOST = 100
-_TRIES = 20
 
 
 class Snapshot:
@@ -24,19 +22,59 @@ class Snapshot:
     def __init__(self, store: Store, value: Object) -> None:
         self._metadata = value["metadata"]
         self._revision = store.revision
-        self.state = {
+        self._store = store
+        self._state = {
             collection.resource: {version.key: version for version in collection.current("")}
             for collection in store.collections()
         }
 
     def shown(self) -> Object:
-        count = sum(map(len, self.state.values()))
+        count = sum(map(len, self._state.values()))
         status = {"resourceVersion": str(self._revision), "objects": count}
         return {"metadata": self._metadata, "status": status}
 
+    async def restore(self) -> int:
+        """Make everything be as it was, in one commit; gives the number of objects that were not.
+        Raises StorageError."""
+        store = self._store
+        await store.all_settled()
+        self._end_watches()
+        writes = [write for found in store.collections() for write in self._way_back(found)]
+        made = await store.append_unopposed(writes)
+        for write, version in zip(writes, made, strict=True):
+            if write.value is not None:  # the same, under the revision that it has now
+                self._state[write.resource][write.key] = version
+        store.tell_no_more(store.revision)
+        return len(writes)
+
+    def _end_watches(self) -> None:
+        """As after a restore of a real store: whoever watches has to list again."""
+        gone = Compacted(self._store.revision)
+        for collection in self._store.collections():
+            for watcher in list(collection.watchers()):
+                watcher.expire(gone)
+
+    def _way_back(self, collection: Collection) -> Iterator[Write]:
+        was = self._state.get(collection.resource, {})
+        now = {version.key: version for version in collection.current("")}
+        for key, version in was.items():
+            current = now.get(key)
+            if current is not version:
+                yield _put(collection, version, current)
+        for key, version in now.items():
+            if key not in was:
+                yield Write(collection.resource, key, version.api_version, None, version.revision)
+
+
+def _put(collection: Collection, version: Version, current: Version | None) -> Write:
+    assert version.body is not None
+    revision = current.revision if current is not None else 0
+    value = encoded_of(version.body)
+    return Write(collection.resource, version.key, version.api_version, value, revision)
+
 
 class Snapshots:
-    """Takes them and goes back to them."""
+    """Those that were taken."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -47,54 +85,6 @@ class Snapshots:
         return {**self._shelf.handlers(KEY), **restore}
 
     async def _restore(self, operation: Operation, value: Object) -> Object:
-        snapshot = self._shelf.find(operation)
-        for _ in range(_TRIES):
-            self._end_watches()
-            writes = list(self._way_back(snapshot))
-            try:
-                if writes:
-                    await self._store.append(writes)
-            except (Conflict, ConditionFailed):
-                continue  # somebody has written meanwhile
-            await self._store.compact(self._store.revision)
-            status = {"resourceVersion": str(self._store.revision), "changed": len(writes)}
-            return {"metadata": {"name": operation.name}, "status": status}
-        raise StatusError(409, "Conflict", "others keep writing: the state cannot be put back")
-
-    def _end_watches(self) -> None:
-        """As after a restore of a real store: whoever watches has to list again."""
-        gone = Compacted(self._store.revision)
-        for collection in self._store.collections():
-            for watcher in list(collection.watchers()):
-                watcher.expire(gone)
-
-    def _way_back(self, snapshot: Snapshot) -> Iterator[Write]:
-        for collection in self._store.collections():
-            was = snapshot.state.get(collection.resource, {})
-            now = {version.key: version for version in self._newest(collection)}
-            for key, version in was.items():
-                current = now.get(key)
-                if current is not version:
-                    yield _put(collection, version, current)
-            for key, version in now.items():
-                if key not in was:
-                    yield Write(
-                        collection.resource, key, version.api_version, None, version.revision, ()
-                    )
-
-    @staticmethod
-    def _newest(collection: Collection) -> list[Version]:
-        return collection.current("")
-
-
-def _put(collection: Collection, version: Version, current: Version | None) -> Write:
-    assert version.body is not None
-    revision = current.revision if current is not None else 0
-    return Write(
-        collection.resource,
-        version.key,
-        version.api_version,
-        encoded_of(version.body),
-        revision,
-        (),
-    )
+        changed = await self._shelf.find(operation).restore()
+        status = {"resourceVersion": str(self._store.revision), "changed": changed}
+        return {"metadata": {"name": operation.name}, "status": status}
