@@ -115,13 +115,17 @@ class Handler:
             request.impersonator,
             request.warnings,
         )
-        handler = self.handlers.get((resource.key, target.verb)) or VERBS[target.verb]
         try:
-            return await handler(self.api, request, operation)
+            return await self.verb(request, resource)(self.api, request, operation)
         except StatusError as error:
             if error.code == 422 and operation.has_unknown_fields:
                 raise self._unknown_and_invalid(error) from None
             raise
+
+    def verb(self, request: Request, resource: Resource) -> Verb:
+        """What answers a request that is allowed and that the resource knows."""
+        verb = request.target.verb
+        return self.handlers.get((resource.key, verb)) or VERBS[verb]
 
     def _unknown_and_invalid(self, error: StatusError) -> StatusError:
         """An object that is invalid and has unknown fields too."""

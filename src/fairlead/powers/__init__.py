@@ -2,3 +2,5 @@
 
 Nothing of it is stored: going back to a snapshot must not make the server forget the snapshot.
 """
+
+GROUP = "testing.fairlead.dev"

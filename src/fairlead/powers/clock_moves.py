@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fairlead import clock
-from fairlead.errors import bad_request
+from fairlead.errors import bad_request, not_found
 from fairlead.operations.api import Object
 from fairlead.operations.operation import Operation
-from fairlead.powers.kept import Handlers, Shelf, acting
+from fairlead.powers.kept import Handlers, acting, reading
 from fairlead.schema.durations import parse_duration
 from fairlead.schema.times import format_micro_time, parse_time
 
@@ -15,23 +15,19 @@ NAME = "clock"
 _FARTHEST = 100 * 365 * 86400.0  # seconds
 
 
-class TheClock:
-    """There is one."""
-
-    def shown(self) -> Object:
-        return {"metadata": {"name": NAME}, "status": _status()}
-
-
 def handlers() -> Handlers:
-    shelf = Shelf[TheClock]()
-    shelf.things[NAME] = TheClock()
+    """There is one clock."""
+
+    def clocks() -> dict[str, Object]:
+        return {NAME: {"metadata": {"name": NAME}, "status": _status()}}
 
     async def move(operation: Operation, value: Object) -> Object:
-        shelf.find(operation)
+        if operation.name != NAME:
+            raise not_found(operation.resource.main.ref(operation.name))
         clock.advance(_seconds(value.get("spec") or {}))
         return {**value, "status": _status()}
 
-    return {**shelf.handlers(KEY), (f"{KEY}/move", "create"): acting(move)}
+    return {**reading(KEY, clocks), (f"{KEY}/move", "create"): acting(move)}
 
 
 def _status() -> Object:
