@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
@@ -21,6 +21,14 @@ class Named(NamedTuple):
         """As headings name it: Deployment default/web."""
         place = f"{self.namespace}/" if self.namespace else ""
         return f"{self.resource.type.kind} {place}{self.name}"
+
+    def document(self) -> dict[str, Any]:
+        """What programs are told of it first."""
+        metadata = {"name": self.name}
+        if self.namespace:
+            metadata["namespace"] = self.namespace
+        type = self.resource.type
+        return {"apiVersion": type.api_version, "kind": type.kind, "metadata": metadata}
 
 
 async def named_object(at: Invocation, words: Sequence[str]) -> Named:

@@ -46,11 +46,18 @@ async def run(at: Invocation) -> int:
     live = await named.resource.get(named.name, named.namespace)
     managers = managers_of(live)
     shown = live if at.options.show_secrets else masked(live)
-    _show(at, named, managers, field_tree(shown, managers))
+    tree = field_tree(shown, managers)
+    if at.options.output:
+        from fairlead.cli.ownership.document import document
+
+        at.screen.print(documents.as_json(document(named, managers, tree)))
+    else:
+        _show(at, named, managers, tree)
     return 0
 
 
 async def _run_plans(at: Invocation) -> int:
+    from fairlead.cli.ownership.document import document
     from fairlead.cli.ownership.planning import plan_of, planned_tree
 
     if at.options.manager:
@@ -62,14 +69,19 @@ async def _run_plans(at: Invocation) -> int:
         plans = [one for one in plans if _same(one[0], wanted)]
     if not plans:
         raise CommandFailed(f"error: {wanted.title} is not in the file" if wanted else _NOTHING)
-    conflicts = 0
+    conflicts, written = 0, []
     for place, (named, value) in enumerate(plans):
         plan = await plan_of(named.resource, value, named.namespace, at.options.field_manager)
         tree, managers = planned_tree(plan, at.options.show_secrets)
-        if place and not at.options.output:
-            at.screen.print()
-        _show(at, named, managers, tree, plan)
         conflicts += len(plan.conflicts)
+        if at.options.output:
+            written.append(document(named, managers, tree, plan))
+        else:
+            if place:
+                at.screen.print()
+            _show(at, named, managers, tree, plan)
+    if written:
+        at.screen.print(documents.as_json(written if len(written) > 1 else written[0]))
     return 1 if conflicts else 0
 
 
@@ -103,11 +115,6 @@ def _same(one: Named, other: Named) -> bool:
 def _show(
     at: Invocation, named: Named, managers: list[Manager], tree: Field, plan: Plan | None = None
 ) -> None:
-    if at.options.output:
-        from fairlead.cli.ownership.document import document
-
-        at.screen.print(documents.as_json(document(named, managers, tree, plan)))
-        return
     from fairlead.cli.ownership.drawing import Drawing
     from fairlead.cli.ownership.rows import rows_of
 

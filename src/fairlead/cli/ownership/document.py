@@ -13,15 +13,12 @@ from fairlead.cli.ownership.planning import ADDED, REMOVED, THEIRS, YOURS, Plan
 Object = dict[str, Any]
 
 
-def document(named: Named, managers: Sequence[Manager], tree: Field, plan: Plan | None) -> Object:
+def document(
+    named: Named, managers: Sequence[Manager], tree: Field, plan: Plan | None = None
+) -> Object:
     """Managers by the path of the field; of a plan also what would change."""
-    metadata = {"name": named.name}
-    if named.namespace:
-        metadata["namespace"] = named.namespace
     made: Object = {
-        "apiVersion": named.resource.type.api_version,
-        "kind": named.resource.type.kind,
-        "metadata": metadata,
+        **named.document(),
         "managers": [_described(one) for one in managers],
         "fields": {
             one.path: [owner.document() for owner in one.owners]

@@ -79,8 +79,11 @@ class Drawing:
 
     def _behind(self, row: Row, planner: str) -> str:
         said = _MARKS[row.mark][2]
-        if row.mark in (YOURS, ADDED):
-            return f"{said}{planner}" if row.is_leaf or said else ""
+        if row.mark == YOURS:
+            return f"{said}{planner}"
+        if row.mark == ADDED:
+            named = ", ".join(one.name for one in row.owners)
+            return (named or NOBODY) if row.is_leaf or named else ""
         owners = [one for one in row.owners if row.mark != THEIRS or one.name != planner]
         named = ", ".join(printable(one.worded(self._now)) for one in owners)
         return said + (named or NOBODY) if row.is_leaf or named else ""

@@ -107,4 +107,7 @@ def _side_by_side(live: Field, planned: Field, conflicts: Mapping[str, Any]) -> 
     for one in live.children:
         other = after.pop(one.step, None)
         made += [one.marked(REMOVED)] if other is None else _merged(one, other, conflicts)
-    return (*made, *(one.marked(ADDED) for one in after.values()))
+    made += [one.marked(ADDED) for one in after.values()]
+    if isinstance(live.value, dict):
+        made.sort(key=lambda one: one.step)
+    return tuple(made)
