@@ -55,12 +55,12 @@ class Drawing:
             )
             for one in self._managers
         ]
-        head, *lines = tables.text([_HEAD, *cells]).splitlines()
-        painted = [
-            self._paint(line, self._colours[one.name])
-            for line, one in zip(lines, self._managers, strict=True)
+        width = tables.widths([_HEAD, *cells])
+        lines = [
+            self._paint(tables.line(row, width), self._colours[one.name])
+            for row, one in zip(cells, self._managers, strict=True)
         ]
-        return "\n".join((head, *painted))
+        return "\n".join((tables.line(_HEAD, width), *lines))
 
     def fields(self, rows: Iterable[Row], planner: str = "") -> str:
         """All rows; with a planner's name their marks are shown too."""

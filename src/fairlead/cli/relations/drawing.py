@@ -23,13 +23,13 @@ def drawn(root: Branch, states: States, screen: Screen) -> str:
     spaces = not root.item.namespace
     found = list(branches(root))
     rows = [_cells(lead, branch, states, spaces) for lead, branch in found]
-    head, *lines = tables.text([_HEAD, *rows]).splitlines()
+    width = tables.widths([_HEAD, *rows])
     paint = colours.Paint(screen)
-    painted = (
-        paint(line, *_colour(branch, states))
-        for line, (_, branch) in zip(lines, found, strict=True)
-    )
-    return "\n".join((head, *painted))
+    lines = [
+        paint(tables.line(row, width), *_colour(branch, states))
+        for row, (_, branch) in zip(rows, found, strict=True)
+    ]
+    return "\n".join((tables.line(_HEAD, width), *lines))
 
 
 def _cells(lead: str, branch: Branch, states: States, spaces: bool) -> tuple[str, ...]:
@@ -37,15 +37,19 @@ def _cells(lead: str, branch: Branch, states: States, spaces: bool) -> tuple[str
     place = f"{item.namespace}/" if spaces and item.namespace else ""
     name = f"{lead}{item.type.kind}/{place}{item.name}"
     if item.is_missing:
-        return printable(name), "", _joined("(missing)", branch.note), ""
+        return _cell(name), "", _joined("(missing)", branch.note), ""
     status = "Terminating" if item.is_deleting and not state.status else state.status
     said = _joined(status, *state.trouble, branch.note, "(shown elsewhere)" * branch.is_repeated)
     age = since(item.created, datetime.now(UTC)) if item.created else ""
-    return printable(name), printable(state.ready), said, age
+    return _cell(name), _cell(state.ready), said, age
 
 
 def _joined(*words: str) -> str:
-    return printable(", ".join(word for word in words if word))
+    return _cell(", ".join(word for word in words if word))
+
+
+def _cell(text: str) -> str:
+    return printable(text).replace("\n", " ")
 
 
 def _colour(branch: Branch, states: States) -> Iterator[str]:
