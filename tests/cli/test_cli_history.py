@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -12,6 +15,11 @@ from support.commands import Commands
 from support.terminals import on_terminal
 from support.things import Space
 from support.waiting import eventually
+
+from fairlead.cli.naming import Named
+from fairlead.cli.versions import retained
+from fairlead.client import ResourceType
+from fairlead.client.errors import Expired
 
 APPLY = "application/apply-patch+yaml"
 
@@ -188,7 +196,9 @@ def test_differences_are_coloured_on_a_terminal(life: Commands) -> None:
     assert "\x1b" not in life("history", "cm", "a")
 
 
-def test_history_that_was_cut_says_from_where_on_it_is_known(fresh_server: Any) -> None:
+def test_history_that_was_cut_says_from_where_on_it_is_known(
+    fresh_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = fresh_server("--history-retention", "1s", dialect="kubernetes")
     space = Space(server, server.client())
     fairlead = Commands(space)
@@ -206,4 +216,55 @@ def test_history_that_was_cut_says_from_where_on_it_is_known(fresh_server: Any) 
     first, second = said.split("\nrevision ")[1:]
     assert first.splitlines()[0] == f"{made}  as it is first known"
     assert re.search(r"^\+  x: ['\"]2['\"]$", second, re.MULTILINE)
+    monkeypatch.setattr(retained, "_FLOOR", re.compile("a server that does not name it"))
+    assert fairlead("history", "cm", "a").split("\nrevision ")[1:] == [first, second]
     space.client.close()
+
+
+class Elsewhere:
+    """A server that forgets as the reference does: watches are told that they are too old by an
+    event, and lists reach less far back than watches do."""
+
+    type = ResourceType("", "v1", "configmaps", "ConfigMap", True)
+    watchable_from, listable_from, newest = 40, 60, 70
+
+    def __init__(self) -> None:
+        self.session = self
+
+    def path(self, name: str, namespace: str) -> str:
+        return f"/api/v1/namespaces/{namespace}/configmaps"
+
+    def version(self, revision: int) -> dict[str, Any]:
+        metadata = {"name": "a", "resourceVersion": str(revision)}
+        return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata}
+
+    async def page(self, namespace: str, **query: str) -> dict[str, Any]:
+        if int(query.get("resourceVersion", self.newest)) < self.listable_from:
+            raise Expired({"code": 410, "reason": "Expired"})
+        items = [self.version(self.newest)]
+        return {"metadata": {"resourceVersion": str(self.newest)}, "items": items}
+
+    @asynccontextmanager
+    async def open(self, request: Any) -> AsyncIterator[Elsewhere]:
+        self.watched_from = int(request.query["resourceVersion"])
+        yield self
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        if self.watched_from < self.watchable_from:
+            message = f"too old resource version: {self.watched_from} ({self.watchable_from})"
+            status = {"kind": "Status", "code": 410, "reason": "Expired", "message": message}
+            yield json.dumps({"type": "ERROR", "object": status}).encode()
+            return
+        for revision in (50, 70):
+            event = {"type": "MODIFIED", "object": self.version(revision)}
+            yield json.dumps(event).encode()
+
+
+def test_the_history_of_a_server_whose_watches_reach_farther_back_than_its_lists() -> None:
+    named = Named(Elsewhere(), "a", "default")  # type: ignore[arg-type]
+    found = asyncio.run(retained.history_of(named))
+    assert found.since == 40
+    assert [(one.revision, one.change) for one in found.versions] == [
+        (50, "changed"),
+        (70, "changed"),
+    ]

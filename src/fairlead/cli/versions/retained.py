@@ -17,6 +17,7 @@ import orjson
 from fairlead.cli.naming import Named
 from fairlead.client.errors import Expired, NotFound, error_of_status
 from fairlead.client.session import Request
+from fairlead.client.transport.errors import Unreachable
 
 Object = dict[str, Any]
 KNOWN, CREATED, CHANGED, DELETED = "known", "created", "changed", "deleted"
@@ -122,7 +123,10 @@ async def _events(named: Named, revision: int) -> AsyncGenerator[Object]:
         async for line in answer.lines():
             if not line.strip():
                 continue
-            event = orjson.loads(line)
+            try:
+                event = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                raise Unreachable(f"malformed watch event: {error}", sent=True) from None
             if event["type"] == "ERROR":
                 raise error_of_status(event["object"])
             yield event

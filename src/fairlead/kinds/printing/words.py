@@ -14,6 +14,7 @@ from fairlead.schema.ages import since as since
 NONE = "<none>"
 UNSET = "<unset>"
 
+
 def field(obj: Any, path: str) -> Any:
     """The value at a dotted path, None where any step is absent."""
     for step in path.split("."):
