@@ -172,8 +172,8 @@ def test_a_revision_at_which_it_was_not_there(life: Commands) -> None:
         ("-o", "xml"),
     ],
 )
-def test_flags_that_mean_nothing(life: Commands, flags: tuple[str, str]) -> None:
-    ran = life.run("history", "cm", "a", *flags)
+def test_flags_that_mean_nothing(fairlead_kubernetes: Commands, flags: tuple[str, str]) -> None:
+    ran = fairlead_kubernetes.run("history", "cm", "a", *flags)
     assert ran.code == 1
     assert ran.errors.startswith("error: ")
     assert "Traceback" not in ran.errors

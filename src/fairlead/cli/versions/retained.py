@@ -27,8 +27,9 @@ _FLOOR = re.compile(r"too old resource version: \d+ \((\d{1,19})\)")
 _CHANGES = {"ADDED": CREATED, "MODIFIED": CHANGED, "DELETED": DELETED}
 _BOOKMARK = "BOOKMARK"
 _MOST_TRIES = 10  # while the server forgets as fast as we ask, or ends watches early
-# What nothing else ends is ended by a bookmark, which comes two seconds before this.
-_SECONDS = 3
+# Where no version is known to be the last one, a bookmark tells that there are no more. It comes
+# two seconds before the end of a watch, or the watch ends without.
+_SECONDS = 2
 _PATIENCE = 30.0
 
 
@@ -94,6 +95,7 @@ async def _versions(named: Named, floor: int, now: Object) -> list[Version]:
     for _ in range(_MOST_TRIES):
         if newest and last >= newest:
             break
+        begun = last
         async with aclosing(_events(named, last)) as events:
             async for event in events:
                 last = _revision(event["object"])
@@ -102,7 +104,7 @@ async def _versions(named: Named, floor: int, now: Object) -> list[Version]:
                     found.append(Version(last, _CHANGES[event["type"]], value))
                 if last >= newest if newest else event["type"] == _BOOKMARK:
                     return found
-        if not newest:
+        if last == begun and not newest:
             break
     if not found and now["items"]:
         found.append(Version(newest, KNOWN, _typed(named, now["items"][0])))
