@@ -74,6 +74,28 @@ def test_only_the_fields_of_one_manager(shared: Commands) -> None:
     assert [line.split()[0] for line in said.splitlines()] == ["data:", "mine:", "x:"]
 
 
+def test_items_of_one_manager_keep_their_dashes(fairlead: Commands) -> None:
+    services = fairlead.space.things("services")
+    services.create("s", spec={"ports": [{"port": 80, "appProtocol": "a"}]})
+    sent = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80, "name": "n"}]}}
+    answer = fairlead.space.client.patch(services.item("s"), sent, kind=APPLY, fieldManager="one")
+    assert answer.status == 200, answer.text
+    said = fairlead("owners", "service/s", "--manager", "one").split("\n\n")[2]
+    shown = [re.split(r"   +(?=one|tests)", line)[0] for line in said.splitlines()]
+    assert [text.rstrip() for text in shown] == [
+        "spec:",
+        "  ports:",
+        "  -",
+        "    name: n",
+        "    port: 80",
+    ]
+
+
+def test_programs_can_ask_for_one_manager_too(shared: Commands) -> None:
+    told = json.loads(shared("owners", "cm", "a", "--manager", "one", "-o", "json"))
+    assert list(told["fields"]) == [".data.mine", ".data.x"]
+
+
 def test_a_manager_without_fields_is_an_error(shared: Commands) -> None:
     ran = shared.run("owners", "cm", "a", "--manager", "three")
     assert ran.code == 1

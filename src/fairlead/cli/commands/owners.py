@@ -11,11 +11,13 @@ from fairlead.cli.manifests import Manifest, add_file_flags, manifests
 from fairlead.cli.masking import masked
 from fairlead.cli.naming import Named, named_object
 from fairlead.cli.output import documents
+from fairlead.cli.screen import printable
 
 if TYPE_CHECKING:
     from fairlead.cli.ownership.fields import Field
     from fairlead.cli.ownership.managers import Manager
     from fairlead.cli.ownership.planning import Plan
+    from fairlead.cli.ownership.rows import Wanted
 
 _NOTHING = "error: no objects passed to owners"
 
@@ -50,7 +52,8 @@ async def run(at: Invocation) -> int:
     if at.options.output:
         from fairlead.cli.ownership.document import document
 
-        at.screen.print(documents.as_json(document(named, managers, tree)))
+        wanted = _wanted(at, named, managers)
+        at.screen.print(documents.as_json(document(named, managers, tree, wanted=wanted)))
     else:
         _show(at, named, managers, tree)
     return 0
@@ -118,20 +121,27 @@ def _show(
     from fairlead.cli.ownership.drawing import Drawing
     from fairlead.cli.ownership.rows import rows_of
 
-    only = at.options.manager
-    if only and all(one.name != only for one in managers):
-        known = ", ".join(sorted({one.name for one in managers})) or "none"
-        raise CommandFailed(
-            f'error: "{only}" manages no fields of {named.title} (managers: {known})'
-        )
+    wanted = _wanted(at, named, managers)
     drawing = Drawing(at.screen, managers)
     at.screen.print(f"{named.title} ({named.resource.type.api_version})")
     if plan is not None:
         at.screen.print(_outcome(plan, at.options.field_manager))
     at.screen.print(f"\n{drawing.legend()}\n")
-    wanted = (lambda field: any(one.name == only for one in field.owners)) if only else None
     planner = at.options.field_manager if plan is not None else ""
     at.screen.print(drawing.fields(rows_of(tree, wanted), planner))
+
+
+def _wanted(at: Invocation, named: Named, managers: list[Manager]) -> Wanted | None:
+    """What `--manager` leaves of the fields; raises CommandFailed if that is nothing."""
+    only = at.options.manager
+    if not only:
+        return None
+    if all(one.name != only for one in managers):
+        known = printable(", ".join(sorted({one.name for one in managers}))) or "none"
+        raise CommandFailed(
+            f'error: "{only}" manages no fields of {named.title} (managers: {known})'
+        )
+    return lambda field: any(one.name == only for one in field.owners)
 
 
 def _outcome(plan: Plan, manager: str) -> str:
@@ -141,4 +151,4 @@ def _outcome(plan: Plan, manager: str) -> str:
         return f"An apply as {manager} conflicts with nobody."
     fields = "1 field" if len(plan.conflicts) == 1 else f"{len(plan.conflicts)} fields"
     others = sorted({name for names in plan.conflicts.values() for name in names})
-    return f"An apply as {manager} conflicts in {fields} with {', '.join(others)}."
+    return f"An apply as {manager} conflicts in {fields} with {printable(', '.join(others))}."

@@ -9,21 +9,27 @@ from fairlead.cli.naming import Named
 from fairlead.cli.ownership.fields import Field
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.ownership.planning import ADDED, REMOVED, THEIRS, YOURS, Plan
+from fairlead.cli.ownership.rows import Wanted
 
 Object = dict[str, Any]
 
 
 def document(
-    named: Named, managers: Sequence[Manager], tree: Field, plan: Plan | None = None
+    named: Named,
+    managers: Sequence[Manager],
+    tree: Field,
+    plan: Plan | None = None,
+    wanted: Wanted | None = None,
 ) -> Object:
-    """Managers by the path of the field; of a plan also what would change."""
+    """Managers by the path of the field, of all or of wanted ones; of a plan also what would
+    change."""
     made: Object = {
         **named.document(),
         "managers": [_described(one) for one in managers],
         "fields": {
             one.path: [owner.document() for owner in one.owners]
             for one in _present(tree)
-            if one.path and (one.owners or one.is_leaf)
+            if one.path and (wanted(one) if wanted else one.owners or one.is_leaf)
         },
     }
     if plan is not None:

@@ -82,7 +82,7 @@ class Drawing:
         if row.mark == YOURS:
             return f"{said}{planner}"
         if row.mark == ADDED:
-            named = ", ".join(one.name for one in row.owners)
+            named = ", ".join(printable(one.name) for one in row.owners)
             return (named or NOBODY) if row.is_leaf or named else ""
         owners = [one for one in row.owners if row.mark != THEIRS or one.name != planner]
         named = ", ".join(printable(one.worded(self._now)) for one in owners)

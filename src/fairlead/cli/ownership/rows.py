@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from fairlead.cli.ownership.fields import Field, Owners
@@ -31,39 +31,48 @@ class Row(NamedTuple):
 
 def rows_of(tree: Field, wanted: Wanted | None = None) -> Iterator[Row]:
     """Lines of all fields, or of those that are wanted and what they stand in."""
-    for child in tree.children:
+    for child in _visible(tree, wanted):
         yield from _rows(child, "", "", "", wanted)
 
 
-def has_any(field: Field, wanted: Wanted) -> bool:
-    return wanted(field) or any(has_any(child, wanted) for child in field.children)
+def _visible(field: Field, wanted: Wanted | None) -> Sequence[Field]:
+    if wanted is None:
+        return field.children
+    return [child for child in field.children if _has_any(child, wanted)]
+
+
+def _has_any(field: Field, wanted: Wanted) -> bool:
+    return wanted(field) or any(_has_any(child, wanted) for child in field.children)
 
 
 def _rows(field: Field, first: str, rest: str, mark: str, wanted: Wanted | None) -> Iterator[Row]:
     """`first` stands in front of the first line and `rest` in front of the others."""
-    if wanted is not None and not has_any(field, wanted):
-        return
     mark = mark or field.mark
     label = f"{scalar(field.step[2:])}:" if field.step[:2] == "f:" else ""
     if field.is_leaf:
         text = f"{label} {scalar(field.value)}" if label else scalar(field.value)
         yield Row(first + text, field.owners, True, mark)
         return
-    if label:
-        yield Row(first + label, field.owners, False, mark)
-    elif field.owners and field.owners != field.children[0].owners:
-        yield Row(first.rstrip(), field.owners, False, mark)
-        first = rest
+    children = _visible(field, wanted)
     is_list = isinstance(field.value, list)
     inner = rest + "  " if label and not is_list else rest
-    if label:
+    if label or _stands_alone(field, children):
+        yield Row(first + label if label else first.rstrip(), field.owners, False, mark)
         first = inner
-    for child in field.children:
+    for child in children:
         if is_list:
             yield from _rows(child, first + "- ", inner + "  ", mark, wanted)
         else:
             yield from _rows(child, first, inner, mark, wanted)
         first = inner
+
+
+def _stands_alone(item: Field, children: Sequence[Field]) -> bool:
+    """Whether the dash of an item has a line of its own, for what is said of the first field in it
+    is not true of the item."""
+    if not children or (children[0].mark and not item.mark):
+        return True
+    return bool(item.owners) and item.owners != children[0].owners
 
 
 def scalar(value: Any) -> str:

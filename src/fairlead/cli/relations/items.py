@@ -71,7 +71,7 @@ def item_of(type: ResourceType, value: Mapping[str, Any]) -> Item:
     return Item(
         type,
         metadata.get("namespace") or "",
-        metadata["name"],
+        metadata.get("name") or "",
         metadata.get("uid") or "",
         metadata.get("creationTimestamp") or "",
         tuple(

@@ -78,8 +78,12 @@ async def object_at(named: Named, revision: str) -> Object:
 
 
 async def _listed(named: Named, query: Mapping[str, str]) -> Object:
-    only = f"metadata.name={named.name}"
-    return await named.resource.page(named.namespace, fieldSelector=only, **query)
+    return await named.resource.page(named.namespace, fieldSelector=_only(named), **query)
+
+
+def _only(named: Named) -> str:
+    """The selector of one object, whatever was typed as its name."""
+    return "metadata.name=" + re.sub(r"([\\,=])", r"\\\1", named.name)
 
 
 async def _versions(named: Named, floor: int, now: Object) -> list[Version]:
@@ -115,7 +119,7 @@ async def _events(named: Named, revision: int) -> AsyncGenerator[Object]:
     query = {
         "watch": "true",
         "resourceVersion": str(revision),
-        "fieldSelector": f"metadata.name={named.name}",
+        "fieldSelector": _only(named),
         "allowWatchBookmarks": "true",
         "timeoutSeconds": str(_SECONDS),
     }
