@@ -77,7 +77,7 @@ def test_only_the_fields_of_one_manager(shared: Commands) -> None:
 def test_items_of_one_manager_keep_their_dashes(fairlead: Commands) -> None:
     services = fairlead.space.things("services")
     services.create("s", spec={"ports": [{"port": 80, "appProtocol": "a"}]})
-    sent = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80, "name": "n"}]}}
+    sent = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80, "name": "web"}]}}
     answer = fairlead.space.client.patch(services.item("s"), sent, kind=APPLY, fieldManager="one")
     assert answer.status == 200, answer.text
     said = fairlead("owners", "service/s", "--manager", "one").split("\n\n")[2]
@@ -86,7 +86,7 @@ def test_items_of_one_manager_keep_their_dashes(fairlead: Commands) -> None:
         "spec:",
         "  ports:",
         "  -",
-        "    name: n",
+        "    name: web",
         "    port: 80",
     ]
 
