@@ -98,6 +98,8 @@ def test_deletions_and_new_objects_of_the_name_are_part_of_it(life: Commands) ->
     *_, gone, again = told(life, "cm", "a")
     assert (gone["change"], again["change"]) == ("deleted", "created")
     assert not [line for line in again["difference"].splitlines() if line.startswith("-")]
+    deleted = life("history", "cm", "a").split("\nrevision ")[-2]
+    assert re.fullmatch(r"\d+  deleted\nWhen:  after [-0-9T:]+Z\n", deleted)
 
 
 def test_an_object_that_never_was(fairlead: Commands) -> None:
@@ -132,6 +134,12 @@ def test_fields_of_items_and_with_dots_in_their_names(fairlead: Commands) -> Non
         "metadata": {"annotations": {"a.b/c": "1"}, "finalizers": ["x.y/z"]},
     }
     changed(fairlead, {"metadata": {"finalizers": None}})
+
+
+def test_fields_that_are_not_there(life: Commands) -> None:
+    assert told(life, "cm", "a", "--fields", "data.y,metadata.managedFields[9].x") == []
+    said = life("history", "cm", "a", "--fields", "data.y")
+    assert said.endswith("\nNothing has changed in what was asked for.\n")
 
 
 def test_noise_is_shown_only_when_asked_for(life: Commands) -> None:

@@ -88,6 +88,6 @@ def _only(value: Any, paths: Sequence[Path]) -> Any:
     for key, item in entries.items():
         below = [path[1:] for path in paths if path[0] in (key, "*")]
         kept = _only(item, below) if below else {}
-        if kept not in ({}, None) or (below and () in below):
+        if kept or () in below:
             made[key] = kept
     return made if isinstance(value, dict) else list(made.values())

@@ -26,11 +26,13 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A version, who made it, when, and the lines that show it: a difference or all of it."""
+    """A version, who made it, when or at least after what moment, and the lines that show it: a
+    difference or all of it."""
 
     version: Version
     authors: Sequence[Manager]
     time: str
+    after: str
     lines: Sequence[str]
 
     def document(self, sight: Sight) -> dict[str, Any]:
@@ -45,17 +47,21 @@ class Chapter:
 
     def told(self, paint: Paint, now: datetime) -> Iterator[str]:
         who = ", ".join(printable(one.bare) for one in self.authors) or UNKNOWN
-        when = f"{self.time} ({since(self.time, now)} ago)" if self.time else UNKNOWN
         yield paint(
             f"revision {self.version.revision}  {_WORDS[self.version.change]}", YELLOW, BOLD
         )
         if self.version.change != DELETED:
             yield f"By:    {who}"
-        yield f"When:  {when}"
+        yield f"When:  {self._when(now)}"
         if self.lines:
             yield from ("", *painted(self.lines, paint))
         elif self.version.change == CHANGED:
             yield paint(f"       ({_NOTHING})", DIM)
+
+    def _when(self, now: datetime) -> str:
+        if self.time:
+            return f"{self.time} ({since(self.time, now)} ago)"
+        return f"after {self.after}" if self.after else UNKNOWN
 
 
 def chapters_of(history: History, sight: Sight) -> list[Chapter]:
@@ -64,7 +70,8 @@ def chapters_of(history: History, sight: Sight) -> list[Chapter]:
     for version in history.versions:
         authors = authors_of(version, before)
         lines = _lines(version, before, sight)
-        made.append(Chapter(version, authors, time_of(version, authors), lines))
+        after = (made[-1].time or made[-1].after) if made else ""
+        made.append(Chapter(version, authors, time_of(version, authors), after, lines))
         before = version if version.change != DELETED else None
     return made
 
