@@ -74,7 +74,7 @@ lint: $(TESTING) ## check style, types and the direction of imports
 format: $(TESTING) ## bring the sources into shape
 	$(BIN)/ruff check --fix $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
-	$(BIN)/python tools/flags.py
+	$(BIN)/python tools/reference.py
 
 bench: $(TESTING) ## measure
 	@$(COMPILE)

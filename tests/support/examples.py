@@ -2,26 +2,85 @@
 
 from __future__ import annotations
 
+import os
 import re
+import select
+import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
-# The command that is tried is the one beside these tests, whatever is installed.
-_PRELUDE = f'fairlead() {{ "{sys.executable}" -m fairlead "$@"; }}\n'
+
+# Ports that pages print; each terminal has free ones for them.
+_PORTS = ("6443", "6444", "6445", "2379", "2380", "8443")
+_PORT = re.compile(rf"\b(?:{'|'.join(_PORTS)})\b")
+# The programs that are tried are those beside these tests, whatever else is installed.
+_PRELUDE = f"""
+set -o pipefail
+fairlead() {{ "{sys.executable}" -m fairlead "$@"; }}
+python() {{ "{sys.executable}" "$@"; }}
+pytest() {{ "{sys.executable}" -m pytest "$@"; }}
+kopf() {{ "{sys.executable}" -m kopf "$@"; }}
+"""
+_FENCE = re.compile(
+    r"(?:^<!-- not run: (?P<reason>.+) -->\n)?"
+    r"^(?P<indent> *)```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n"
+    r"(?P<text>.*?)^(?P=indent)```$",
+    re.MULTILINE | re.DOTALL,
+)
+_SERVE = re.compile(r"make serve(?: ARGS='(.*)')?|fairlead serve ?(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page; `reason` says why it is not run, if it is not."""
+
+    line: int
+    language: str
+    title: str
+    text: str
+    reason: str
+
+
+def blocks(page: str) -> list[Block]:
+    found = []
+    for match in _FENCE.finditer(page):
+        line = page.count("\n", 0, match.start()) + 1
+        indent = match["indent"]
+        text = re.sub(rf"^{indent}", "", match["text"], flags=re.MULTILINE)
+        found.append(
+            Block(line, match["language"], match["title"] or "", text, match["reason"] or "")
+        )
+    return found
 
 
 def section(text: str, title: str) -> str:
     return text.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
+def steps(block: str) -> list[tuple[str, list[str]]]:
+    """The commands of a console block, each with the lines that are shown as printed by it."""
+    found: list[tuple[str, list[str]]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif found and not found[-1][1] and found[-1][0].endswith("\\"):
+            found[-1] = (f"{found[-1][0]}\n{line}", [])
+        elif found:
+            found[-1][1].append(line)
+    return found
+
+
 def commands(text: str) -> list[str]:
     """What stands behind `$ ` in console blocks."""
-    blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
-    return [line[2:] for block in blocks for line in block.splitlines() if line[:2] == "$ "]
+    shown = [block for block in blocks(text) if block.language == "console" and not block.reason]
+    return [command for block in shown for command, _ in steps(block.text)]
 
 
 def free_port() -> int:
@@ -29,50 +88,144 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+def is_printed(wanted: Iterable[str], said: str) -> str | None:
+    """The first line that is not found in what was said, behind those before it; `...` stands
+    for anything, spaces for any number of them."""
+    rest = iter(said.splitlines())
+    for line in wanted:
+        words = r"\s+".join(
+            ".*".join(re.escape(part) for part in word.split("...")) for word in line.split()
+        )
+        if line.strip() not in ("", "...") and not any(
+            re.fullmatch(words, one.strip()) for one in rest
+        ):
+            return line
+    return None
+
+
 class Terminal:
     """Runs commands of a document in a directory, on ports that are free."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._ports = {"6443": str(free_port()), "6444": str(free_port())}
-        self._servers: list[subprocess.Popen[bytes]] = []
+        self._ports = {port: str(free_port()) for port in _PORTS}
+        self._behind: dict[str, subprocess.Popen[bytes]] = {}
+        read, write = os.pipe()
+        self._codes = os.fdopen(read)
+        self._shell = subprocess.Popen(
+            ["bash", "-c", f"exec 3>&{write}; exec bash"],
+            cwd=directory,
+            env=_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=[write],
+        )
+        os.close(write)
+        assert self._shell.stdin is not None
+        self._shell.stdin.write(_PRELUDE.encode())
 
-    def _here(self, text: str) -> str:
-        for printed, free in self._ports.items():
-            text = text.replace(printed, free)
-        return text
+    def here(self, text: str) -> str:
+        """A text with the ports of this terminal."""
+        return _PORT.sub(lambda found: self._ports[found[0]], text)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.here(text))
 
     def serve(self, command: str) -> None:
-        """`make serve`, without what make installs, or `fairlead serve`."""
-        found = re.fullmatch(r"make serve(?: ARGS='(.*)')?|fairlead serve (.*)", command)
+        """`make serve`, without what make installs, or `fairlead serve`. A server that has the
+        port already is ended first."""
+        found = _SERVE.fullmatch(command)
         assert found is not None
-        flags = (found[1] or found[2] or "--secure-port 6443").split()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "fairlead", "serve", *self._here(" ".join(flags)).split()],
-            cwd=self.directory,
-            stdout=subprocess.PIPE,
-        )
-        self._servers.append(process)
+        flags = found[1] or found[2] or ""
+        port = re.search(r"--secure-port[ =](\d+)", flags)
+        if port is None:
+            flags += " --secure-port 6443"
+        process = self._start(port[1] if port else "6443", f"fairlead serve {flags}")
         assert process.stdout is not None
-        assert b"https://" in process.stdout.readline()
+        first = process.stdout.readline()
+        assert b"https://" in first, f"{command}: {first!r}"
+
+    def start_behind(self, command: str) -> None:
+        """What the page leaves running."""
+        self._start(command, command)
+
+    def _start(self, name: str, command: str) -> subprocess.Popen[bytes]:
+        if name in self._behind:
+            _end(self._behind.pop(name))
+        function = self.here(_PRELUDE + command)
+        process = subprocess.Popen(
+            ["bash", "-c", function],
+            cwd=self.directory,
+            env=_environment(),
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._behind[name] = process
+        return process
 
     def run(self, lines: list[str]) -> str:
-        done = subprocess.run(
-            ["bash", "-e", "-o", "pipefail"],
-            input=_PRELUDE + self._here("\n".join(lines)),
-            cwd=self.directory,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        """What the commands print, errors left out; one that fails fails the test. What one has
+        set the next one finds, also that of a later call."""
+        return "".join(map(self._run, lines))
+
+    def _run(self, command: str) -> str:
+        out, err = (self.directory / name for name in (".out", ".err"))
+        line = f"{{ {self.here(command)}\n}} < /dev/null > {out} 2> {err}; echo $? >& 3\n"
+        assert self._shell.stdin is not None
+        self._shell.stdin.write(line.encode())
+        self._shell.stdin.flush()
+        ready, _, _ = select.select([self._codes], [], [], PATIENCE)
+        code = self._codes.readline().strip() if ready else "no end"
+        said = out.read_text(errors="replace")
+        assert code == "0", f"$ {command}\n{said}{err.read_text(errors='replace')}exit code {code}"
+        return said
+
+    def play(self, block: str) -> None:
+        """Run a console block and compare what it shows."""
+        for command, wanted in steps(block):
+            if _SERVE.fullmatch(command):
+                self.serve(command)
+            elif command.endswith(" &"):
+                self.start_behind(command[:-2])
+            else:
+                said = self.run([command])
+                missing = is_printed(map(self.here, wanted), said)
+                assert missing is None, f"$ {command}\ndoes not print {missing!r} but\n{said}"
+
+    def play_python(self, text: str) -> None:
+        self.write(".block.py", text)
+        self.run(["python .block.py"])
 
     def close(self) -> None:
-        for process in self._servers:
-            process.terminate()
-        for process in self._servers:
-            process.wait(PATIENCE)
-            assert process.stdout is not None
-            process.stdout.close()
+        for process in (self._shell, *reversed(self._behind.values())):
+            _end(process)
+        self._codes.close()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """With all that it has started; in good order, unless that takes too long."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+        try:
+            process.wait(PATIENCE / 4)
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
+    kept.pop("KUBECONFIG", None)
+    sources = [str(ROOT / "src"), *filter(None, [kept.get("PYTHONPATH")])]
+    kept["PYTHONPATH"] = os.pathsep.join(sources)
+    known = {point.value for point in entry_points(group="pytest11")}
+    if "fairlead.testing.plugin" not in known:  # installed before there was one
+        kept["PYTEST_ADDOPTS"] = "-p fairlead.testing.plugin"
+    return kept
