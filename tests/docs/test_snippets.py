@@ -37,7 +37,8 @@ def name_of(page: Path) -> str:
 
 
 def has_work(page: Path) -> bool:
-    return any(block.language != "text" and not block.reason for block in blocks(page.read_text()))
+    found = blocks(page.read_text())
+    return any(not one.reason and (one.title or one.language != "text") for one in found)
 
 
 @pytest.fixture

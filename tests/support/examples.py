@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -149,8 +150,13 @@ class Terminal:
         assert b"https://" in first, f"{command}: {first!r}"
 
     def start_behind(self, command: str) -> None:
-        """What the page leaves running."""
+        """What the page leaves running; the ports that it, or its source, names are open then."""
         self._start(command, command)
+        sources = [self.directory / word for word in command.split()]
+        texts = [self.here(command), *(path.read_text() for path in sources if path.is_file())]
+        for port in self._ports.values():
+            if any(re.search(rf"\b{port}\b", text) for text in texts):
+                _await_open(int(port))
 
     def _start(self, name: str, command: str) -> subprocess.Popen[bytes]:
         if name in self._behind:
@@ -203,6 +209,17 @@ class Terminal:
         for process in (self._shell, *reversed(self._behind.values())):
             _end(process)
         self._codes.close()
+
+
+def _await_open(port: int) -> None:
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), PATIENCE).close()
+            return
+        except OSError:
+            assert time.monotonic() < until, f"nothing listens on port {port}"
+            time.sleep(0.02)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
