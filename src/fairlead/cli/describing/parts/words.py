@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 NONE = "<none>"
@@ -10,7 +11,8 @@ UNSET = "<unset>"
 UNKNOWN = "<unknown>"
 NIL = "<nil>"
 _DEEPEST = 50
-_PLAIN_EXPONENTS = range(-4, 21)  # of fractions that are written without an exponent
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1  # of whole numbers
+_PLAIN_EXPONENTS = range(-4, 6)  # of fractions that are written without an exponent
 
 
 def shown(value: Any, depth: int = 0) -> str:
@@ -21,8 +23,8 @@ def shown(value: Any, depth: int = 0) -> str:
         return NIL
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float):
-        return _fraction(value)
+    if isinstance(value, float) or (isinstance(value, int) and not _SMALLEST <= value <= _LARGEST):
+        return _fraction(float(value))
     if depth >= _DEEPEST:
         return "..."
     if isinstance(value, list):
@@ -34,15 +36,16 @@ def shown(value: Any, depth: int = 0) -> str:
 
 
 def _fraction(value: float) -> str:
-    if value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
-    mantissa, _, exponent = f"{value!r}".partition("e")
-    if exponent:
-        power = int(exponent)
-        if power in _PLAIN_EXPONENTS:
-            return f"{value:f}"
-        return f"{mantissa.removesuffix('.0')}e{power:+03d}"
-    return mantissa
+    """As few digits as say which number it is."""
+    sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
+    if not isinstance(power, int):  # not a number that JSON can have
+        return str(value)
+    exponent = len(digits) - 1 + power
+    if exponent in _PLAIN_EXPONENTS:
+        return f"{Decimal((sign, digits, power)):f}"
+    figures = "".join(map(str, digits))
+    point = "." if len(figures) > 1 else ""
+    return f"{'-' * sign}{figures[0]}{point}{figures[1:]}e{exponent:+03d}"
 
 
 def listed(values: Iterable[str]) -> str:
