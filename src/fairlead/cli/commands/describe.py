@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.getting.asking import Wanted, asked_by
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.refusals import worded
 from fairlead.client import ApiError, Resource, ResourceType, Unreachable
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import PAGE, Object
+from fairlead.client.session import JSON
 
-_AT_ONCE = 8  # objects that are asked about
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 _EXPECTED = (ApiError, Unreachable, CommandFailed)
 
 
@@ -32,7 +29,9 @@ class Described(NamedTuple):
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND [NAME | PREFIX] | KIND/NAME", nargs="*")
     parser.add_switch("-A", "--all-namespaces", help="objects of all namespaces")
-    parser.add_argument("-l", "--selector", metavar="LABELS", help="only objects with these labels")
+    parser.add_argument(
+        "-l", "--selector", metavar="LABELS", default="", help="only objects with these labels"
+    )
     add_file_flags(parser, "describe")
     parser.add_switch("--show-events", help="show the events of objects too", default=True)
     parser.add_argument(
@@ -40,14 +39,21 @@ def add_flags(parser: ArgumentReader) -> None:
         metavar="NUMBER",
         type=int,
         default=PAGE,
-        help="how many objects of a long list are asked for at a time; 0 for all",
+        help="objects that are asked for at a time; 0 for all at once",
     )
+    parser.set_defaults(field_selector="", subresource="")  # which other commands choose by
 
 
 async def run(at: Invocation) -> int:
-    _check(at)
+    if at.options.chunk_size < 0:
+        raise UsageError(f"--chunk-size must not be negative: {at.options.chunk_size}")
+    if not at.options.words and not at.options.filename:
+        raise CommandFailed(
+            "error: You must specify the type of resource to describe. Use"
+            ' "fairlead api-resources" for a complete list of supported resources.'
+        )
     failures: list[Exception] = []
-    objects = await _objects(at, failures)
+    objects = [one async for one in _objects(at, failures)]
     if failures and len(at.options.words) == 2 and isinstance(failures[0], NotFound):
         return await _describe_matching(at, failures[0])
     if not objects and not failures:
@@ -60,41 +66,17 @@ async def run(at: Invocation) -> int:
     return _tell(at, failures)
 
 
-def _check(at: Invocation) -> None:
-    """Raises UsageError and CommandFailed for words that contradict each other."""
-    options = at.options
-    if options.chunk_size < 0:
-        raise UsageError(f"--chunk-size must not be negative: {options.chunk_size}")
-    if not options.words and not options.filename:
-        raise CommandFailed(
-            "error: You must specify the type of resource to describe. Use"
-            ' "fairlead api-resources" for a complete list of supported resources.'
-        )
-    if options.words and options.filename:
-        raise CommandFailed(
-            "error: when paths, URLs, or stdin is provided as input, you may not specify resource"
-            " arguments as well"
-        )
-    named = len(options.words) > 1 or any("/" in word for word in options.words)
-    if named and options.selector:
-        raise CommandFailed("error: name cannot be provided when a selector is specified")
-    if named and options.all_namespaces:
-        raise CommandFailed("error: a resource cannot be retrieved by name across all namespaces")
-
-
-async def _objects(at: Invocation, failures: list[Exception]) -> list[Described]:
-    if at.options.filename:
-        return await _of_files(at, failures)
-    from fairlead.cli.targets import targets_of
-
-    found: list[Described] = []
-    for target in await targets_of(at.client, at.options.words):
-        resource = await _known(at, target.resource)
-        if not target.names:
-            found += await _listed(at, resource, failures)
-        for name in target.names:
-            found += await _named(resource, name, at.namespace, failures)
-    return found
+async def _objects(at: Invocation, failures: list[Exception]) -> AsyncIterator[Described]:
+    """All that is asked for and there."""
+    for wanted in (await asked_by(at)).wanted:
+        resource = await _known(at, wanted.resource)
+        asked = Wanted(resource, wanted.name, wanted.namespace, wanted.labels)
+        try:
+            async for page in asked.pages(JSON, at.options.chunk_size):
+                for value in [page] if asked.name else page.get("items") or ():
+                    yield Described(resource.type, value)
+        except ApiError as error:
+            failures.append(error)
 
 
 async def _known(at: Invocation, resource: Resource) -> Resource:
@@ -110,43 +92,12 @@ async def _known(at: Invocation, resource: Resource) -> Resource:
     return resource
 
 
-async def _listed(at: Invocation, resource: Resource, failures: list[Exception]) -> list[Described]:
-    query = {"labelSelector": at.options.selector} if at.options.selector else {}
-    namespace = "" if at.options.all_namespaces else at.namespace
-    try:
-        answer = await resource.list(namespace, limit=at.options.chunk_size, **query)
-    except ApiError as error:
-        failures.append(error)
-        return []
-    return [Described(resource.type, item) for item in answer["items"]]
-
-
-async def _named(
-    resource: Resource, name: str, namespace: str, failures: list[Exception]
-) -> list[Described]:
-    try:
-        return [Described(resource.type, await resource.get(name, namespace))]
-    except ApiError as error:
-        failures.append(error)
-        return []
-
-
-async def _of_files(at: Invocation, failures: list[Exception]) -> list[Described]:
-    from fairlead.cli.manifests import manifests
-
-    found: list[Described] = []
-    for manifest in manifests(at.options.filename, at.options.recursive):
-        resource = await _known(at, await at.client.resource_of(manifest.value))
-        metadata = manifest.value.get("metadata") or {}
-        namespace = str(metadata.get("namespace") or at.namespace)
-        found += await _named(resource, str(metadata.get("name") or ""), namespace, failures)
-    return found
-
-
 async def _describe_matching(at: Invocation, missing: NotFound) -> int:
     """All whose names begin with a word that is nobody's name."""
-    word, prefix = at.options.words
-    resource = await _known(at, await at.client.resource(word))
+    kind, prefix = at.options.words
+    if "," in kind:
+        raise CommandFailed("error: you may only specify a single resource type")
+    resource = await _known(at, await at.client.resource(kind))
     answer = await resource.list(at.namespace, limit=at.options.chunk_size)
     matching = [
         Described(resource.type, item)
@@ -166,6 +117,7 @@ async def _texts(
 ) -> AsyncIterator[str]:
     """The descriptions in the order of the objects."""
     from fairlead.cli.describing.describer import Describer
+    from fairlead.cli.describing.working import in_order
 
     dialect = await at.client.discovery.dialect()
     describer = Describer(at.client, dialect, at.options.chunk_size, at.options.show_events)
@@ -176,28 +128,11 @@ async def _texts(
         except _EXPECTED as error:
             return error
 
-    async for result in _in_order(describe, objects):
+    async for result in in_order(describe, objects):
         if isinstance(result, str):
             yield result
         else:
             failures.append(result)
-
-
-async def _in_order(
-    work: Callable[[Item], Awaitable[Result]], items: Sequence[Item]
-) -> AsyncIterator[Result]:
-    """What comes of some work on each item, a few of them at a time."""
-    running: deque[asyncio.Future[Result]] = deque()
-    try:
-        for item in items:
-            if len(running) == _AT_ONCE:
-                yield await running.popleft()
-            running.append(asyncio.ensure_future(work(item)))
-        while running:
-            yield await running.popleft()
-    finally:
-        for task in running:
-            task.cancel()
 
 
 def _tell(at: Invocation, failures: Sequence[Exception]) -> int:
