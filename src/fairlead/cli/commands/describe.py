@@ -54,8 +54,10 @@ async def run(at: Invocation) -> int:
         )
     failures: list[Exception] = []
     objects = [one async for one in _objects(at, failures)]
-    if failures and len(at.options.words) == 2 and isinstance(failures[0], NotFound):
-        return await _describe_matching(at, failures[0])
+    if _may_be_prefix(at.options.words) and len(failures) == 1:
+        missing = failures[0]
+        if isinstance(missing, NotFound):
+            return await _describe_matching(at, missing)
     if not objects and not failures:
         where = "" if at.options.all_namespaces else f" in {at.namespace} namespace."
         at.screen.warn(f"No resources found{where}")
@@ -64,6 +66,11 @@ async def run(at: Invocation) -> int:
         at.screen.out.write(f"{separator}{text}")
         separator = "\n\n"
     return _tell(at, failures)
+
+
+def _may_be_prefix(words: Sequence[str]) -> bool:
+    """Whether they are a kind and a single name."""
+    return len(words) == 2 and "/" not in words[0]
 
 
 async def _objects(at: Invocation, failures: list[Exception]) -> AsyncIterator[Described]:

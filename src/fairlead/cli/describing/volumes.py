@@ -61,19 +61,13 @@ def _draw_claim(page: Page, claim: Subject) -> None:
 
 
 def _users(claim: Subject, pods: list[Fields]) -> list[str]:
-    """Pods that mount a claim, or for which it was made."""
-    owners = {
-        owner.text("uid")
-        for owner in claim.items("metadata.ownerReferences")
-        if owner.text("kind") == "Pod"
-    }
-    names = []
-    for pod in pods:
-        volumes = pod.items("spec.volumes")
-        mounted = [one.text("persistentVolumeClaim.claimName") for one in volumes].count(claim.name)
-        times = mounted or int(pod.text("metadata.uid") in owners)
-        names += [pod.text("metadata.name")] * times
-    return names
+    """Pods that mount a claim by its name, once for each volume."""
+    return [
+        pod.text("metadata.name")
+        for pod in pods
+        for volume in pod.items("spec.volumes")
+        if volume.text("persistentVolumeClaim.claimName") == claim.name
+    ]
 
 
 PERSISTENT_VOLUME = Layout(_draw_volume)
