@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from io import BytesIO, TextIOWrapper
+
 from fairlead.cli.describing.page import Page, aligned
+from fairlead.cli.screen import Screen
 
 
 def test_cells_below_each_other_line_up_with_two_spaces_behind_the_widest() -> None:
@@ -38,6 +41,14 @@ def test_a_line_of_very_many_cells_is_no_trouble() -> None:
 
 def test_what_a_terminal_would_obey_is_spelled_out() -> None:
     assert aligned(["\x1b[31m\x07\r\x9b\x7f\x0b"]) == ["^[[31m^G\\r\\x9b^?^K"]
+
+
+def test_letters_that_the_output_does_not_know_are_spelled_out() -> None:
+    raw = BytesIO()
+    screen = Screen(TextIOWrapper(raw, encoding="ascii"))
+    screen.print("\u00e9")
+    screen.flush()
+    assert raw.getvalue() == b"\\xe9\n"
 
 
 def test_a_page_has_levels_tables_and_entries() -> None:
