@@ -11,7 +11,8 @@ from fairlead.cli.describing.parts.conditions import draw_conditions_with_messag
 from fairlead.cli.describing.parts.metadata import draw_head
 from fairlead.cli.describing.parts.quantities import quantity_text
 from fairlead.cli.describing.parts.times import in_full
-from fairlead.cli.describing.parts.words import UNKNOWN, UNSET
+from fairlead.cli.describing.parts.words import UNSET
+from fairlead.schema.ages import UNKNOWN
 
 # Where the numbers of a type of metric are.
 _PLACES = {

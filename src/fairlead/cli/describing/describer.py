@@ -18,7 +18,8 @@ _EVENTS = "events of the object"
 
 
 class Describer:
-    """Gives texts of objects. Raises Unreachable, AccessError and UnreadableObject."""
+    """Gives the texts of objects. Raises Unreachable, AccessError, and CommandFailed for an object
+    that cannot be read; what the server refuses to tell beside it is part of the text."""
 
     def __init__(self, client: Client, dialect: Dialect, chunk: int, show_events: bool) -> None:
         self._asker = Asker(client, dialect, chunk)

@@ -9,9 +9,9 @@ from fairlead.cli.describing.asking import LIMITS, QUOTAS, Asker, Found
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.layout import Layout, Subject
 from fairlead.cli.describing.page import Page
+from fairlead.cli.describing.parts.conditions import draw_conditions_with_time
 from fairlead.cli.describing.parts.metadata import draw_cluster_head
 from fairlead.cli.describing.parts.quantities import amount_of, quantity_text
-from fairlead.cli.describing.parts.times import in_full
 from fairlead.schema.quantity import format_quantity
 
 _SCOPES = {
@@ -45,11 +45,7 @@ async def _limits(namespace: Subject, asker: Asker) -> Found:
 def _draw_namespace(page: Page, namespace: Subject) -> None:
     draw_cluster_head(page, namespace)
     page.pair("Status", namespace.text("status.phase"))
-    conditions = namespace.items("status.conditions")
-    if conditions:
-        page.write("Conditions:")
-        head = ("Type", "Status", "LastTransitionTime", "Reason", "Message")
-        page.table(head, map(_condition, conditions))
+    draw_conditions_with_time(page, namespace)
     for name, draw in (("quotas", _draw_quotas), ("limits", _draw_limits)):
         found = namespace.found(name)
         if found.error is None:
@@ -58,16 +54,6 @@ def _draw_namespace(page: Page, namespace: Subject) -> None:
         elif found.error.code != 404:
             page.write()
             page.write(f"Resource {name}: not authorized")
-
-
-def _condition(condition: Fields) -> tuple[str, ...]:
-    return (
-        condition.text("type"),
-        condition.text("status"),
-        in_full(condition.at("lastTransitionTime")),
-        condition.text("reason"),
-        condition.text("message"),
-    )
 
 
 def _draw_quotas(page: Page, quotas: list[Fields]) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 NONE = "<none>"
 UNSET = "<unset>"
-UNKNOWN = "<unknown>"
 NIL = "<nil>"
 _DEEPEST = 50
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1  # of whole numbers
