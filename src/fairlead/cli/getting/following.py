@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from random import uniform
 from time import monotonic
 from typing import Any, NamedTuple
@@ -70,7 +69,7 @@ class _Following:
     def __init__(self, wanted: Wanted, accept: str) -> None:
         self._one = wanted
         self._all = (
-            replace(wanted, name="", subresource="", fields=f"metadata.name={wanted.name}")
+            wanted._replace(name="", subresource="", fields=f"metadata.name={wanted.name}")
             if wanted.name
             else wanted
         )

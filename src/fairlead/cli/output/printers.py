@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.output import documents
@@ -26,8 +25,7 @@ FORMATS = (
 _TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """What the flags of a command say about its output."""
 
     output: str = ""
