@@ -102,14 +102,13 @@ def _fixed(words: Sequence[str]) -> Offers:
 
 
 async def _contexts(options: argparse.Namespace) -> dict[str, str]:
+    return dict.fromkeys(_known_contexts(options.kubeconfig), "")
+
+
+def _known_contexts(path: str | None) -> list[str]:
     usual = os.path.expanduser(_USUAL_FILE)
-    names = options.kubeconfig or os.environ.get(_FILES) or usual
-    return {
-        context: ""
-        for name in names.split(os.pathsep)
-        if os.path.isfile(name)
-        for context in _contexts_of(name)
-    }
+    names = (path or os.environ.get(_FILES) or usual).split(os.pathsep)
+    return [one for name in names if os.path.isfile(name) for one in _contexts_of(name)]
 
 
 def _contexts_of(name: str) -> list[str]:
