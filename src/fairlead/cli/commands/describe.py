@@ -109,7 +109,7 @@ async def _describe_matching(at: Invocation, missing: NotFound) -> int:
     matching = [
         Described(resource.type, item)
         for item in answer["items"]
-        if item["metadata"]["name"].startswith(prefix)
+        if str((item.get("metadata") or {}).get("name")).startswith(prefix)
     ]
     if not matching:
         raise missing
