@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -28,6 +29,13 @@ fairlead() {{ "{sys.executable}" -m fairlead "$@"; }}
 python() {{ "{sys.executable}" "$@"; }}
 pytest() {{ "{sys.executable}" -m pytest "$@"; }}
 kopf() {{ "{sys.executable}" -m kopf "$@"; }}
+"""
+_LAUNCH = """
+import ast, asyncio, inspect
+text = open(".block.py").read()
+code = compile(text, "the block", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+found = eval(code, {"__name__": "__main__"})
+asyncio.run(found) if inspect.iscoroutine(found) else None
 """
 _FENCE = re.compile(
     r"(?:^<!-- not run: (?P<reason>.+) -->\n)?"
@@ -125,6 +133,7 @@ class Terminal:
         os.close(write)
         assert self._shell.stdin is not None
         self._shell.stdin.write(_PRELUDE.encode())
+        self._shell.stdin.flush()
 
     def here(self, text: str) -> str:
         """A text with the ports of this terminal."""
@@ -202,8 +211,9 @@ class Terminal:
                 assert missing is None, f"$ {command}\ndoes not print {missing!r} but\n{said}"
 
     def play_python(self, text: str) -> None:
+        """As a script, or where it awaits outside of functions as `python -m asyncio` does."""
         self.write(".block.py", text)
-        self.run(["python .block.py"])
+        self.run([f"python -c {shlex.quote(_LAUNCH)}"])
 
     def close(self) -> None:
         for process in (self._shell, *reversed(self._behind.values())):

@@ -1,0 +1,85 @@
+"""What the documentation says of the code is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from support.examples import ROOT, commands
+
+from fairlead.cli import _COPYING
+from fairlead.cli.catalog import COMMANDS, GROUPS
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.fixture(autouse=True)
+def tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+
+
+def code_of(page: Path) -> str:
+    """Code within sentences, and commands."""
+    text = page.read_text()
+    return "\n".join([*re.findall(r"`[^`\n]+`", text), *commands(text)])
+
+
+@pytest.mark.parametrize("name", ["commands", "flags", "metrics", "served", "testing-api"])
+def test_the_reference_is_that_of_the_code(name: str) -> None:
+    import reference
+
+    page = ROOT / "docs" / "reference" / f"{name}.md"
+    assert page.read_text() == reference.MADE[name](), "run tools/reference.py"
+
+
+def test_every_command_that_is_named_exists() -> None:
+    known = {*COMMANDS, *GROUPS, *_COPYING, "serve", "test-env"}
+    for page in PAGES:
+        named = re.findall(r"(?<!make )\bfairlead ([a-z][a-z-]*)(?![\w.])", code_of(page))
+        assert set(named) <= known, page
+
+
+def test_every_flag_of_the_server_that_is_named_exists() -> None:
+    import reference
+
+    known = set(reference._serve_parser()._option_string_actions)
+    for page in set(PAGES) - {ROOT / "docs" / "reference" / "commands.md"}:
+        for flag in re.findall(r"`(--[a-z][a-z-]*[a-z])(?:[ =][^`]*)?`", page.read_text()):
+            assert flag in known | OTHERS, f"{page}: {flag}"
+
+
+# Flags of other commands and programs that pages name by themselves.
+OTHERS = {
+    *("--all", "--context", "--fields", "--force-conflicts", "--from", "--kubeconfig", "--limit"),
+    *("--manager", "--revision", "--revision-gap", "--show-secrets", "--since", "--up", "--to"),
+    *("--accept-older-revisions", "--encryption-provider-config", "--insecure-port"),
+    "--storage-backend",
+}
+
+
+def test_the_parity_that_is_told_is_the_floor_that_is_held() -> None:
+    from parity import floors
+
+    text = (ROOT / "docs" / "reference" / "compatibility.md").read_text()
+    rows = re.findall(r"^\| ([a-z-]+) \| (\d+) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
+    sums = [sum(int(row[column]) for row in rows) for column in (1, 2, 3)]
+    assert f"| **all** | **{sums[0]}** | **{sums[1]}** | **{sums[2]}** |" in text
+    assert floors() == {"kubernetes": sums[1], "cluster": sums[2]}
+
+
+def test_no_page_loads_anything_from_another_host() -> None:
+    pytest.importorskip("mkdocs", reason="what the documentation needs is not installed")
+    from docs_hooks import foreign
+
+    assert foreign('<script src="https://cdn.example.com/a.js"></script>')
+    assert foreign('<link rel="stylesheet" href="//fonts.example.com/x.css">')
+    assert not foreign('<script src="assets/a.js"></script><a href="https://example.com">x</a>')
+    settings = (ROOT / "mkdocs.yml").read_text()
+    assert "tools/docs_hooks.py" in settings
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    for page in PAGES:
+        for name in re.findall(r"`(tests/[\w/]+\.py)`", page.read_text()):
+            assert (ROOT / name).is_file(), f"{page}: {name}"
