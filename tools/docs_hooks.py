@@ -17,7 +17,9 @@ _FETCHED = re.compile(
 
 def foreign(page: str) -> list[str]:
     """Addresses on other hosts that a page has the browser load."""
-    found = (match["source"] or match["link"] or match["style"] for match in _FETCHED.finditer(page))
+    found = (
+        match["source"] or match["link"] or match["style"] for match in _FETCHED.finditer(page)
+    )
     return [one for one in found if re.match(r"(?:[a-z]+:)?//", one)]
 
 

@@ -133,7 +133,10 @@ def commands() -> str:
     ]
     for section, listed in SECTIONS.items():
         built = {name: one for name, one in listed.items() if _is_built(name)}
-        rows = [(f"`fairlead {name} {one.usage}`".replace(" `", "`"), one.help) for name, one in built.items()]
+        rows = [
+            (f"`fairlead {name} {one.usage}`".replace(" `", "`"), one.help)
+            for name, one in built.items()
+        ]
         lines += [f"## {section}", "", *table(("command", ""), rows)]
         for name in built:
             if found := _command_flags(name):
@@ -198,7 +201,12 @@ def served() -> str:
         )
         rows.append((f"`{found.api_version}`", names))
     lines += ["## Resources", "", *table(("version", "resources (subresources)"), rows)]
-    lines += ["## Admission plugins", "", "In the order in which they run; those in bold are on by default.", ""]
+    lines += [
+        "## Admission plugins",
+        "",
+        "In the order in which they run; those in bold are on by default.",
+        "",
+    ]
     lines += [_plugins(), ""]
     lines += ["## Controllers", "", "By the names of `--controllers`.", ""]
     running = _NAMES - _WITHOUT_EFFECT - _OFF_BY_DEFAULT
@@ -253,7 +261,9 @@ def testing_api() -> str:
         if name.endswith("List") or not shown:
             continue
         lines += [f"## {name}", "", texts.of_type(struct), ""]
-        fields = ((f"`{one.name}`", _type(one.type), texts.of_field(struct, one.name)) for one in shown)
+        fields = (
+            (f"`{one.name}`", _type(one.type), texts.of_field(struct, one.name)) for one in shown
+        )
         lines += table(("field", "type", ""), fields)
     return page("The testing API", *lines)
 
