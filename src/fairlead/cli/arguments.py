@@ -40,6 +40,10 @@ class ArgumentReader(argparse.ArgumentParser):
     def add_switch(self, *names: str, help: str, **settings: Any) -> None:
         self.add_argument(*names, action=Switch, help=help, **settings)
 
+    def unused(self, names: Sequence[str]) -> list[str]:
+        """Those of these flags that the command does not have."""
+        return [name for name in names if name not in self._option_string_actions]
+
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Raises UsageError."""
         own, behind = _split(words)

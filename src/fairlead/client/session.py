@@ -109,6 +109,19 @@ class Session:
     @asynccontextmanager
     async def open(self, request: Request) -> AsyncIterator[Answer]:
         """A successful answer, to be read inside the context; raises as `json` does."""
+        await self.access.credentials.proof()  # a person may have to type; no server's fault
+        limit = asyncio.timeout(self.access.timeout)
+        try:
+            async with limit, self._opened(request) as answer:
+                yield answer
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            message = f"{self._named(request)}: no answer within {self.access.timeout:g}s"
+            raise Unreachable(message, sent=True) from None
+
+    @asynccontextmanager
+    async def _opened(self, request: Request) -> AsyncIterator[Answer]:
         try:
             async with asyncio.timeout(request.timeout):
                 head, connection, route = await self._successful(request)
