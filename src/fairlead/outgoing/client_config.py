@@ -109,13 +109,27 @@ def read_client_config(path: Path) -> dict[str, Any]:
 
 def parse_document(content: bytes) -> Any:
     """YAML, or JSON, which is read without loading what reads YAML: commands are to start at once.
-    Raises ValueError."""
+    Empty content is an empty object. Raises ValueError."""
     if content.lstrip()[:1] == b"{":
         with suppress(orjson.JSONDecodeError):
             return orjson.loads(content)
-    from fairlead.serialization.yaml import load
+    import yaml
 
-    value, _ = load(content)
+    class Loader(yaml.CSafeLoader):
+        """Times stay the texts that they are."""
+
+        yaml_implicit_resolvers = {
+            first: [one for one in resolvers if not one[0].endswith(":timestamp")]
+            for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+        }
+
+    try:
+        value = yaml.load(content, Loader=Loader)
+    except yaml.MarkedYAMLError as error:
+        line = max(1, error.problem_mark.line) if error.problem_mark is not None else 1
+        raise ValueError(f"yaml: line {line}: {error.problem}") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(f"yaml: {error}") from None
     return {} if value is None else value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -68,8 +69,12 @@ def _encoded(value: Document, is_json: bool) -> bytes:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     import yaml
 
+    class Dumper(yaml.CSafeDumper):
+        """Quotes texts that others take for booleans."""
+
+    Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
     text: str = yaml.dump(
-        value, Dumper=yaml.CSafeDumper, allow_unicode=True, default_flow_style=False, width=10**6
+        value, Dumper=Dumper, allow_unicode=True, default_flow_style=False, width=10**6
     )
     return text.encode()
 

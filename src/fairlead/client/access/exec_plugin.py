@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from fairlead.client.access.exec_config import ALWAYS, NEVER, ExecConfig
-from fairlead.client.access.model import CredentialsError, Proof
+from fairlead.client.access.model import AccessError, CredentialsError, Proof
 from fairlead.client.access.renewing import Fetched, RenewedCredentials, shared
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError, bearer
 
@@ -31,6 +31,13 @@ def exec_credentials(
     plugin = _Plugin(config, told, place, stdin_taken)
     key = (config, told, place.server, place.certificate, place.key, stdin_taken)
     return shared(key, lambda: RenewedCredentials(plugin.fetch))
+
+
+def _told(info: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(info, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError as error:
+        raise AccessError(f"the cluster's extension for plugins is not JSON: {error}") from None
 
 
 def _cluster_info(
