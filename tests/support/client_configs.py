@@ -36,10 +36,10 @@ def write(path: Path, value: Fields) -> Path:
     return path
 
 
-def cluster_of(server: ServerProcess, **more: Any) -> Fields:
+def cluster_of(running: ServerProcess, **more: Any) -> Fields:
     """A running server as the entry of a cluster."""
-    ca = base64.b64encode(server.ca.read_bytes()).decode()
-    return {"server": server.address, "certificate-authority-data": ca, **more}
+    ca = base64.b64encode(running.ca.read_bytes()).decode()
+    return {"server": running.address, "certificate-authority-data": ca, **more}
 
 
 def seen_as(access: Access) -> str:
