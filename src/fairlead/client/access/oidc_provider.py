@@ -55,7 +55,7 @@ class Provider:
         pair = ":".join(quote(one, safe="") for one in (self.client_id, self.client_secret))
         proof = f"Basic {b64encode(pair.encode()).decode()}"
         reply = await self._call("POST", endpoint, form, proof)
-        if reply.status in (400, 401, 403):
+        if reply.status >= 400 and b"invalid_grant" not in reply.content:
             # Some providers want to be told who asks in the form instead.
             form["client_id"] = self.client_id
             if self.client_secret:
