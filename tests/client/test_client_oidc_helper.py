@@ -10,17 +10,19 @@ import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from conftest import FreshServer
 from support.client_configs import cluster_of, configuration, seen_as, write
 from support.identity_provider import CLIENT, IdentityProvider
 
 from fairlead.client import Access, AccessError
 from fairlead.client.access.editing import change_file
 from fairlead.client.access.loading import load_access
+
+if TYPE_CHECKING:
+    from conftest import FreshServer
 
 
 @pytest.fixture

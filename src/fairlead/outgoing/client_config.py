@@ -129,7 +129,7 @@ def parse_document(content: bytes) -> Any:
         line = max(1, error.problem_mark.line) if error.problem_mark is not None else 1
         raise ValueError(f"yaml: line {line}: {error.problem}") from None
     except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(f"yaml: {error}") from None
+        raise ValueError(f"yaml: {' '.join(str(error).split())}") from None
     return {} if value is None else value
 
 
