@@ -202,7 +202,7 @@ def test_what_cannot_be_refreshed_is_told(
 @pytest.mark.parametrize(
     ("discovery", "said"),
     [
-        (b"\x1b[2Jbroken", 'oidc: failed to query metadata endpoint 500 " [2Jbroken"'),
+        (b"\x1b[2Jbroken", 'oidc: failed to query metadata endpoint 500 "�[2Jbroken"'),
         ({"issuer": "x"}, "oidc: discovery object doesn't contain a token_endpoint"),
     ],
 )

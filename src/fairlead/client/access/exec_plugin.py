@@ -14,6 +14,7 @@ import orjson
 from fairlead.client.access.exec_config import ALWAYS, NEVER, ExecConfig
 from fairlead.client.access.model import AccessError, CredentialsError, Proof
 from fairlead.client.access.renewing import Fetched, RenewedCredentials, shared
+from fairlead.client.access.showing import harmless
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError, bearer
 
 _KIND = "ExecCredential"
@@ -119,7 +120,7 @@ class _Plugin:
     def _missing(self) -> str:
         said = f"exec: executable {self._config.command} not found"
         hint = self._config.install_hint
-        return f"{said}\n\n{_NOT_INSTALLED}\n\n{_harmless(hint)}" if hint else said
+        return f"{said}\n\n{_NOT_INSTALLED}\n\n{harmless(hint)}" if hint else said
 
     def _asked(self, interactive: bool) -> str:
         spec: dict[str, Any] = {"interactive": interactive}
@@ -158,13 +159,13 @@ def _status(printed: bytes, api_version: str) -> dict[str, Any]:
         raise _PluginError(f"decoding stdout: Object '{field}' is missing in what was printed")
     if kind != _KIND:
         raise _PluginError(
-            f'decoding stdout: no kind "{_harmless(str(kind))}" is registered for version'
-            f' "{_harmless(str(version))}"'
+            f'decoding stdout: no kind "{harmless(str(kind))}" is registered for version'
+            f' "{harmless(str(version))}"'
         )
     if version != api_version:
         raise _PluginError(
             f"exec plugin is configured to use API version {api_version}, plugin returned version"
-            f" {_harmless(str(version))}"
+            f" {harmless(str(version))}"
         )
     status = value.get("status")
     if status is None:
@@ -180,7 +181,7 @@ def _decoded(printed: bytes) -> dict[str, Any]:
     try:
         value = parse_document(printed)
     except ValueError as error:
-        said = f"couldn't get version/kind; json parse error: {_harmless(str(error))}"
+        said = f"couldn't get version/kind; json parse error: {harmless(str(error))}"
         raise _PluginError(f"decoding stdout: {said}") from None
     if not isinstance(value, dict):
         raise _PluginError("decoding stdout: couldn't get version/kind: it is not an object")
@@ -202,7 +203,7 @@ def _moment(text: str) -> float | None:
     try:
         return parse_time(text).timestamp()
     except TimeError as error:
-        raise _PluginError(f"decoding stdout: {_harmless(str(error))}") from None
+        raise _PluginError(f"decoding stdout: {harmless(str(error))}") from None
 
 
 def _check_pair(certificate: bytes, key: bytes) -> None:
@@ -222,8 +223,3 @@ def _stdin_is_terminal() -> bool:
         return os.isatty(0)
     except OSError:
         return False
-
-
-def _harmless(text: str) -> str:
-    """What others wrote, for a terminal: nothing but characters that show."""
-    return "".join(char if char.isprintable() or char == "\n" else "�" for char in text)

@@ -28,6 +28,7 @@ from fairlead.client.access.model import (
     InvalidConfiguration,
 )
 from fairlead.client.access.overriding import overridden_cluster, overridden_user
+from fairlead.client.access.showing import harmless
 from fairlead.client.access.validation import check_types, cluster_problems, user_problems
 from fairlead.outgoing.client_config import (
     ClientConfig,
@@ -226,13 +227,9 @@ def _url(cluster: Mapping[str, Any], proof: ClientConfig) -> str:
         usable = False
     if not usable or " " in server:
         raise ClientConfigError(
-            f'host must be a URL or a host:port pair: "{_harmless(cluster["server"])}"'
+            f'host must be a URL or a host:port pair: "{harmless(cluster["server"])}"'
         )
     return server
-
-
-def _harmless(text: str) -> str:
-    return text if text.isprintable() else repr(text)[1:-1]
 
 
 def _impersonation(user: Mapping[str, Any], name: str, chosen: Impersonation) -> Impersonation:

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import orjson
 
 from fairlead.client.access.model import CredentialsError
+from fairlead.client.access.showing import harmless
 from fairlead.client.transport.errors import Unreachable
 from fairlead.client.transport.pool import Pool, Route
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
@@ -34,8 +35,7 @@ class _Reply(NamedTuple):
 
     @property
     def shown(self) -> str:
-        text = self.content[:_MOST_SHOWN].decode(errors="replace")
-        said = "".join(char if char.isprintable() else " " for char in text)
+        said = harmless(self.content[:_MOST_SHOWN].decode(errors="replace"))
         return f'{self.status} "{said}{"..." if len(self.content) > _MOST_SHOWN else ""}"'
 
 
