@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.client_configs import cluster_of, configuration, seen_as, write
+from support.plugin_programs import client_certificate
 from support.process import ServerProcess
 from support.things import Space
 
@@ -389,6 +390,19 @@ def test_a_token_file_that_is_renewed_changes_who_we_are(space: Space, home: Pat
 async def _raw(access: Access) -> bytes:
     async with Client(access) as client:
         return await client.raw("GET", "/api")
+
+
+def test_a_certificate_file_that_is_renewed_changes_who_we_are(space: Space, home: Path) -> None:
+    old, new = (client_certificate(space.server, name) for name in ("dora", "emil"))
+    (home / "crt").write_text(old["clientCertificateData"])
+    (home / "key").write_text(old["clientKeyData"])
+    user = {"client-certificate": "crt", "client-key": "key"}
+    access = loaded(home / "c", configuration(cluster_of(space.server), user))
+    assert seen_as(access) == "dora"
+    (home / "crt").write_text(new["clientCertificateData"])
+    assert seen_as(access) == "dora"  # the key is still the old one
+    (home / "key").write_text(new["clientKeyData"])
+    assert seen_as(access) == "emil"
 
 
 def test_the_entry_of_a_user_says_whom_to_act_as(space: Space, home: Path) -> None:

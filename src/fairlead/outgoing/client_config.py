@@ -87,6 +87,15 @@ def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         context.load_cert_chain(file.name, password="")
 
 
+def check_pair(certificate: bytes, key: bytes) -> None:
+    """Find out whether a certificate and a key can be used together, before a connection is made
+    with them; raises ClientConfigError."""
+    try:
+        _load_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), certificate, key)
+    except (ssl.SSLError, ValueError) as error:
+        raise ClientConfigError(str(getattr(error, "reason", None) or error)) from None
+
+
 def bearer(token: str) -> str:
     """The header that shows a token; raises ClientConfigError for what no header may have."""
     if not token.isascii() or not token.isprintable():

@@ -15,7 +15,7 @@ from fairlead.client.access.exec_config import ALWAYS, NEVER, ExecConfig
 from fairlead.client.access.model import AccessError, CredentialsError, Proof
 from fairlead.client.access.renewing import Fetched, RenewedCredentials, shared
 from fairlead.client.access.showing import harmless
-from fairlead.outgoing.client_config import ClientConfig, ClientConfigError, bearer
+from fairlead.outgoing.client_config import ClientConfig, ClientConfigError, bearer, check_pair
 
 _KIND = "ExecCredential"
 _NOT_INSTALLED = "The client configuration names a credential plugin that is not installed."
@@ -207,15 +207,10 @@ def _moment(text: str) -> float | None:
 
 
 def _check_pair(certificate: bytes, key: bytes) -> None:
-    """Found out here, before a connection is made with it."""
-    import ssl
-
     try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        ClientConfig("", certificate=certificate, key=key).show_certificate(context)
-    except (ssl.SSLError, ValueError, OSError) as error:
-        why = getattr(error, "reason", None) or error
-        raise _PluginError(f"failed parsing client key/certificate: {why}") from None
+        check_pair(certificate, key)
+    except ClientConfigError as error:
+        raise _PluginError(f"failed parsing client key/certificate: {error}") from None
 
 
 def _stdin_is_terminal() -> bool:

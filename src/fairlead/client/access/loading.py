@@ -188,7 +188,15 @@ class _Loading:
             from fairlead.client.access.oidc import provider_credentials
 
             return provider_credentials(name, self._user, place)
-        return FixedCredentials(place)
+        return FixedCredentials(place, _pair_files(self._user))
+
+
+def _pair_files(user: Entry) -> list[Path]:
+    """The files of the certificate and its key, if that is where they are from."""
+    names = ("client-certificate", "client-key")
+    if any(user.value.get(f"{name}-data") or not user.value.get(name) for name in names):
+        return []
+    return [user.directory / user.value[name] for name in names]
 
 
 def _with_value(entry: Entry, value: dict[str, Any]) -> Entry:
