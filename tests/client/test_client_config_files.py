@@ -310,6 +310,9 @@ def test_a_server_without_a_scheme_gets_one(home: Path, cluster: Any, url: str) 
          "interactiveMode must be specified for me to use exec authentication plugin"),
         (None, {"exec": {"command": "x", "apiVersion": "client.authentication.cluster.io/v1",
                          "interactiveMode": "No"}}, 'invalid interactiveMode for me: "No"'),
+        (None, {"exec": {}}, "command must be specified for me to use exec authentication plugin"),
+        (None, {"auth-provider": 7}, 'auth-provider of the user "me" is not an object'),
+        (None, {"auth-provider": {"name": "oidc", "config": {"a": 7}}}, "config must hold texts"),
         (None, {"auth-provider": {"name": "gcp"}}, 'no Auth Provider found for name "gcp"'),
         (None, {"auth-provider": {"name": "oidc"}}, "Must provide idp-issuer-url"),
     ],
@@ -349,6 +352,13 @@ def test_a_token_that_no_header_can_hold_is_refused(home: Path) -> None:
         authorization(access)
 
 
+def test_without_files_the_environment_may_name_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_MASTER", "http://localhost:8080")
+    access = load_access(user_fields={"token": "t"})
+    assert access.place.server == "http://localhost:8080"
+    assert authorization(access) == "Bearer t"
+
+
 # In a pod.
 
 
@@ -369,6 +379,9 @@ def test_in_a_pod_the_files_of_its_service_account_are_used(
     (folder / "token").write_text("two")
     assert authorization(access) == "Bearer two"
     assert authorization(load_access(user_fields={"token": "own"})) == "Bearer own"
+    (home / "other").write_text("other CA")
+    trusting = load_access(cluster_fields={"certificate-authority": str(home / "other")})
+    assert trusting.place.ca == b"other CA"
     # A configuration file comes first.
     write(home / ".kube" / "config", configuration())
     assert load_access().place.server == "https://place"

@@ -83,7 +83,10 @@ class _Loading:
         self._choices = choices
         self._context_name = choices.context or files.current_context
         self._context = self._chosen_context()
+        self._namespace: str = self._context.get("namespace") or ""
         cluster, user = self._chosen("clusters"), self._chosen("users")
+        if not self._name("clusters") and not choices.cluster_fields.get("server"):
+            cluster, user = self._without_files(user)
         self._cluster = _with_value(cluster, overridden_cluster(cluster, choices.cluster_fields))
         self._user = _with_value(user, overridden_user(user, choices.user_fields))
 
@@ -119,50 +122,16 @@ class _Loading:
             )
         return Entry({}, self._sources.default)
 
-    def access(self, impersonation: Impersonation) -> Access:
-        """Raises AccessError and ClientConfigError."""
-        user = self._user.value
-        if user.get("exec"):
-            check_exec(user["exec"], self._name("users"))
-        if not self._cluster.value.get("server") and not self._name("clusters"):
-            place, namespace = self._without_files()
-        else:
-            self._check()
-            proof = parse_user(user, self._user.directory)
-            place = _place(self._cluster, proof)
-            namespace = self._context.get("namespace") or ""
-        return Access(
-            place,
-            self._credentials(place),
-            self._choices.namespace or namespace or "default",
-            _impersonation(user, self._name("users"), impersonation),
-            self._cluster.value.get("disable-compression") is not True,
-            self._choices.timeout,
-        )
-
-    def _check(self) -> None:
-        cluster, user = self._cluster, self._user
-        problems = [
-            *user_problems(user.value, self._name("users"), user.directory),
-            *cluster_problems(cluster.value, self._name("clusters"), cluster.directory),
-        ]
-        if problems:
-            raise InvalidConfiguration(*problems)
-
-    def _without_files(self) -> tuple[ClientConfig, str]:
-        """The server and the namespace where no file names one."""
-        proof = parse_user(self._user.value, self._user.directory)
+    def _without_files(self, user: Entry) -> tuple[Entry, Entry]:
+        """The cluster and the user where nothing names a server; raises InvalidConfiguration."""
         around = surroundings()
         if around is not None:
-            place = around.place()
-            if proof.token or proof.token_file or proof.username or proof.certificate:
-                place = replace(proof, server=place.server, ca=place.ca)
-            return place, around.namespace()
+            self._namespace = around.namespace()
+            return around.cluster(), user if self._name("users") else around.user()
         server = os.environ.get(_SERVER)
-        if server:
-            fields = {**self._cluster.value, "server": server}
-            return _place(Entry(fields, self._cluster.origin), proof), ""
-        raise InvalidConfiguration(self._nothing())
+        if not server:
+            raise InvalidConfiguration(self._nothing())
+        return Entry({"server": server}, self._sources.default), user
 
     def _nothing(self) -> str:
         listed = ", ".join(str(file) for file in self._sources.files)
@@ -173,18 +142,43 @@ class _Loading:
             f" (no server is named in {listed})"
         )
 
+    def access(self, impersonation: Impersonation) -> Access:
+        """Raises AccessError and ClientConfigError."""
+        user = self._user.value
+        self._check()
+        place = _place(self._cluster, parse_user(user, self._user.directory))
+        return Access(
+            place,
+            self._credentials(place),
+            self._choices.namespace or self._namespace or "default",
+            _impersonation(user, self._name("users"), impersonation),
+            self._cluster.value.get("disable-compression") is not True,
+            self._choices.timeout,
+        )
+
+    def _check(self) -> None:
+        cluster, user = self._cluster, self._user
+        if user.value.get("exec") is not None:
+            check_exec(user.value["exec"], self._name("users"))
+        problems = [
+            *user_problems(user.value, self._name("users"), user.directory),
+            *cluster_problems(cluster.value, self._name("clusters"), cluster.directory),
+        ]
+        if problems:
+            raise InvalidConfiguration(*problems)
+
     def _credentials(self, place: ClientConfig) -> Credentials:
         """What stands in the entry itself comes first: it is how one gets around a plugin."""
         user, name = self._user.value, self._name("users")
         if place.token or place.token_file or place.username:
             return FixedCredentials(place)
-        if user.get("exec"):
+        if user.get("exec") is not None:
             from fairlead.client.access.exec_plugin import exec_credentials
 
             plugin = parse_exec(user["exec"], self._user.directory)
             cluster = self._cluster.value
             return exec_credentials(plugin, place, cluster, self._choices.stdin_taken)
-        if user.get("auth-provider"):
+        if user.get("auth-provider") is not None:
             from fairlead.client.access.oidc import provider_credentials
 
             return provider_credentials(name, self._user, place)

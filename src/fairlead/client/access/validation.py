@@ -70,9 +70,9 @@ def user_problems(user: Fields, name: str, directory: Path) -> Iterator[str]:
             )
         yield from _unreadable(user, "client-certificate", name, directory, "client-cert")
         yield from _unreadable(user, "client-key", name, directory)
-    if user.get("exec"):
+    if user.get("exec") is not None:
         yield from _exec_problems(user["exec"], name)
-        if user.get("auth-provider"):
+        if user.get("auth-provider") is not None:
             yield f"authProvider cannot be provided in combination with an exec plugin for {name}"
     methods = [
         method
