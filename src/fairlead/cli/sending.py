@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
+from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.client.session import Request
 
@@ -24,3 +27,10 @@ async def pour(at: Invocation, request: Request) -> bytes:
             else:
                 out.write(piece.decode(errors="replace"))
     return last
+
+
+def escaped_path(path: str) -> str:
+    """A path and query as they can stand in a request; raises CommandFailed."""
+    if not path.startswith("/"):
+        raise CommandFailed(f'error: "{path}" is not a path: it must begin with /')
+    return quote(path, safe="/?&=%:@!$'()*+,;~[]")

@@ -129,8 +129,8 @@ def _check(at: Invocation) -> None:
 
 
 async def _raw(at: Invocation) -> int:
-    from fairlead.cli.sending import pour
+    from fairlead.cli.sending import escaped_path, pour
     from fairlead.client.session import Request
 
-    await pour(at, Request("GET", at.options.raw, accept="*/*"))
+    await pour(at, Request("GET", escaped_path(at.options.raw), accept="*/*"))
     return 0

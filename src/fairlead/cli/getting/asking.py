@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
@@ -17,8 +16,7 @@ from fairlead.client.session import Request
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """One object, or all objects of a resource where there is no name."""
 
     resource: Resource
@@ -61,8 +59,7 @@ class Wanted:
         return error.__class__({**error.status, "message": message}, error.retry_after)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """All that a command asks for. `is_single` where it can be one object only."""
 
     wanted: Sequence[Wanted]

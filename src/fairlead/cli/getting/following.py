@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from random import uniform
 from time import monotonic
 from typing import Any, NamedTuple
@@ -48,7 +47,7 @@ async def follow_documents(at: Invocation, asked: Asked, printer: Printer) -> in
     with_events = at.options.output_watch_events and not at.options.output.startswith("name")
     async for event in _Following(_single(asked), JSON).events(at.options.watch_only):
         value = {"object": event.value, "type": event.type} if with_events else event.value
-        at.screen.out.write(printer.text(value))
+        at.screen.out.write(printer(value))
         at.screen.flush()
     return 0
 
@@ -70,7 +69,7 @@ class _Following:
     def __init__(self, wanted: Wanted, accept: str) -> None:
         self._one = wanted
         self._all = (
-            replace(wanted, name="", subresource="", fields=f"metadata.name={wanted.name}")
+            wanted._replace(name="", subresource="", fields=f"metadata.name={wanted.name}")
             if wanted.name
             else wanted
         )

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.getting.asking import Asked, Wanted, first_page
 from fairlead.cli.getting.progress import Progress
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.printers import Printer
 from fairlead.cli.output.server_tables import Layout, TableText, as_table
-from fairlead.cli.output.sorting import Order
 from fairlead.cli.refusals import worded
 from fairlead.client import ApiError, ResourceType
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import TABLE
 from fairlead.client.session import JSON
+
+if TYPE_CHECKING:
+    from fairlead.cli.output.sorting import Order
 
 Object = dict[str, Any]
 Begun = tuple[Wanted, Object, AsyncIterator[Object]]
@@ -116,7 +118,7 @@ async def show_documents(
     if order is not None:
         order.sort(items, lambda item: item)
     value = items[0] if asked.is_single else as_list(items)
-    at.screen.out.write(printer.text(value))
+    at.screen.out.write(printer(value))
     return failures.tell()
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlead.cli.output.tables import Columns
 from fairlead.cli.output.values import plain
@@ -17,8 +16,7 @@ _LINE_END = re.compile(r"[\f\n\r]")
 _NONE = "<none>"
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """What is shown of tables besides what the server shows anyway."""
 
     wide: bool = False
