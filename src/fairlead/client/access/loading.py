@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from fairlead.client.access.exec_config import check_exec, parse_exec
 from fairlead.client.access.files import (
     Configuration,
     Entry,
@@ -18,7 +18,6 @@ from fairlead.client.access.files import (
     sources_of,
 )
 from fairlead.client.access.fixed import FixedCredentials
-from fairlead.client.access.in_cluster import surroundings
 from fairlead.client.access.model import (
     NOBODY_ELSE,
     Access,
@@ -41,8 +40,7 @@ from fairlead.outgoing.proxies import proxy_of_environment
 _SERVER = "KUBERNETES_MASTER"
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(NamedTuple):
     """What a caller says instead of the files. `cluster_fields` and `user_fields` are named as in
     the entries of a file, and take the place of theirs. `stdin_taken` says who reads the standard
     input, so that no credential plugin does."""
@@ -51,8 +49,8 @@ class Choices:
     cluster: str = ""
     user: str = ""
     namespace: str = ""
-    cluster_fields: Mapping[str, Any] = field(default_factory=dict)
-    user_fields: Mapping[str, Any] = field(default_factory=dict)
+    cluster_fields: Mapping[str, Any] = MappingProxyType({})
+    user_fields: Mapping[str, Any] = MappingProxyType({})
     timeout: float | None = None
     stdin_taken: str = ""
 
@@ -124,6 +122,8 @@ class _Loading:
 
     def _without_files(self, user: Entry) -> tuple[Entry, Entry]:
         """The cluster and the user where nothing names a server; raises InvalidConfiguration."""
+        from fairlead.client.access.in_cluster import surroundings
+
         around = surroundings()
         if around is not None:
             self._namespace = around.namespace()
@@ -159,6 +159,8 @@ class _Loading:
     def _check(self) -> None:
         cluster, user = self._cluster, self._user
         if user.value.get("exec") is not None:
+            from fairlead.client.access.exec_config import check_exec
+
             check_exec(user.value["exec"], self._name("users"))
         problems = [
             *user_problems(user.value, self._name("users"), user.directory),
@@ -173,6 +175,7 @@ class _Loading:
         if place.token or place.token_file or place.username:
             return FixedCredentials(place)
         if user.get("exec") is not None:
+            from fairlead.client.access.exec_config import parse_exec
             from fairlead.client.access.exec_plugin import exec_credentials
 
             plugin = parse_exec(user["exec"], self._user.directory)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fairlead.client.access.exec_config import MODES, default_mode
 from fairlead.outgoing.client_config import ClientConfigError
 
 Fields = Mapping[str, Any]
@@ -91,6 +90,8 @@ def user_problems(user: Fields, name: str, directory: Path) -> Iterator[str]:
 
 
 def _exec_problems(plugin: Fields, name: str) -> Iterator[str]:
+    from fairlead.client.access.exec_config import MODES, default_mode  # most users have none
+
     needed = f"must be specified for {name} to use exec authentication plugin"
     for field in ("command", "apiVersion"):
         if not plugin.get(field):
