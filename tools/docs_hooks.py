@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from mkdocs.exceptions import PluginError
-
 # What a browser fetches by itself; a link that people may follow is none of it.
 _FETCHED = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\bsrc=["']?(?P<source>[^"' >]+)"""
@@ -25,5 +23,5 @@ def foreign(page: str) -> list[str]:
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
     if found := foreign(output):
-        raise PluginError(f"{page.file.src_uri} loads {', '.join(found)}")
+        raise SystemExit(f"{page.file.src_uri} loads {', '.join(found)}")
     return output

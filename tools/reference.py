@@ -9,10 +9,15 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import fairlead
 from fairlead.cli.parsing import Parser, shown_default
+
+if TYPE_CHECKING:
+    from fairlead.cli.catalog import Listed
+    from fairlead.schema.model import Struct
+    from fairlead.schema.texts import Texts
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -65,9 +70,9 @@ def _shown(actions: Iterable[argparse.Action]) -> list[argparse.Action]:
 
 def flags() -> str:
     lines = [
-        "The flags of `fairlead serve`; `fairlead serve --help` shows them too. Names and meanings are those of",
-        "the reference's server where it has them. Some of its flags that mean nothing here are taken and have",
-        "no effect; a line at the start says so.",
+        "The flags of `fairlead serve`; `fairlead serve --help` shows them too. Names and meanings",
+        "are those of the reference's server where it has them. Some of its flags that mean",
+        "nothing here are taken and have no effect; a line at the start says so.",
         "",
     ]
     for group in _serve_parser()._action_groups:
@@ -121,23 +126,24 @@ def _connection_flags() -> list[argparse.Action]:
     return _shown(reader._actions)
 
 
+def _command_row(listed: tuple[str, Listed]) -> Row:
+    name, one = listed
+    return f"`{f'fairlead {name} {one.usage}'.strip()}`", one.help
+
+
 def commands() -> str:
     from fairlead.cli import _COPYING
     from fairlead.cli.catalog import SECTIONS
 
     lines = [
-        "The commands of a client, by what they are for; [the tour](../command-line.md) shows some of them.",
-        "Beside them there are `fairlead serve`, whose flags have [a page](flags.md) of their own, and",
+        "The commands of a client, by what they are for; [the tour](../command-line.md) shows some",
+        "of them. Beside them there are `fairlead serve`, whose flags have [a page](flags.md), and",
         f"{', '.join(f'`fairlead {name}`' for name in _COPYING)} ([backup](../backup.md)).",
         "",
     ]
     for section, listed in SECTIONS.items():
         built = {name: one for name, one in listed.items() if _is_built(name)}
-        rows = [
-            (f"`fairlead {name} {one.usage}`".replace(" `", "`"), one.help)
-            for name, one in built.items()
-        ]
-        lines += [f"## {section}", "", *table(("command", ""), rows)]
+        lines += [f"## {section}", "", *table(("command", ""), map(_command_row, built.items()))]
         for name in built:
             if found := _command_flags(name):
                 lines += [f"### {name}", "", *table(("flag", "default", ""), map(_flag_row, found))]
@@ -170,8 +176,9 @@ def metrics() -> str:
         rows.append((f"`{found.name}{suffix}`", found.kind, labels, found.text))
     return page(
         "Metrics",
-        "What `/metrics` tells, in Prometheus' format. Names are the reference's where it has the same. Of",
-        "[several processes](../workers.md) any one answers for all. Reading it needs the right to `get` the path.",
+        "What `/metrics` tells, in Prometheus' format. Names are the reference's where it has the",
+        "same. Of [several processes](../workers.md) any one answers for all. Reading it needs the",
+        "right to `get` the path.",
         "",
         *table(("metric", "kind", "labels", ""), rows),
     )
@@ -201,21 +208,17 @@ def served() -> str:
         )
         rows.append((f"`{found.api_version}`", names))
     lines += ["## Resources", "", *table(("version", "resources (subresources)"), rows)]
-    lines += [
-        "## Admission plugins",
-        "",
-        "In the order in which they run; those in bold are on by default.",
-        "",
-    ]
+    lines += ["## Admission plugins", ""]
+    lines += ["In the order in which they run; those in bold are on by default.", ""]
     lines += [_plugins(), ""]
     lines += ["## Controllers", "", "By the names of `--controllers`.", ""]
     running = _NAMES - _WITHOUT_EFFECT - _OFF_BY_DEFAULT
-    for title, names in (
+    for title, some in (
         ("run", running),
         ("are off unless named", _OFF_BY_DEFAULT),
         ("are taken and do nothing", _WITHOUT_EFFECT),
     ):
-        lines += [f"- {title}: {', '.join(sorted(names))}"]
+        lines += [f"- {title}: {', '.join(sorted(some))}"]
     lines += ["", "## Feature gates that change something", ""]
     for title, wanted in (("on by default", True), ("off by default", False)):
         lines += [f"- {title}: {', '.join(name for name, on in DEFAULTS.items() if on is wanted)}"]
@@ -243,29 +246,32 @@ def testing_api() -> str:
     before = set(resources.group_versions())
     resources.read((Path(fairlead.__file__).parent / "powers" / "powers.table").read_text())
     (group,) = set(resources.group_versions()) - before
+    structs = types.group_version("testing/v1")
     rows = []
     for one in group.resources.values():
         for resource in (one, *one.subresources.values()):
             name = f"{one.name}/NAME/{resource.subresource}" if resource is not one else one.name
-            said = texts.of_type(types.group_version("testing/v1")[resource.kind])
+            said = texts.of_type(structs[resource.kind])
             rows.append((f"`{name}`", resource.kind, ", ".join(resource.verbs), said))
-    lines = [
-        f"The group `{group.api_version}`, served with `--testing` and to members of `system:masters` only unless roles",
-        "say otherwise: what a test may do to its server, from any language. [Here](../how-to/powers.md) is how it is",
-        "used; `fairlead.testing` has a method for each.",
+    return page(
+        "The testing API",
+        f"The group `{group.api_version}`, served with `--testing`: what a test may do to its",
+        "server, from any language. Admins may use it, and who is given the right by roles.",
+        "[Here](../how-to/powers.md) is how it is used; `fairlead.testing` has a method for each.",
         "",
         *table(("resource", "kind", "verbs", ""), rows),
-    ]
-    for name, struct in types.group_version("testing/v1").items():
-        shown = [field for field in struct.fields.values() if field.name not in _COMMON]
-        if name.endswith("List") or not shown:
-            continue
-        lines += [f"## {name}", "", texts.of_type(struct), ""]
-        fields = (
-            (f"`{one.name}`", _type(one.type), texts.of_field(struct, one.name)) for one in shown
+        *(line for struct in structs.values() for line in _type_lines(struct, texts)),
+    )
+
+
+def _type_lines(struct: Struct, texts: Texts) -> Iterator[str]:
+    shown = [field for field in struct.fields.values() if field.name not in _COMMON]
+    if shown and not struct.name.endswith("List"):
+        yield from (f"## {struct.name}", "", texts.of_type(struct), "")
+        yield from table(
+            ("field", "type", ""),
+            ((f"`{one.name}`", _type(one.type), texts.of_field(struct, one.name)) for one in shown),
         )
-        lines += table(("field", "type", ""), fields)
-    return page("The testing API", *lines)
 
 
 _COMMON = ("metadata", "apiVersion", "kind")

@@ -17,14 +17,13 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 
 def test_blocks_are_found_with_their_titles_and_reasons() -> None:
-    page = 'a\n\n```yaml title="b.yaml"\nc: 1\n```\n\n<!-- not run: far away -->\n```console\n$ d\n```\n'
-    first, second = blocks(page)
-    assert (first.language, first.title, first.text, first.reason) == (
-        "yaml",
-        "b.yaml",
-        "c: 1\n",
-        "",
+    page = (
+        'a\n\n```yaml title="b.yaml"\nc: 1\n```\n\n'
+        "<!-- not run: far away -->\n```console\n$ d\n```\n"
     )
+    first, second = blocks(page)
+    assert (first.language, first.title, first.text) == ("yaml", "b.yaml", "c: 1\n")
+    assert first.reason == ""
     assert (second.language, second.line, second.reason) == ("console", 7, "far away")
 
 
