@@ -27,6 +27,13 @@ def test_blocks_are_found_with_their_titles_and_reasons() -> None:
     assert (second.language, second.line, second.reason) == ("console", 7, "far away")
 
 
+def test_no_block_hides_another_one() -> None:
+    page = (
+        "<!-- not run: a -->\n```console\n$ b\n```\n\n<!-- not run: c -->\n```console\n$ d\n```\n"
+    )
+    assert [block.reason for block in blocks(page)] == ["a", "c"]
+
+
 def test_lines_that_go_on_belong_to_their_command() -> None:
     assert steps("$ a \\\n  b\nsaid\n$ c\n") == [("a \\\n  b", ["said"]), ("c", [])]
 

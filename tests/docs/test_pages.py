@@ -40,22 +40,23 @@ def test_every_command_that_is_named_exists() -> None:
         assert set(named) <= known, page
 
 
-def test_every_flag_of_the_server_that_is_named_exists() -> None:
-    import reference
-
-    known = set(reference._serve_parser()._option_string_actions)
-    for page in set(PAGES) - {ROOT / "docs" / "reference" / "commands.md"}:
-        for flag in re.findall(r"`(--[a-z][a-z-]*[a-z])(?:[ =][^`]*)?`", page.read_text()):
-            assert flag in known | OTHERS, f"{page}: {flag}"
-
-
-# Flags of other commands and programs that pages name by themselves.
-OTHERS = {
-    *("--all", "--context", "--fields", "--force-conflicts", "--from", "--kubeconfig", "--limit"),
-    *("--manager", "--revision", "--revision-gap", "--show-secrets", "--since", "--up", "--to"),
-    *("--accept-older-revisions", "--encryption-provider-config", "--insecure-port"),
+# Flags of other programs, and of parts of commands that the reference does not list.
+OTHER_FLAGS = {
+    *("--from", "--to", "--revision-gap", "--accept-older-revisions", "--insecure-port"),
     "--storage-backend",
 }
+
+
+def test_every_flag_that_is_named_exists() -> None:
+    import reference
+
+    known = {*reference._serve_parser()._option_string_actions, *OTHER_FLAGS}
+    built = [name for name in COMMANDS if reference._is_built(name)]
+    for found in (reference._connection_flags(), *map(reference._command_flags, built)):
+        known.update(name for action in found for name in action.option_strings)
+    for page in PAGES:
+        named = re.findall(r"`(--[a-z][a-z-]*[a-z])(?:[ =][^`]*)?`", page.read_text())
+        assert set(named) <= known, page
 
 
 def test_the_parity_that_is_told_is_the_floor_that_is_held() -> None:

@@ -26,7 +26,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 # Commands that need another machine, a container engine or minutes. Lower it when you can.
-MOST_NOT_RUN = 8
+MOST_NOT_RUN = 6
 PROGRAMS = ("kubectl", "curl", "etcd", "openssl")
 # Files that a program finds by itself.
 FOUND_BY = {"pyproject.toml": "$ pytest"}

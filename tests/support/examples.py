@@ -38,7 +38,7 @@ found = eval(code, {"__name__": "__main__"})
 asyncio.run(found) if inspect.iscoroutine(found) else None
 """
 _FENCE = re.compile(
-    r"(?:^<!-- not run: (?P<reason>.+) -->\n)?"
+    r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n)?"
     r"^(?P<indent> *)```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n"
     r"(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
