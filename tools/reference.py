@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,8 +39,13 @@ def table(head: Row, rows: Iterable[Row]) -> Iterator[str]:
     yield f"| {' | '.join(head)} |"
     yield "|" + "---|" * len(head)
     for row in rows:
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+        yield f"| {' | '.join(row)} |"
     yield ""
+
+
+def code(text: str) -> str:
+    """As it can stand in a table, whoever renders it."""
+    return f"<code>{escape(text).replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
 
 
 def page(title: str, *lines: str) -> str:
@@ -58,9 +64,9 @@ def _serve_parser() -> Parser:
 
 
 def _flag_row(action: argparse.Action) -> Row:
-    names = ", ".join(f"`{name}`" for name in action.option_strings)
-    default = f"`{found}`" if (found := shown_default(action)) else ""
-    return names, default, action.help or ""
+    names = ", ".join(map(code, action.option_strings))
+    default = code(found) if (found := shown_default(action)) else ""
+    return names, default, (action.help or "").replace("|", "&#124;")
 
 
 def _shown(actions: Iterable[argparse.Action]) -> list[argparse.Action]:
@@ -128,7 +134,7 @@ def _connection_flags() -> list[argparse.Action]:
 
 def _command_row(listed: tuple[str, Listed]) -> Row:
     name, one = listed
-    return f"`{f'fairlead {name} {one.usage}'.strip()}`", one.help
+    return code(f"fairlead {name} {one.usage}".strip()), one.help
 
 
 def commands() -> str:

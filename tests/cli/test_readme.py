@@ -32,8 +32,9 @@ def test_the_table_of_flags_is_that_of_the_command_line(monkeypatch: pytest.Monk
     assert with_most_used_flags(README) == README, "run tools/reference.py"
 
 
-def test_links_lead_to_files() -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", README)
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_links_lead_to_files(document: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / document).read_text())
     assert links
     for link in links:
         assert (ROOT / link).is_file(), link
