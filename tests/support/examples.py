@@ -124,7 +124,7 @@ class Terminal:
         self._shell = subprocess.Popen(
             ["bash", "-c", f"exec 3>&{write}; exec bash"],
             cwd=directory,
-            env=_environment(),
+            env=_environment(directory),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -174,7 +174,7 @@ class Terminal:
         process = subprocess.Popen(
             ["bash", "-c", function],
             cwd=self.directory,
-            env=_environment(),
+            env=_environment(self.directory),
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
@@ -247,9 +247,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def _environment() -> dict[str, str]:
+def _environment(home: Path) -> dict[str, str]:
+    """Nothing of the person who runs the tests is seen, or changed."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
-    kept.pop("KUBECONFIG", None)
+    for name in ("KUBECONFIG", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        kept.pop(name, None)
+    kept["HOME"] = str(home)
     sources = [str(ROOT / "src"), *filter(None, [kept.get("PYTHONPATH")])]
     kept["PYTHONPATH"] = os.pathsep.join(sources)
     known = {point.value for point in entry_points(group="pytest11")}
