@@ -29,7 +29,9 @@ def _refused(error: ApiError) -> str:
 
 
 def _invalid(details: Mapping[str, Any], causes: list[dict[str, str]]) -> str:
-    said = f'The {details.get("kind", "request")} "{details.get("name", "")}" is invalid'
+    said = "The request is invalid"
+    if details.get("kind") or details.get("name"):
+        said = f'The {details.get("kind", "")} "{details.get("name", "")}" is invalid'
     lines = [_cause(one) for one in causes]
     if len(lines) == 1:
         return f"{said}: {lines[0]}"

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import re
 import sys
 from typing import TextIO
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """Text of others without what could take hold of a terminal."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 class Screen:
@@ -14,6 +23,7 @@ class Screen:
     def __init__(self, out: TextIO | None = None, errors: TextIO | None = None) -> None:
         self.out = out or sys.stdout
         self.errors = errors or sys.stderr
+        self._documents = 0
 
     @property
     def is_terminal(self) -> bool:
@@ -31,6 +41,11 @@ class Screen:
 
     def print(self, text: str = "") -> None:
         self.out.write(text + "\n")
+
+    def print_document(self, text: str) -> None:
+        """A YAML document, set apart from the one before it."""
+        self.print(f"---\n{text}" if self._documents else text)
+        self._documents += 1
 
     def flush(self) -> None:
         self.out.flush()
