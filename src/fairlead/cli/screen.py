@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import re
+import shutil
 import sys
 from typing import TextIO
-
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
