@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.errors import CommandFailed, Mistake, UsageError
 from fairlead.cli.refusals import worded
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
 from fairlead.client.errors import error_of_status
@@ -81,6 +81,16 @@ def write_query(options: argparse.Namespace) -> dict[str, Any]:
             )
         query["fieldValidation"] = _VALIDATIONS[wanted]
     return query
+
+
+def seconds_of(text: str, flag: str) -> float:
+    """A duration such as 1m30s that a flag was given; raises UsageError."""
+    from fairlead.schema.durations import DurationError, parse_duration
+
+    try:
+        return parse_duration(text)
+    except DurationError as error:
+        raise UsageError(f'invalid argument "{text}" for "{flag}" flag: {error}') from None
 
 
 def sourced(error: Exception, doing: str, origin: str) -> Exception:

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 from fairlead.cli.creating.form import Flag, Form, Making, Object, pairs
 from fairlead.cli.errors import Mistake
-
-_REQUIREMENT = re.compile(
-    r"\s*(?P<key>[^\s!=,()]+)\s*(?:(?P<sign>==?)\s*(?P<value>[^\s,()!=]*)"
-    r"|\s(?P<word>in|notin)\s*\((?P<values>[^()]*)\))?\s*"
-)
-_WORDS = {"in": "In", "notin": "NotIn"}
+from fairlead.cli.selectors import as_object
 
 
 async def _namespace(at: Making) -> Object:
@@ -59,7 +51,7 @@ async def _disruption_budget(at: Making) -> Object:
         raise Mistake("min-available and max-unavailable cannot be both specified")
     if not selector:
         raise Mistake("a selector must be specified")
-    spec: Object = {"selector": label_selector(selector)}
+    spec: Object = {"selector": as_object(selector)}
     spec["minAvailable" if least else "maxUnavailable"] = _number_or_text(least or most)
     return {
         "apiVersion": "policy/v1",
@@ -71,27 +63,6 @@ async def _disruption_budget(at: Making) -> Object:
 
 def _number_or_text(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
-
-
-def label_selector(text: str) -> Object:
-    """A selector as objects hold it; raises Mistake."""
-    labels: dict[str, str] = {}
-    expressions: list[dict[str, Any]] = []
-    for part in re.split(r",(?![^()]*\))", text):
-        found = _REQUIREMENT.fullmatch(part)
-        if not found:
-            raise Mistake(f"couldn't parse the selector string {text!r}")
-        if found["sign"]:
-            labels[found["key"]] = found["value"]
-        elif found["word"]:
-            values = [one.strip() for one in found["values"].split(",")]
-            expressions.append(
-                {"key": found["key"], "operator": _WORDS[found["word"]], "values": values}
-            )
-        else:
-            expressions.append({"key": found["key"], "operator": "Exists"})
-    made: Object = {"matchLabels": labels} if labels else {}
-    return {**made, "matchExpressions": expressions} if expressions else made
 
 
 FORMS = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fairlead.cli.changing import seconds_of
 from fairlead.cli.creating.form import Flag, Form, Making, Object
 from fairlead.cli.errors import Mistake
-from fairlead.schema.durations import DurationError, parse_duration
 
 _BOUND = {"Pod": "v1", "Secret": "v1"}
 
@@ -38,10 +38,7 @@ async def _request(at: Making) -> Object:
 
 
 def _seconds(text: str) -> int:
-    try:
-        found = parse_duration(text)
-    except DurationError as error:
-        raise Mistake(f'invalid argument "{text}" for "--duration" flag: {error}') from None
+    found = seconds_of(text, "--duration")
     if found <= 0:
         raise Mistake("--duration must be greater than or equal to 0")
     return int(found)
