@@ -75,10 +75,10 @@ def _member(field: Field | None, name: str, last: Any, wanted: Any, live: Any) -
             inner[RETAIN_KEYS] = sorted(key for key in wanted if wanted[key] is not None)
         return {name: inner} if inner else {}
     if isinstance(wanted, list) and isinstance(live, list) and field is not None and field.merge:
-        before = last if isinstance(last, list) else []
+        listed = last if isinstance(last, list) else []
         if field.merge_key:
-            return _items(field, before, wanted, live)
-        return _values(name, before, wanted, live)
+            return _items(field, listed, wanted, live)
+        return _values(name, listed, wanted, live)
     return {} if equal(wanted, live) else {name: wanted}
 
 

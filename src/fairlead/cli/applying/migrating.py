@@ -46,31 +46,42 @@ async def migrate(
 
 
 def migrated(entries: list[Any], manager: str, annotation: str) -> list[Any]:
-    """The recorded owners after that. The annotation goes to nobody: it is no part of what people
-    apply, and would be removed with the next one."""
-    from fairlead.patching.field_sets import difference, of, parsed, union
+    """The recorded owners after that. The annotation goes to a manager of its own: it is no part
+    of what people apply, and would be removed with the next one."""
+    from fairlead.patching.field_sets import FieldSet, difference, of, parsed, union
 
     own = [entry for entry in entries if _is_client_side(entry)]
     newest = max(own, key=lambda entry: str(entry.get("time") or ""))
     version = newest["apiVersion"]
     others = []
-    fields = None
+    fields: FieldSet = {}
     for entry in entries:
         applies = entry.get("manager") == manager and entry.get("operation") == "Apply"
         if (applies and not entry.get("subresource")) or _is_client_side(entry):
             if entry["apiVersion"] == version:
-                found = parsed(entry.get("fieldsV1") or {})
-                fields = found if fields is None else union(fields, found)
-        else:
+                fields = union(fields, parsed(entry.get("fieldsV1") or {}))
+        elif entry.get("manager") != keeper(manager):
             others.append(entry)
-    kept = difference(fields or {}, of(("f:metadata", "f:annotations", f"f:{annotation}")))
-    made = {
+    own_text = of(("f:metadata", "f:annotations", f"f:{annotation}"))
+    return [
+        *others,
+        _applied(manager, newest, difference(fields, own_text)),
+        _applied(keeper(manager), newest, own_text),
+    ]
+
+
+def keeper(manager: str) -> str:
+    """Who owns the annotation while a manager applies on the server."""
+    return f"{manager}-last-applied"
+
+
+def _applied(manager: str, like: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    time = {"time": like["time"]} if like.get("time") else {}
+    return {
         "manager": manager,
         "operation": "Apply",
-        "apiVersion": version,
+        "apiVersion": like["apiVersion"],
         "fieldsType": "FieldsV1",
-        "fieldsV1": kept,
+        "fieldsV1": fields,
+        **time,
     }
-    if newest.get("time"):
-        made["time"] = newest["time"]
-    return [*others, made]

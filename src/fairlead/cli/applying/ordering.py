@@ -32,7 +32,7 @@ def _kind(one: Manifest) -> tuple[str, str]:
 
 
 def _is_namespace(one: Manifest) -> bool:
-    return one.value["apiVersion"] == "v1" and one.value["kind"] == "Namespace"
+    return _kind(one) == ("", "Namespace")
 
 
 def _name(one: Manifest) -> str:

@@ -9,6 +9,7 @@ from fairlead.cli.applying.last_applied import annotations_of, text_of
 from fairlead.cli.applying.migrating import (
     CLIENT_SIDE_MANAGERS,
     has_client_side_fields,
+    keeper,
     migrate,
 )
 from fairlead.cli.changing import MANAGER
@@ -70,7 +71,7 @@ class ServerSide:
         listed = conflicts.as_text(one, conflicts.owned_fields(error, one, live))
         if not self._force:
             raise CommandFailed(f"error: {error.message}\n{listed}\n{conflicts.ADVICE}")
-        self._screen.warn(f"Warning: {error.message}, forced\n{listed}")
+        self._screen.warn(f"Warning: these fields of others are taken over\n{listed}")
         return await self._sent(one, force=True)
 
     async def _take_over(self, one: Located) -> bool:
@@ -99,5 +100,5 @@ class ServerSide:
             "metadata": {"name": one.name, "annotations": {self._annotation: text}},
         }
         return await one.resource.apply(
-            value, one.namespace, manager=f"{self._manager}-last-applied", force=True
+            value, one.namespace, manager=keeper(self._manager), force=True
         )

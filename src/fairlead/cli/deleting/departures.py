@@ -14,6 +14,7 @@ from fairlead.client.resources import Object
 from fairlead.client.session import Request
 from fairlead.client.transport.errors import Unreachable
 
+_MOST_WATCHES = 8  # of one resource, one for each namespace
 _PAUSE = 0.2  # before asking again when a watch has ended
 
 
@@ -24,10 +25,6 @@ class Doomed(NamedTuple):
     namespace: str
     name: str
     uid: str
-
-    @property
-    def place(self) -> tuple[str, str]:
-        return self.resource.type.qualified, self.namespace
 
 
 class Departures:
@@ -42,17 +39,23 @@ class Departures:
 
     async def wait(self) -> None:
         """Until none is left, by one watch for each resource and namespace."""
-        groups: dict[tuple[str, str], list[Doomed]] = {}
-        for one in self._doomed.values():
-            groups.setdefault(one.place, []).append(one)
-        async with asyncio.TaskGroup() as tasks:
-            for group in groups.values():
-                tasks.create_task(self._follow(group))
+        tasks = [
+            asyncio.create_task(self._follow(space, group))
+            for (_, space), group in _grouped(list(self._doomed.values())).items()
+        ]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _follow(self, group: list[Doomed]) -> None:
-        resource, namespace = group[0].resource, group[0].namespace
+    async def _follow(self, namespace: str, group: list[Doomed]) -> None:
+        resource = group[0].resource
         uids = {one.uid for one in group}
-        only = {"fieldSelector": f"metadata.name={group[0].name}"} if len(group) == 1 else {}
+        only: dict[str, Any] = {}
+        if len(group) == 1:
+            only["fieldSelector"] = f"metadata.name={group[0].name}"
         try:
             while True:
                 listed = await resource.list(namespace, **only)
@@ -61,10 +64,8 @@ class Departures:
                     self._saw(uid, there.get(uid))
                 if not uids & self.left.keys():
                     return
-                version = listed["metadata"]["resourceVersion"]
-                if await self._watch(
-                    resource, namespace, {**only, "resourceVersion": version}, uids
-                ):
+                query = {**only, "resourceVersion": listed["metadata"]["resourceVersion"]}
+                if await self._watch(resource, namespace, query, uids):
                     return
                 await asyncio.sleep(_PAUSE)
         except (Forbidden, MethodNotAllowed, NotFound):
@@ -92,6 +93,19 @@ class Departures:
             self.left.pop(uid, None)
         else:
             self.left[uid] = value
+
+
+def _grouped(doomed: list[Doomed]) -> dict[tuple[str, str], list[Doomed]]:
+    """Those that one watch can follow: of a namespace, or of all where they lie in many."""
+    spaces: dict[str, set[str]] = {}
+    for one in doomed:
+        spaces.setdefault(one.resource.type.qualified, set()).add(one.namespace)
+    groups: dict[tuple[str, str], list[Doomed]] = {}
+    for one in doomed:
+        kind = one.resource.type.qualified
+        space = one.namespace if len(spaces[kind]) <= _MOST_WATCHES else ""
+        groups.setdefault((kind, space), []).append(one)
+    return groups
 
 
 async def _events(
