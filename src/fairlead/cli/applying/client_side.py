@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from fairlead.cli.applying.changes import changes, patch_type, type_of
 from fairlead.cli.applying.last_applied import last_applied, recorded
+from fairlead.cli.comparing import same_content
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.located import Located, require_name
 from fairlead.client.errors import Conflict, NotFound
@@ -68,7 +69,7 @@ class ClientSide:
         if not patch:
             return Outcome(live, "unchanged")
         made = await self._patched(one, struct, live, patch)
-        return Outcome(made, "unchanged" if _same(live, made) else "configured")
+        return Outcome(made, "unchanged" if same_content(live, made) else "configured")
 
     async def _patched(
         self, one: Located, struct: Struct | None, live: Object, patch: Object
@@ -90,14 +91,3 @@ class ClientSide:
             " --save-config or fairlead apply. The missing annotation will be patched"
             " automatically."
         )
-
-
-def _same(one: Object, other: Object) -> bool:
-    """Whether nothing has changed but who owns what."""
-    return _content(one) == _content(other)
-
-
-def _content(value: Object) -> Object:
-    noise = ("managedFields", "resourceVersion")
-    metadata = {key: item for key, item in value["metadata"].items() if key not in noise}
-    return {**value, "metadata": metadata}
