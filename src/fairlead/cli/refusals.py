@@ -32,7 +32,7 @@ def _invalid(details: Mapping[str, Any], causes: list[dict[str, str]]) -> str:
     said = "The request is invalid"
     if details.get("kind") or details.get("name"):
         said = f'The {details.get("kind", "")} "{details.get("name", "")}" is invalid'
-    lines = [_cause(one) for one in causes]
+    lines = list(dict.fromkeys(_cause(one) for one in causes))
     if len(lines) == 1:
         return f"{said}: {lines[0]}"
     listed = "".join(f"\n* {line}" for line in lines)

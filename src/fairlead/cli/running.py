@@ -40,7 +40,7 @@ def run_command(program: str, words: Sequence[str]) -> int:
         return asyncio.run(_run(module.run, Invocation(options)))
     except UsageError as error:
         print(f"error: {error}\nSee '{program} {name} --help' for usage.", file=sys.stderr)
-        return 1
+        return int(getattr(module, "MISUSED", 1))
     except BrokenPipeError:
         # Whoever read what we write has gone; the interpreter must not try again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

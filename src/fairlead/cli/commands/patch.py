@@ -31,9 +31,7 @@ _TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_PATCH
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND NAME", nargs="*")
     add_file_flags(parser, "patch")
-    parser.add_argument(
-        "-p", "--patch", metavar="PATCH", default="", help="the patch"
-    )
+    parser.add_argument("-p", "--patch", metavar="PATCH", default="", help="the patch")
     parser.add_argument("--patch-file", metavar="FILE", default="", help="a file with the patch")
     parser.add_argument(
         "--type", metavar="TYPE", default="strategic", help="json, merge or strategic"
