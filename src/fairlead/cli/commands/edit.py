@@ -47,13 +47,15 @@ async def run(at: Invocation) -> int:
     found = [one async for one in chosen_objects(at, words, failures, subresource)]
     failures.finish()
     path = new_file(f".{at.options.output}")
+    editing = _Editing(at, path, found)
     try:
-        await _Editing(at, path, found).run()
-    except CommandFailed as error:
-        if not path.exists() or not path.stat().st_size:
+        await editing.run()
+    except CommandFailed:
+        if editing.tried:
+            at.screen.warn(f'A copy of your changes has been stored to "{path}"')
             raise
-        at.screen.warn(f'A copy of your changes has been stored to "{path}"')
-        raise error from None
+        path.unlink(missing_ok=True)
+        raise
     path.unlink(missing_ok=True)
     return 0
 
@@ -66,22 +68,22 @@ class _Editing:
         self._path = path
         self._objects = [one._replace(value=shown(one.value)) for one in objects]
         self._as_json = at.options.output == "json"
+        self.tried = False  # whether somebody has changed something
 
     async def run(self) -> None:
         """Raises CommandFailed; the file is worth keeping then."""
         text = text_of([one.value for one in self._objects], self._as_json)
-        tried = False
         while True:
             after = await edited(self._path, text)
             if not without_comments(after).strip():
                 self._at.screen.warn("Edit cancelled, saved file was empty.")
                 return
             if without_comments(after) == without_comments(text):
-                if not tried:
+                if not self.tried:
                     self._at.screen.warn(_NO_CHANGES)
                     return
                 raise Mistake(_NOT_SAVED)
-            tried = True
+            self.tried = True
             problems = await self._saved(after)
             if not problems:
                 return
@@ -123,10 +125,10 @@ class _Editing:
             self._at.screen.print(f"{name} skipped")
             return one
         query = write_query(self._at.options)
-        made = await save(one, struct, patch, self._at.options.subresource, query)
+        await save(one, struct, patch, self._at.options.subresource, query)
         self._at.screen.print(f"{name} edited")
         # What was saved is what a second try starts from.
-        return one._replace(value=shown({**value, "metadata": made["metadata"]}))
+        return one._replace(value=value)
 
 
 def _identity(value: Object) -> tuple[str, str, str, str]:

@@ -17,17 +17,17 @@ reopened with the relevant failures.
 """
 
 
-def text_of(values: Sequence[Object], as_json: bool, problems: Sequence[str] = ()) -> str:
-    """One object as it is, several as a list; what was wrong before stands above them."""
+def text_of(values: Sequence[Object], as_json: bool) -> str:
+    """One object as it is, several as a list."""
     listed = {"apiVersion": "v1", "items": [*values], "kind": "List", "metadata": {}}
     value = values[0] if len(values) == 1 else listed
     body = documents.as_json(value) if as_json else documents.as_yaml(value)
-    return commented([_HEAD, *problems], body)
+    return commented([], body)
 
 
 def commented(problems: Sequence[str], body: str) -> str:
-    """A text below what is said of it."""
-    lines = [line for problem in problems for line in (*problem.splitlines(), "")]
+    """A text below what to do with it, and what was wrong with it before."""
+    lines = [line for problem in (_HEAD, *problems) for line in (*problem.splitlines(), "")]
     head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
     return f"{head}{body.rstrip()}\n"
 
