@@ -31,11 +31,13 @@ def add_connection_flags(parser: ArgumentReader) -> None:
 
 
 def behind_command(words: Sequence[str]) -> list[str]:
-    """Flags of a connection that stand in front of the command go behind it."""
+    """Flags of a connection that stand in front of the command go behind it and its words."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in VALUED else 1
-    return [*words[at:], *words[:at]]
+    rest = list(words[at:])
+    end = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:end], *words[:at], *rest[end:]]
 
 
 def access_of(options: argparse.Namespace) -> Access:

@@ -76,7 +76,7 @@ async def run(at: Invocation) -> int:
     client_side = at.options.client_side or not at.options.server_side
     _check(at, client_side)
     deletion = deletion_of(at.options, at.screen)
-    found = in_order(files_of(at, "apply"))
+    found = in_order(files_of(at, "apply"), at.namespace)
     if at.options.selector:
         matches = by_labels(at.options.selector)
         found = [one for one in found if matches(one.value)]

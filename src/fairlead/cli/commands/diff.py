@@ -64,7 +64,7 @@ async def _run(at: Invocation) -> int:
     annotation = annotation_of(await at.client.discovery.dialect())
     failures, places = Failures(), Places(at)
     comparison = _Comparison(at, annotation)
-    found = in_order(files_of(at, "diff"))
+    found = in_order(files_of(at, "diff"), at.namespace)
     matches = by_labels(at.options.selector) if at.options.selector else None
     for one in found:
         if matches is not None and not matches(one.value):
