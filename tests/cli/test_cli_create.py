@@ -310,3 +310,38 @@ def test_mistakes_are_told(fairlead_kubernetes: Commands, words: str) -> None:
     ran = fairlead_kubernetes.run("create", *words.split())
     assert (ran.code, ran.out) == (1, "")
     assert f"error: {MISTAKES[words]}" in ran.errors or MISTAKES[words] in ran.errors
+
+
+def test_hostile_files_are_refused_without_a_traceback(fairlead_kubernetes: Commands) -> None:
+    deep = '{"apiVersion": "v1", "kind": "ConfigMap", "data": ' + '{"a":' * 400 + "1" + "}" * 401
+    wrong = (
+        deep,
+        '{"a":' * 100_000,
+        '{"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "\\ud800"}}',
+        '{"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": 99999999999999999999999}}',
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: 5}}",
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: [a]}}",
+        "{apiVersion: v1, kind: [ConfigMap]}",
+        "{apiVersion: v1, kind: List, items: [1]}",
+    )
+    for given in wrong:
+        for command in ("create", "apply", "delete", "replace"):
+            ran = fairlead_kubernetes.run(command, "-f", "-", text=given)
+            assert (ran.code, ran.out) == (1, ""), given[:80]
+            assert ran.errors.startswith("error: "), given[:80]
+
+
+def test_a_server_that_is_not_there_is_told_once(fairlead: Commands, tmp_path: Path) -> None:
+    config = yaml.safe_load(fairlead.config.read_text())
+    for cluster in config["clusters"]:
+        cluster["cluster"]["server"] = "https://127.0.0.1:1"
+    (tmp_path / "config").write_text(yaml.safe_dump(config))
+    made = text(config_map("a"), config_map("b"))
+    for command in ("create", "apply", "delete", "replace", "diff"):
+        words = ("--kubeconfig", str(tmp_path / "config"), "-f", "-")
+        ran = fairlead.run(command, *words, text=made)
+        assert ran.code == (2 if command == "diff" else 1)
+        assert ran.errors == (
+            "The connection to the server 127.0.0.1:1 was refused - did you specify the right host"
+            " or port?\n"
+        )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import (
-    OF_ONE,
+    EXPECTED,
     Failures,
     add_dry_run_flag,
     add_manager_flag,
@@ -106,7 +106,7 @@ async def mark(
             await _mark_one(at, one, marks, outcome, overwritten, alone=len(seen) == 1)
         except CommandFailed as error:
             failures.add(error)
-        except OF_ONE as error:
+        except EXPECTED as error:
             failures.add(error)
     return failures.finish()
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fairlead.cli.screen import printable
 from fairlead.client.errors import ApiError
 from fairlead.client.transport.errors import Unreachable
 
 
 def worded(error: Exception) -> str:
     """One text for an error of the client side."""
+    return printable(_worded(error))
+
+
+def _worded(error: Exception) -> str:
     if isinstance(error, ApiError):
         return _refused(error)
     if isinstance(error, Unreachable):

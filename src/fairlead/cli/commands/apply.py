@@ -14,8 +14,8 @@ from fairlead.cli.applying.pruning import Leftover, Ours, allowed_kinds, leftove
 from fairlead.cli.applying.server_side import ServerSide
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import (
+    EXPECTED,
     MANAGER,
-    OF_ONE,
     Failures,
     add_dry_run_flag,
     add_manager_flag,
@@ -156,7 +156,7 @@ class _Run:
         except CommandFailed as error:
             self.failures.add(error)
             return
-        except OF_ONE as error:
+        except EXPECTED as error:
             self.failures.add(error)
             return
         self._remember(found, made)
@@ -212,7 +212,7 @@ async def _prune(at: Invocation, run: _Run, deletion: Deletion, client_side: boo
             doomed.append(await _prune_one(at, one, deletion))
         except NotFound:
             continue
-        except OF_ONE as error:
+        except EXPECTED as error:
             run.failures.add(error)
     if deletion.waits and dry_run(at.options) == "none":
         await await_departure(at, doomed, deletion.timeout)

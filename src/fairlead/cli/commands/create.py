@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.cli.applying.last_applied import annotation_of, recorded
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import (
-    OF_ONE,
+    EXPECTED,
     Failures,
     add_dry_run_flag,
     add_manager_flag,
@@ -66,7 +66,7 @@ async def _create_from_files(at: Invocation) -> int:
             places.made(one.value)
         except CommandFailed as error:
             failures.add(error)
-        except OF_ONE as error:
+        except EXPECTED as error:
             failures.add(sourced(error, "creating", one.origin))
     return failures.finish()
 

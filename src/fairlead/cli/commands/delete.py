@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import OF_ONE, Failures, add_dry_run_flag, dry_run, note, sourced
+from fairlead.cli.changing import EXPECTED, Failures, add_dry_run_flag, dry_run, note, sourced
 from fairlead.cli.choosing import (
     Chosen,
     add_choosing_flags,
@@ -64,7 +64,7 @@ async def run(at: Invocation) -> int:
         except NotFound as error:
             if not ignores:
                 failures.add(sourced(error, "deleting", one.origin))
-        except OF_ONE as error:
+        except EXPECTED as error:
             failures.add(sourced(error, "deleting", one.origin))
     if not found and not failures:
         at.screen.print("No resources found")

@@ -10,7 +10,7 @@ from fairlead.cli.applying.ordering import in_order
 from fairlead.cli.applying.pruning import Ours, allowed_kinds, leftovers, usual_kinds
 from fairlead.cli.applying.server_side import ServerSide
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import EXPECTED, MANAGER, OF_ONE, Failures, add_manager_flag
+from fairlead.cli.changing import EXPECTED, MANAGER, Failures, add_manager_flag
 from fairlead.cli.differing.pair import Pair, pair
 from fairlead.cli.differing.showing import FAILED, PROGRAM, show
 from fairlead.cli.errors import CommandFailed, Mistake, UsageError
@@ -73,7 +73,7 @@ async def _run(at: Invocation) -> int:
             await comparison.add(await places.of(one))
         except CommandFailed as error:
             failures.add(error)
-        except OF_ONE as error:
+        except EXPECTED as error:
             failures.add(error)
     if at.options.prune and not failures:
         await comparison.add_leftovers()

@@ -8,7 +8,7 @@ from typing import Any
 from fairlead.cli.applying.changes import type_of
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import (
-    OF_ONE,
+    EXPECTED,
     Failures,
     add_dry_run_flag,
     add_manager_flag,
@@ -57,7 +57,7 @@ async def run(at: Invocation) -> int:
             made = await _patched(at, one, patch)
         except CommandFailed as error:
             failures.add(error)
-        except OF_ONE as error:
+        except EXPECTED as error:
             failures.add(error)
         else:
             done = "patched (no change)" if _is_same(at, one.value, made) else "patched"

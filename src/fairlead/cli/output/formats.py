@@ -9,6 +9,7 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import documents
+from fairlead.cli.screen import printable
 from fairlead.client import ResourceType
 
 FORMATS = ("json", "yaml", "name")
@@ -69,7 +70,7 @@ def unknown_format(wanted: str) -> str:
 
 def named(type: ResourceType, name: str) -> str:
     """An object as messages name it: deployment.apps/web."""
-    return f"{singular(type)}/{name}"
+    return printable(f"{singular(type)}/{name}")
 
 
 def singular(type: ResourceType) -> str:
