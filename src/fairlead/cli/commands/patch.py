@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fairlead.cli.applying.changes import type_of
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import (
     EXPECTED,
@@ -105,6 +104,7 @@ async def _patched(at: Invocation, one: Located, patch: Any) -> Object:
 
 
 async def _merged_here(at: Invocation, one: Located, patch: Any) -> Object:
+    from fairlead.cli.applying.changes import type_of
     from fairlead.patching.errors import PatchError
     from fairlead.patching.json_patch import apply_json_patch, operations
     from fairlead.patching.merge_patch import apply_merge_patch, merge_document
