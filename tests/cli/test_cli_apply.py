@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +13,10 @@ from support.client import Object
 from support.commands import Commands, Ran
 from support.manifests import config_map, text
 from support.things import random_word
+
+from fairlead.cli.located import Places
+from fairlead.cli.manifests import Manifest
+from fairlead.client import ResourceType, UnknownKind
 
 
 def apply(fairlead: Commands, *values: Object, flags: tuple[str, ...] = ()) -> str:
@@ -31,6 +37,7 @@ def annotation(fairlead: Commands) -> str:
 
 
 CLIENT_SIDE = ("--client-side",)
+FOO: Any = SimpleNamespace(type=ResourceType("a", "v1", "foos", "Foo", True))
 
 
 def test_objects_are_applied_on_the_server_by_default(fairlead: Commands) -> None:
@@ -239,6 +246,36 @@ def test_definitions_and_namespaces_of_the_same_files_are_waited_for(fairlead: C
     assert "created" in fairlead("apply", "-n", space, "-f", "-", *CLIENT_SIDE, text=again)
     fairlead("delete", "crd", f"foos.{group}")
     fairlead("delete", "ns", space, "--wait=false")
+
+
+def test_a_kind_that_is_not_served_yet_is_asked_for_again() -> None:
+    answers = iter([UnknownKind("a/v1", "Foo"), UnknownKind("a/v1", "Foo"), FOO])
+    forgotten = []
+
+    async def resource_of(value: Object) -> Any:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    discovery = SimpleNamespace(forget=lambda: forgotten.append(1))
+    client = SimpleNamespace(resource_of=resource_of, discovery=discovery)
+    at: Any = SimpleNamespace(
+        client=client, namespace="here", options=SimpleNamespace(namespace="")
+    )
+    places = Places(at)
+    spec = {"group": "a", "names": {"kind": "Foo"}}
+    places.made({"kind": "CustomResourceDefinition", "spec": spec})
+    foo = {"apiVersion": "a/v1", "kind": "Foo", "metadata": {"name": "x"}}
+    found = asyncio.run(places.of(Manifest(foo, "")))
+    assert (found.resource, found.namespace, len(forgotten)) == (FOO, "here", 2)
+
+
+def test_a_text_too_long_for_the_annotation_is_not_kept(fairlead: Commands) -> None:
+    apply(fairlead, config_map("a", x="1"), flags=CLIENT_SIDE)
+    ran = try_apply(fairlead, config_map("a", x="1" * 300_000))
+    assert (ran.code, ran.errors) == (0, "")
+    assert "annotations" not in fairlead.space.config_maps.read("a")["metadata"]
 
 
 def test_what_was_applied_can_be_shown(fairlead: Commands) -> None:

@@ -104,9 +104,7 @@ async def mark(
     for one in seen:
         try:
             await _mark_one(at, one, marks, outcome, overwritten, alone=len(seen) == 1)
-        except CommandFailed as error:
-            failures.add(error)
-        except EXPECTED as error:
+        except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     return failures.finish()
 

@@ -16,7 +16,7 @@ from fairlead.cli.changing import MANAGER
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.located import Located, require_name
 from fairlead.cli.screen import Screen
-from fairlead.client.errors import Conflict
+from fairlead.client.errors import Conflict, Invalid
 from fairlead.client.resources import Object
 
 _TRIES = 5  # to hand fields over while others change the object
@@ -94,10 +94,16 @@ class ServerSide:
         text = text_of(one.value, self._annotation)
         if not standing or standing == text or self._annotation in annotations_of(one.value):
             return made
+        try:
+            return await self._annotated(one, {self._annotation: text})
+        except Invalid:  # too long: better none than an old one
+            return await self._annotated(one, {})
+
+    async def _annotated(self, one: Located, annotations: dict[str, str]) -> Object:
         value = {
             "apiVersion": one.value["apiVersion"],
             "kind": one.value["kind"],
-            "metadata": {"name": one.name, "annotations": {self._annotation: text}},
+            "metadata": {"name": one.name, "annotations": annotations},
         }
         return await one.resource.apply(
             value, one.namespace, manager=keeper(self._manager), force=True

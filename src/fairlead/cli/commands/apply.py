@@ -153,10 +153,7 @@ class _Run:
         try:
             found = await self._places.of(one)
             made, word = await self._patiently(found)
-        except CommandFailed as error:
-            self.failures.add(error)
-            return
-        except EXPECTED as error:
+        except (CommandFailed, *EXPECTED) as error:
             self.failures.add(error)
             return
         self._remember(found, made)

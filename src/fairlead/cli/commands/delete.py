@@ -71,7 +71,7 @@ async def run(at: Invocation) -> int:
     if deletion.waits and dry_run(options) == "none":
         try:
             await await_departure(at, doomed, deletion.timeout)
-        except CommandFailed as error:
+        except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     return failures.finish()
 

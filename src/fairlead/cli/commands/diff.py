@@ -71,9 +71,7 @@ async def _run(at: Invocation) -> int:
             continue
         try:
             await comparison.add(await places.of(one))
-        except CommandFailed as error:
-            failures.add(error)
-        except EXPECTED as error:
+        except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     if at.options.prune and not failures:
         await comparison.add_leftovers()

@@ -54,9 +54,7 @@ async def run(at: Invocation) -> int:
     async for one in chosen_objects(at, at.options.words, failures, at.options.subresource):
         try:
             made = await _patched(at, one, patch)
-        except CommandFailed as error:
-            failures.add(error)
-        except EXPECTED as error:
+        except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
         else:
             done = "patched (no change)" if _is_same(at, one.value, made) else "patched"
