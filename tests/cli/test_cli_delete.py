@@ -206,6 +206,24 @@ def test_a_terminal_shows_what_waits_for_its_children(fairlead_kubernetes: Comma
     let_go(fairlead, "child")
 
 
+def test_what_holds_objects_is_told_in_words() -> None:
+    from fairlead.cli.deleting.view import held_by
+
+    waiting = {"metadata": {"finalizers": ["foregroundDeletion", "a/b"]}}
+    assert held_by("Pod", waiting, []) == "finalizer a/b; what it owns"
+    children = [f"pod/{name}" for name in "abcde"]
+    assert held_by("ReplicaSet", waiting, children) == (
+        "finalizer a/b; what it owns: pod/a, pod/b, pod/c and 2 more"
+    )
+    ending = {"metadata": {"deletionGracePeriodSeconds": 30}}
+    assert held_by("Pod", ending, []) == "it has 30s to end"
+    left = {"type": "NamespaceContentRemaining", "status": "True", "message": "pods. has 3"}
+    other = {"type": "NamespaceDeletionDiscoveryFailure", "status": "False", "message": "no"}
+    emptied = {"spec": {"finalizers": ["x"]}, "status": {"conditions": [left, other]}}
+    assert held_by("Namespace", emptied, []) == "pods. has 3"
+    assert held_by("Namespace", {"spec": {"finalizers": ["x"]}}, []) == "finalizer x"
+
+
 def test_objects_deleted_by_force(fairlead: Commands) -> None:
     create(fairlead, "a")
     ran = fairlead.run("delete", "cm", "a", "--force")
@@ -236,7 +254,8 @@ def test_flags_become_options(flags: tuple[str, ...], options: dict[str, object]
 
     reader = ArgumentReader()
     add_flags(reader)
-    made = deletion_of(reader.read(["pods", "x", *flags]), Screen()).options()
+    read = reader.read(["pods", "x", *flags])
+    made = deletion_of(read, Screen(), read.force).options()
     assert made == {"apiVersion": "v1", "kind": "DeleteOptions", **options}
 
 

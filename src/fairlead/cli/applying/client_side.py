@@ -43,7 +43,7 @@ class ClientSide:
 
     async def apply(self, one: Located) -> Outcome:
         """Raises CommandFailed, ApiError."""
-        require_name(one)
+        require_name(one, "apply")
         wanted = recorded(one.value, self._annotation)
         for attempt in range(_TRIES):
             try:

@@ -38,7 +38,7 @@ class ServerSide:
     async def apply(self, one: Located) -> Object:
         """The object as it is then. Fields of others are listed before they are taken; raises
         CommandFailed where that is not wanted, and ApiError."""
-        require_name(one)
+        require_name(one, "apply")
         try:
             made = await self._sent(one)
         except Conflict as error:
@@ -71,7 +71,8 @@ class ServerSide:
         listed = conflicts.as_text(one, conflicts.owned_fields(error, one, live))
         if not self._force:
             raise CommandFailed(f"error: {error.message}\n{listed}\n{conflicts.ADVICE}")
-        self._screen.warn(f"Warning: these fields of others are taken over\n{listed}")
+        what = "are taken over" if self._stores else "would be taken over"
+        self._screen.warn(f"Warning: these fields of others {what}\n{listed}")
         return await self._sent(one, force=True)
 
     async def _take_over(self, one: Located) -> bool:

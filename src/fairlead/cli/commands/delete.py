@@ -44,7 +44,7 @@ async def run(at: Invocation) -> int:
         raise Mistake(f"unexpected -o output mode: {options.output}. We only support '-o name'")
     if options.raw:
         return await _delete_raw(at)
-    deletion = deletion_of(options, at.screen)
+    deletion = deletion_of(options, at.screen, options.force)
     check_choice(at, options.words, _NOTHING)
     note(options)
     if deletion.forced:

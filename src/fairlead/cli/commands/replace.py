@@ -69,10 +69,7 @@ def _deletion(at: Invocation) -> Deletion | None:
         raise Mistake("--subresource can not be used with --force")
     if dry_run(options) != "none":
         raise Mistake("--dry-run can not be used when --force is set")
-    options.force = False  # here it means delete and create, not at once
-    found = deletion_of(options, at.screen)
-    options.force = True
-    return found
+    return deletion_of(options, at.screen)
 
 
 async def _replaced(
