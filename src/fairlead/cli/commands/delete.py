@@ -17,7 +17,9 @@ from fairlead.cli.deleting.removing import await_departure, remove
 from fairlead.cli.errors import CommandFailed, Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import named, singular
+from fairlead.cli.sending import escaped_path, pour
 from fairlead.client.errors import NotFound
+from fairlead.client.session import Request
 
 _NOTHING = "You must provide one or more resources by argument or filename."
 _SCOPE_WARNING = "Warning: deleting cluster-scoped resources, not scoped to the provided namespace"
@@ -86,7 +88,5 @@ def _tell(at: Invocation, one: Chosen, word: str) -> None:
 async def _delete_raw(at: Invocation) -> int:
     if at.options.words or at.options.filename:
         raise Mistake("arguments may not be passed when --raw is specified")
-    path = at.options.raw if at.options.raw.startswith("/") else f"/{at.options.raw}"
-    answer = await at.client.raw("DELETE", path)
-    at.screen.print(answer.decode(errors="replace"))
+    await pour(at, Request("DELETE", escaped_path(at.options.raw)))
     return 0
