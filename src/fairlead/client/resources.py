@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import orjson
@@ -11,6 +11,9 @@ import orjson
 from fairlead.client.discovery import ResourceType
 from fairlead.client.session import JSON, Request, Session
 from fairlead.dialect import CLUSTER, KUBERNETES
+
+if TYPE_CHECKING:
+    from fairlead.client.watching import Watch
 
 Object = dict[str, Any]
 
@@ -94,6 +97,24 @@ class Resource:
         for name in ("continue", "remainingItemCount"):
             whole["metadata"].pop(name, None)
         return whole
+
+    def watch(
+        self,
+        namespace: str | None = None,
+        *,
+        name: str = "",
+        since: str | Mapping[str, Any] = "",
+        accept: str = JSON,
+        timeout: float | None = None,
+        **query: Any,
+    ) -> Watch:
+        """Changes as they happen, for `async for`: first of all an ADDED for each object that is
+        there, or, with `since`, what changed after that list or that version."""
+        from fairlead.client.watching import Watch
+
+        return Watch(
+            self, namespace, name=name, since=since, accept=accept, timeout=timeout, query=query
+        )
 
     async def create(
         self,

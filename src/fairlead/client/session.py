@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from random import uniform
@@ -51,13 +51,13 @@ class Answer:
         self.headers = head.headers
         self._connection = connection
 
-    def pieces(self) -> AsyncIterator[bytes]:
+    def pieces(self) -> AsyncGenerator[bytes, None]:
         return self._connection.pieces()
 
     async def content(self) -> bytes:
         return b"".join([piece async for piece in self.pieces()])
 
-    async def lines(self) -> AsyncIterator[bytes]:
+    async def lines(self) -> AsyncGenerator[bytes, None]:
         """The lines of a body as they become whole; the last one needs no end."""
         begun: list[bytes] = []
         async for piece in self.pieces():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 
 import httptools
@@ -67,7 +67,7 @@ class Connection:
             raise Unreachable(error.strerror or str(error), sent=True) from None
         return Head(self._parser.get_status_code(), self._headers)
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
         """The body as it comes, unpacked; raises Unreachable if it ends before its end."""
         packed = self._headers.get("content-encoding") == "gzip"
         unpack = zlib.decompressobj(16 + zlib.MAX_WBITS) if packed else None
