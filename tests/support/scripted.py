@@ -61,10 +61,12 @@ def events(*told: tuple[str, Any]) -> bytes:
 
 
 class ScriptedServer:
-    """Answers each request with the next of `script`; what is left of the last one repeats."""
+    """Answers each request with the next of `script`, the last one again and again; or with what
+    `reply` says to it."""
 
-    def __init__(self, *script: Said) -> None:
+    def __init__(self, *script: Said, reply: Callable[[Seen], Said] | None = None) -> None:
         self.script = list(script)
+        self._reply = reply or self._next
         self.seen: list[Seen] = []
         self.connections = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -79,6 +81,7 @@ class ScriptedServer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # aborted transports end with the next turn of the loop
 
     @property
     def url(self) -> str:
@@ -88,15 +91,20 @@ class ScriptedServer:
         config = ClientConfig(**{"server": self.url, **place})
         return Client(Access(config, FixedCredentials(config)))
 
+    def _next(self, seen: Seen) -> Said:
+        return self.script.pop(0) if len(self.script) > 1 else self.script[0]
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         self.connections += 1
-        with suppress(OSError, asyncio.IncompleteReadError):
-            await self._converse(reader, writer, self.connections)
-        writer.transport.abort()
-        self._tasks.discard(task)
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                await self._converse(reader, writer, self.connections)
+        finally:
+            writer.transport.abort()
+            self._tasks.discard(task)
 
     async def _converse(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
@@ -107,7 +115,7 @@ class ScriptedServer:
             headers = {name.lower(): value for name, value in pairs}
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             self.seen.append(Seen(head[0], headers, body, number))
-            said = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+            said = self._reply(self.seen[-1])
             if isinstance(said, Cut):
                 writer.write(said.said)
                 await writer.drain()

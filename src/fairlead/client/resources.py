@@ -52,19 +52,17 @@ class Resource:
     async def get(
         self, name: str, namespace: str | None = None, *, subresource: str = "", **query: Any
     ) -> Object:
-        found: Object = await self.session.json(
+        return await self.session.object(
             Request("GET", self.path(name, namespace, subresource), query)
         )
-        return found
 
     async def page(
         self, namespace: str | None = None, *, accept: str = JSON, **query: Any
     ) -> Object:
         """One answer to a list, which need not be all of it: `metadata.continue`."""
-        found: Object = await self.session.json(
+        return await self.session.object(
             Request("GET", self.path("", namespace), query, accept=accept)
         )
-        return found
 
     async def pages(
         self, namespace: str | None = None, *, limit: int = PAGE, accept: str = JSON, **query: Any
@@ -75,7 +73,7 @@ class Resource:
         while True:
             page = await self.page(namespace, accept=accept, **query)
             yield page
-            following = page["metadata"].get("continue")
+            following = (page.get("metadata") or {}).get("continue")
             if not following:
                 return
             query["continue"] = following
@@ -92,10 +90,10 @@ class Resource:
                 whole = page
                 whole["items"] = whole.get("items") or []
             else:
-                whole["items"] += page["items"]
+                whole["items"] += page.get("items") or []
         assert whole is not None
         for name in ("continue", "remainingItemCount"):
-            whole["metadata"].pop(name, None)
+            (whole.get("metadata") or {}).pop(name, None)
         return whole
 
     def watch(
@@ -198,5 +196,4 @@ class Resource:
         self, method: str, path: str, body: Any, query: Mapping[str, Any], type: str = JSON
     ) -> Object:
         content = orjson.dumps(body) if body is not None else b""
-        answer: Object = await self.session.json(Request(method, path, query, content, type))
-        return answer
+        return await self.session.object(Request(method, path, query, content, type))
