@@ -72,6 +72,7 @@ class ScriptedServer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
+        self.asked = asyncio.Event()  # set by every request
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
@@ -100,7 +101,7 @@ class ScriptedServer:
         self._tasks.add(task)
         self.connections += 1
         try:
-            with suppress(OSError, asyncio.IncompleteReadError):
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 await self._converse(reader, writer, self.connections)
         finally:
             writer.transport.abort()
@@ -115,6 +116,7 @@ class ScriptedServer:
             headers = {name.lower(): value for name, value in pairs}
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             self.seen.append(Seen(head[0], headers, body, number))
+            self.asked.set()
             said = self._reply(self.seen[-1])
             if isinstance(said, Cut):
                 writer.write(said.said)

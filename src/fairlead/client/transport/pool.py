@@ -7,7 +7,7 @@ import asyncio
 from fairlead.client.transport.connection import Connection
 from fairlead.client.transport.dialing import Route, dial
 
-_MOST_IDLE = 32
+_MOST_IDLE = 64
 _SECONDS_IDLE = 90.0
 
 
