@@ -277,9 +277,11 @@ class Proxy(ScriptedServer):
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             host, _, port = seen.line.split()[1].rpartition(":")
             there, back = await asyncio.open_connection(host.strip("[]"), int(port))
-            self.tunnels = (there, back)
             reader = writer.transport.get_protocol()._stream_reader  # type: ignore[attr-defined]
-            await asyncio.gather(_pumped(reader, back), _pumped(there, writer))
+            try:
+                await asyncio.gather(_pumped(reader, back), _pumped(there, writer))
+            finally:
+                back.transport.abort()
 
         return tunnel
 

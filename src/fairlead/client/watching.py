@@ -64,6 +64,7 @@ class Watch:
         self._timeout = timeout
         self._query = _selecting(name, query or {})
         self._told: dict[Key, Object] | None = {}
+        self.listed = asyncio.Event()  # set when all objects of a list have been told
         self._begun = False
         self._in_pages = True
         if isinstance(since, str):
@@ -138,6 +139,7 @@ class Watch:
         for key in [key for key in told if key not in seen]:
             yield Event(DELETED, told.pop(key))
         self.version, self._begun, self._in_pages = version, True, True
+        self.listed.set()
 
     async def _streamed(self, ends: float | None) -> AsyncGenerator[Event, None]:
         clock = asyncio.get_running_loop().time
