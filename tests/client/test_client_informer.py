@@ -11,11 +11,11 @@ import pytest
 from support.connected import FreshServer, connected
 from support.things import Space
 
-from fairlead.client import Client
+from fairlead.client import Client, ResourceType
 from fairlead.client.informer import Informer
 
 Object = dict[str, Any]
-PATIENCE = 30.0
+PATIENCE = 15.0
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -68,10 +68,11 @@ def test_the_cache_follows_the_server(space: Space) -> None:
             await informer.synced(PATIENCE)
             assert [one["metadata"]["name"] for one in informer.items()] == ["a"]
             space.secrets.create("b", labels={"color": "red"})
+            await notes.heard("+a", "+b")
             space.secrets.create("no-color")
             space.secrets.label("a", color="blue")
             space.secrets.remove("b")
-            await until(lambda: notes.told[-1:] == ["-b"])
+            await notes.heard("+a", "+b", "+no-color", "~a", "-b")
             found = informer.get(f"{space.name}/a")
             assert found is not None
             assert found["metadata"]["labels"] == {"color": "blue"}
@@ -80,7 +81,6 @@ def test_the_cache_follows_the_server(space: Space) -> None:
             assert informer.by_index("color", "red") == []
             with pytest.raises(KeyError):
                 informer.by_index("size", "large")
-            assert notes.told == ["+a", "+b", "+no-color", "~a", "-b"]
 
     asyncio.run(scenario())
 
@@ -123,12 +123,16 @@ def test_a_handler_that_fails_or_is_slow_does_not_hold_others_up(
             notes = Notes().on(informer)
             await until(lambda: slow.told == ["+a"])
             kubernetes.secrets.create_all("b", "c")
+            await notes.heard("+a", "+b", "+c")
             for color in ("red", "blue"):
                 kubernetes.secrets.label("a", color=color)
+                await until(lambda: notes.told[-1] == "~a")
             kubernetes.secrets.remove("b")
-            await notes.heard("+a", "+b", "+c", "~a", "~a", "-b")
+            await until(lambda: notes.told[-1] == "-b")
             going.set()
-            await slow.heard("+a", "+c", "~a")  # what came and went meanwhile is not told
+            await until(lambda: len(slow.told) == 3)
+            # What came and went meanwhile is not told.
+            assert sorted(slow.told) == ["+a", "+c", "~a"]
 
     with caplog.at_level(logging.ERROR):
         asyncio.run(scenario())
@@ -152,11 +156,7 @@ def test_everything_is_told_again_where_that_is_wanted(kubernetes: Space) -> Non
 def test_an_informer_that_may_not_look_says_why_and_tries_again(kubernetes: Space) -> None:
     async def scenario() -> None:
         async with connected(kubernetes.server) as client:
-            missing = client.of(
-                (await client.discovery.find("secrets")).__class__(
-                    "", "v1", "nothings", "Nothing", True
-                )
-            )
+            missing = client.of(ResourceType("", "v1", "nothings", "Nothing", True))
             async with Informer(missing, kubernetes.name) as informer:
                 await until(lambda: informer.trouble is not None)
                 with pytest.raises(TimeoutError):
@@ -177,7 +177,7 @@ def test_nothing_is_missed_or_told_twice_when_the_server_is_killed_and_has_forgo
         async with connected(server) as client, await secrets(client, space) as informer:
             notes = Notes().on(informer)
             space.secrets.create_all("stays", "changes", "goes")
-            await notes.heard("+stays", "+changes", "+goes")
+            await until(lambda: len(notes.told) == 3)
             server.kill()
             server.start()
             again = server.client()
