@@ -32,6 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     from fairlead.cli.catalog import COMMANDS, GROUPS
 
+    if words and words[0] == "__complete":
+        from fairlead.cli.completion.answering import complete
+
+        return complete(words[1:])
     if words and words[0].startswith("-") and words[0] not in _OWN_FLAGS:
         from fairlead.cli.connecting import behind_command
 

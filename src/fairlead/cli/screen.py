@@ -7,6 +7,18 @@ import shutil
 import sys
 from typing import TextIO
 
+# What a terminal would obey, as people write it: ^[ for escape. Line breaks and tabs stay.
+_HARMLESS = {
+    **{code: f"^{chr(code ^ 0x40)}" for code in (*range(0x20), 0x7F) if chr(code) not in "\n\t"},
+    **{code: f"\\x{code:02x}" for code in range(0x80, 0xA0)},
+    ord("\r"): "\\r",
+}
+
+
+def printable(text: str) -> str:
+    """Text that came from elsewhere, with nothing in it that a terminal would obey."""
+    return text.translate(_HARMLESS) if not text.isprintable() else text
+
 
 class Screen:
     """Where commands write to. Colour only on a terminal, and not where `NO_COLOR` is set."""
