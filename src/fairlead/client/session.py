@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -32,8 +33,10 @@ _MOST_REPEATS = 3  # of one that changes nothing and whose connection was lost
 _LONGEST_PAUSE = 30.0
 _MOST_AT_ONCE = 64  # requests that are not left open
 _MOST_BYTES = 512 * 1024 * 1024  # of a body that is read as a whole, or of a line
+_TOO_LATE = "the answer did not come to its end in time"
 _TOO_LONG = "the answer is too long"
 _PATH = "%/?#[]@!$&'()*+,;=:~"  # characters of a path that has been escaped
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -54,14 +57,34 @@ class Request:
 class Answer:
     """An answer whose head has come and is a success."""
 
-    def __init__(self, head: Head, connection: Connection, ends: float | None = None) -> None:
+    def __init__(
+        self,
+        head: Head,
+        connection: Connection,
+        ends: float | None = None,
+        stays: float | None = None,
+    ) -> None:
         self.status = head.status
         self.headers = head.headers
         self._connection = connection
-        self._ends = ends
+        self._ends = ends  # for all of it at once
+        self._stays = stays  # piece by piece
 
-    def pieces(self) -> AsyncGenerator[bytes, None]:
-        return self._connection.pieces()
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        pieces = self._connection.pieces()
+        if self._stays is None:
+            async for piece in pieces:
+                yield piece
+            return
+        try:
+            while True:
+                async with asyncio.timeout_at(self._stays):
+                    later = await anext(pieces, None)
+                if later is None:
+                    return
+                yield later
+        except TimeoutError:
+            raise Unreachable(_TOO_LATE, sent=True) from None
 
     async def content(self) -> bytes:
         """All of it; raises Unreachable, also when the time of the request is over."""
@@ -69,7 +92,7 @@ class Answer:
             async with asyncio.timeout_at(self._ends):
                 return await _whole(self._connection)
         except TimeoutError:
-            raise Unreachable("the answer did not come to its end in time", sent=True) from None
+            raise Unreachable(_TOO_LATE, sent=True) from None
 
     async def lines(self) -> AsyncGenerator[bytes, None]:
         """The lines of a body as they become whole; the last one needs no end."""
@@ -105,6 +128,7 @@ class Session:
 
     def __init__(self, access: Access, agent: str = "") -> None:
         self.access = access
+        self.on_warning: Callable[[str], None] | None = None  # told what servers warn of
         self._routes = Routes(access)
         self._pool = Pool()
         self._prefix = urlsplit(access.place.server).path.rstrip("/")
@@ -148,32 +172,36 @@ class Session:
     @asynccontextmanager
     async def open(self, request: Request) -> AsyncIterator[Answer]:
         """A successful answer, to be read inside the context; raises as `json` does."""
-        ends = None
-        if request.timeout is not None:
-            ends = asyncio.get_running_loop().time() + request.timeout
+        # Not in the time that the server has: a person may have to type something.
+        proof = await self.access.credentials.proof()
+        now = asyncio.get_running_loop().time()
+        limits = [one for one in (request.timeout, self.access.timeout) if one is not None]
+        ends = now + min(limits) if limits else None
         try:
             async with asyncio.timeout_at(ends):
-                head, connection, route = await self._successful(request, ends)
+                head, connection, route = await self._successful(request, proof, ends)
         except TimeoutError:
-            message = f"{self._named(request)}: no answer within {request.timeout:g}s"
+            message = f"{self._named(request)}: no answer within {min(limits):g}s"
             raise Unreachable(message, sent=True) from None
+        stays = None if self.access.timeout is None else now + self.access.timeout
         try:
-            yield Answer(head, connection, ends)
+            yield Answer(head, connection, ends, stays)
         finally:
             self._pool.give_back(connection, route)
 
     async def _successful(
-        self, request: Request, ends: float | None
+        self, request: Request, proof: Proof, ends: float | None
     ) -> tuple[Head, Connection, Route]:
         refreshed = False
         for tries in count(1):
-            proof = await self.access.credentials.proof()
             head, connection, route = await self._sent(request, proof)
+            self._warn(head)
             if head.status < 300:
                 return head, connection, route
             error = await self._refusal(head, connection, route)
             if head.status == 401 and not refreshed and self.access.credentials.refused(proof):
                 refreshed = True
+                proof = await self.access.credentials.proof()
                 continue
             if error.retry_after is None or tries >= _MOST_TRIES or not _may_pass(head.status):
                 raise error
@@ -181,7 +209,13 @@ class Session:
             if ends is not None and asyncio.get_running_loop().time() + pause >= ends:
                 raise error
             await asyncio.sleep(pause)
+            proof = await self.access.credentials.proof()
         raise AssertionError
+
+    def _warn(self, head: Head) -> None:
+        if self.on_warning is not None:
+            for text in _WARNING.findall(head.headers.get("warning", "")):
+                self.on_warning(re.sub(r"\\(.)", r"\1", text))
 
     async def _refusal(self, head: Head, connection: Connection, route: Route) -> ApiError:
         """What an answer says that is no success. Redirects are: credentials go where they were

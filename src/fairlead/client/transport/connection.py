@@ -145,7 +145,8 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._has_head:
-            self._headers[name.decode("latin-1").lower()] = value.decode("latin-1").strip()
+            key, text = name.decode("latin-1").lower(), value.decode("latin-1").strip()
+            self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
 
     def on_headers_complete(self) -> None:
         if self._has_head:
