@@ -36,6 +36,7 @@ _INSECURE = "--insecure-skip-tls-verify"
 _CLUSTER_FIELDS = ("server", "certificate-authority", "tls-server-name", "insecure-skip-tls-verify")
 _USER_FIELDS = ("token", "username", "password", "client-certificate", "client-key", "as", "as-uid")
 _STDIN_READER = "used by stdin resource manifest reader"
+VALUED = frozenset(name for names in (*_VALUES, *_REPEATED) for name in names)
 
 
 def add_connection_flags(parser: ArgumentReader) -> None:
@@ -52,10 +53,9 @@ def add_connection_flags(parser: ArgumentReader) -> None:
 
 def behind_command(words: Sequence[str]) -> list[str]:
     """Flags of a connection that stand in front of the command go behind it."""
-    takes_value = {name for names in (*_VALUES, *_REPEATED) for name in names}
     at = 0
     while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in takes_value else 1
+        at += 2 if words[at] in VALUED else 1
     return [*words[at:], *words[:at]]
 
 

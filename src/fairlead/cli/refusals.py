@@ -34,8 +34,10 @@ def _refused(error: ApiError) -> str:
 
 
 def _invalid(details: Mapping[str, Any], causes: list[dict[str, str]]) -> str:
-    said = f'The {details.get("kind", "request")} "{details.get("name", "")}" is invalid'
-    lines = [_cause(one) for one in causes]
+    said = "The request is invalid"
+    if details.get("kind") or details.get("name"):
+        said = f'The {details.get("kind", "")} "{details.get("name", "")}" is invalid'
+    lines = list(dict.fromkeys(_cause(one) for one in causes))
     if len(lines) == 1:
         return f"{said}: {lines[0]}"
     listed = "".join(f"\n* {line}" for line in lines)

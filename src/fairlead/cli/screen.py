@@ -26,6 +26,7 @@ class Screen:
     def __init__(self, out: TextIO | None = None, errors: TextIO | None = None) -> None:
         self.out = out or sys.stdout
         self.errors = errors or sys.stderr
+        self._documents = 0
 
     @property
     def is_terminal(self) -> bool:
@@ -43,6 +44,11 @@ class Screen:
 
     def print(self, text: str = "") -> None:
         self.out.write(text + "\n")
+
+    def print_document(self, text: str) -> None:
+        """A YAML document, set apart from the one before it."""
+        self.print(f"---\n{text}" if self._documents else text)
+        self._documents += 1
 
     def flush(self) -> None:
         self.out.flush()
