@@ -13,6 +13,7 @@ from fairlead.client.session import JSON, Request, Session
 from fairlead.dialect import CLUSTER, KUBERNETES
 
 if TYPE_CHECKING:
+    from fairlead.client.waiting import Holds
     from fairlead.client.watching import Watch
 
 Object = dict[str, Any]
@@ -40,24 +41,29 @@ class Resource:
     def path(self, name: str = "", namespace: str | None = None, subresource: str = "") -> str:
         """Where an object is, or all objects of a namespace; "" stands for all namespaces."""
         steps = [self.type.prefix]
-        if self.type.namespaced:
-            space = self._default_namespace if namespace is None else namespace
-            if space:
-                steps += ["namespaces", quote(space, safe="")]
+        space = self.space(namespace)
+        if space:
+            steps += ["namespaces", quote(space, safe="")]
         steps.append(self.type.name)
         steps += [quote(step, safe="") for step in (name,) if step]
         steps += [subresource] if subresource else []
         return "/".join(steps)
 
+    def space(self, namespace: str | None) -> str:
+        """The namespace that is meant; none for objects that are in none."""
+        if not self.type.namespaced:
+            return ""
+        return self._default_namespace if namespace is None else namespace
+
     async def get(
-        self, name: str, namespace: str | None = None, *, subresource: str = "", **query: Any
+        self, /, name: str, namespace: str | None = None, *, subresource: str = "", **query: Any
     ) -> Object:
         return await self.session.object(
             Request("GET", self.path(name, namespace, subresource), query)
         )
 
     async def page(
-        self, namespace: str | None = None, *, accept: str = JSON, **query: Any
+        self, /, namespace: str | None = None, *, accept: str = JSON, **query: Any
     ) -> Object:
         """One answer to a list, which need not be all of it: `metadata.continue`."""
         return await self.session.object(
@@ -65,7 +71,13 @@ class Resource:
         )
 
     async def pages(
-        self, namespace: str | None = None, *, limit: int = PAGE, accept: str = JSON, **query: Any
+        self,
+        /,
+        namespace: str | None = None,
+        *,
+        limit: int = PAGE,
+        accept: str = JSON,
+        **query: Any,
     ) -> AsyncIterator[Object]:
         """All pages of a list."""
         if limit:
@@ -81,7 +93,7 @@ class Resource:
             query.pop("resourceVersionMatch", None)
 
     async def list(
-        self, namespace: str | None = None, *, limit: int = PAGE, **query: Any
+        self, /, namespace: str | None = None, *, limit: int = PAGE, **query: Any
     ) -> Object:
         """A whole list, however many pages it takes; its metadata is that of the first one."""
         whole: Object | None = None
@@ -98,6 +110,7 @@ class Resource:
 
     def watch(
         self,
+        /,
         namespace: str | None = None,
         *,
         name: str = "",
@@ -114,8 +127,24 @@ class Resource:
             self, namespace, name=name, since=since, accept=accept, timeout=timeout, query=query
         )
 
+    async def wait(
+        self,
+        /,
+        name: str,
+        holds: Holds,
+        namespace: str | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Object | None:
+        """The object as soon as `holds` says so of it (None where it is not there), such as
+        `has_condition("Ready")` of `fairlead.client.waiting`; raises TimeoutError."""
+        from fairlead.client.waiting import wait_until
+
+        return await wait_until(self, name, holds, namespace, timeout)
+
     async def create(
         self,
+        /,
         value: Mapping[str, Any],
         namespace: str | None = None,
         *,
@@ -128,6 +157,7 @@ class Resource:
 
     async def replace(
         self,
+        /,
         value: Mapping[str, Any],
         namespace: str | None = None,
         *,
@@ -140,6 +170,7 @@ class Resource:
 
     async def patch(
         self,
+        /,
         name: str,
         patch: Any,
         namespace: str | None = None,
@@ -153,6 +184,7 @@ class Resource:
 
     async def apply(
         self,
+        /,
         value: Mapping[str, Any],
         namespace: str | None = None,
         *,
@@ -170,6 +202,7 @@ class Resource:
 
     async def delete(
         self,
+        /,
         name: str,
         namespace: str | None = None,
         options: Mapping[str, Any] | None = None,
@@ -180,6 +213,7 @@ class Resource:
 
     async def delete_collection(
         self,
+        /,
         namespace: str | None = None,
         options: Mapping[str, Any] | None = None,
         **query: Any,

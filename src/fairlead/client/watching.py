@@ -73,7 +73,7 @@ class Watch:
                 self._told = None
         else:
             self.version = _version(since)
-            self._told = {key_of(one): one for one in _single(since)}
+            self._told = {key_of(one): one for one in objects_of(since)}
 
     def __aiter__(self) -> AsyncGenerator[Event, None]:
         return self._events()
@@ -130,7 +130,7 @@ class Watch:
         pages = self._resource.pages(self._namespace, accept=accept, **limit, **self._query)
         async for page in pages:
             version = version or _version(page)
-            for one in _single(page):
+            for one in objects_of(page):
                 key = key_of(one)
                 seen.add(key)
                 for event in _changes(told.get(key), one):
@@ -230,7 +230,7 @@ def _version(value: Mapping[str, Any]) -> str:
     return str(own or _metadata(value).get("resourceVersion") or "")
 
 
-def _single(listed: Mapping[str, Any]) -> Iterator[Object]:
+def objects_of(listed: Mapping[str, Any]) -> Iterator[Object]:
     """The objects of a list; those of a Table as Tables of one row."""
     if "rows" not in listed:
         kind = str(listed.get("kind", "")).removesuffix("List")
