@@ -352,23 +352,3 @@ def test_a_proxy_that_cannot_be_used_is_named_without_its_password(url: str, fau
 
     with pytest.raises(Unreachable, match=fault):
         asyncio.run(scenario())
-
-
-def test_the_proxy_of_the_environment_is_used_but_not_for_this_machine(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario(server: str) -> list[str]:
-        async with ScriptedServer(answer(b"", 403)) as proxy:
-            monkeypatch.setenv("http_proxy", proxy.url)
-            script = ScriptedServer(answer(b""))
-            async with script, script.client(server=server or script.url) as client:
-                try:
-                    await client.raw("GET", "/x")
-                except Unreachable as error:
-                    return [seen.line for seen in proxy.seen] + [str(error)[-9:]]
-        return []
-
-    assert asyncio.run(scenario("http://far.example:81"))[0].startswith(
-        "CONNECT far.example:81 HTTP"
-    )
-    assert asyncio.run(scenario("")) == []

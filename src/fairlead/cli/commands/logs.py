@@ -156,10 +156,11 @@ async def _show(at: Invocation, streams: Sequence[Stream]) -> None:
 
 async def _show_one(at: Invocation, stream: Stream, by_lines: bool) -> None:
     prefix = f"[{printable(stream.title)}] ".encode() if at.options.prefix else b""
-    begun = b""
+    begun, has_come = b"", False
     try:
         async with aclosing(stream.pieces(_query(at))) as pieces:
             async for piece in pieces:
+                has_come = True
                 if not by_lines:
                     _write(at, piece)
                     continue
@@ -168,9 +169,10 @@ async def _show_one(at: Invocation, stream: Stream, by_lines: bool) -> None:
         if begun:
             _write(at, prefix + begun)
     except (ApiError, Unreachable) as error:
+        said = f"error: {error}" if has_come else worded(error)
         if not at.options.ignore_errors:
-            raise CommandFailed(worded(error)) from None
-        at.screen.warn(printable(worded(error)))
+            raise CommandFailed(said) from None
+        at.screen.warn(printable(said))
 
 
 def _write(at: Invocation, content: bytes) -> None:
