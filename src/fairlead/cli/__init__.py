@@ -41,6 +41,7 @@ def _run(words: list[str]) -> int:
 
         words = behind_command(words)
     if words and (words[0] in COMMANDS or words[0] in GROUPS):
+        gc.disable()  # until the command runs: nothing of what is imported goes away
         from fairlead.cli.running import run_command
 
         return run_command(PROGRAM, words)

@@ -47,7 +47,7 @@ async def follow_documents(at: Invocation, asked: Asked, printer: Printer) -> in
     with_events = at.options.output_watch_events and not at.options.output.startswith("name")
     async for event in _Following(_single(asked), JSON).events(at.options.watch_only):
         value = {"object": event.value, "type": event.type} if with_events else event.value
-        at.screen.out.write(printer.text(value))
+        at.screen.out.write(printer(value))
         at.screen.flush()
     return 0
 

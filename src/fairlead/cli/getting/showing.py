@@ -118,7 +118,7 @@ async def show_documents(
     if order is not None:
         order.sort(items, lambda item: item)
     value = items[0] if asked.is_single else as_list(items)
-    at.screen.out.write(printer.text(value))
+    at.screen.out.write(printer(value))
     return failures.tell()
 
 

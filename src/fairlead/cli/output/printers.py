@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.output import documents
@@ -34,9 +34,9 @@ class Choice(NamedTuple):
     managed_fields: bool = False
 
 
-class Printer(Protocol):
-    def text(self, value: Object) -> str:
-        """An object, or a list of them, with the end of its last line; raises CommandFailed."""
+# Makes a text of an object, or of a list of them, with the end of its last line; raises
+# CommandFailed.
+Printer = Callable[[Object], str]
 
 
 def is_table(output: str) -> bool:
@@ -65,7 +65,7 @@ class _Json:
     def __init__(self, choice: Choice, given: str) -> None:
         self._shown = _shown(choice)
 
-    def text(self, value: Object) -> str:
+    def __call__(self, value: Object) -> str:
         return f"{documents.as_json(self._shown(value))}\n"
 
 
@@ -76,7 +76,7 @@ class _Yaml:
         self._shown = _shown(choice)
         self._is_first = True
 
-    def text(self, value: Object) -> str:
+    def __call__(self, value: Object) -> str:
         between = "" if self._is_first else "---\n"
         self._is_first = False
         return f"{between}{documents.as_yaml(self._shown(value))}\n"
@@ -86,7 +86,7 @@ class _Names:
     def __init__(self, choice: Choice, given: str) -> None:
         pass
 
-    def text(self, value: Object) -> str:
+    def __call__(self, value: Object) -> str:
         return "".join(f"{_name(one)}\n" for one in _each(value))
 
 
@@ -105,7 +105,7 @@ class _JsonPath:
         self._errors = JsonPathError
         self._as_json = form == "jsonpath-as-json"
 
-    def text(self, value: Object) -> str:
+    def __call__(self, value: Object) -> str:
         try:
             if self._as_json:
                 return self._template.render_json(value)
@@ -128,7 +128,7 @@ class _CustomColumns:
             columns = columns_of(given)
         self._table = CustomTable(columns, choice.headers)
 
-    def text(self, value: Object) -> str:
+    def __call__(self, value: Object) -> str:
         return self._table.text(_each(value))
 
 
