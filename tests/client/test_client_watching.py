@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from support.connected import FreshServer, connected
+from support.connected import connected
 from support.scripted import END, Cut, Said, ScriptedServer, Seen, answer, chunks, events
 from support.things import Space
 
@@ -244,26 +244,3 @@ def test_one_object_can_be_watched_as_rows_of_a_table(space: Space) -> None:
         assert added.object["columnDefinitions"][0]["name"] == "Name"
 
     asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
-
-
-def test_a_server_that_is_killed_and_comes_back_leaves_no_gap(fresh_server: FreshServer) -> None:
-    server = fresh_server()
-    port = server.address.rpartition(":")[2]
-    server.flags = ("--secure-port", port)
-    space = Space(server, server.client())
-
-    async def scenario() -> list[tuple[str, str]]:
-        async with connected(server) as client:
-            told = aiter((await secrets_of(client)).watch(space.name))
-            space.secrets.create("a")
-            found = [await anext(told)]
-            server.kill()
-            server.start()
-            again = Space(server, server.client()).client
-            path = f"/api/v1/namespaces/{space.name}/secrets"
-            assert again.post(path, {"metadata": {"name": "b"}}).status == 201
-            found.append(await anext(told))
-            await told.aclose()
-            return [(event.type, event.object["metadata"]["name"]) for event in found]
-
-    assert asyncio.run(asyncio.wait_for(scenario(), 60)) == [("ADDED", "a"), ("ADDED", "b")]

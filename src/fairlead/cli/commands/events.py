@@ -103,7 +103,7 @@ class _Show:
         if self._printer is not None:
             listed = {"apiVersion": "v1", "items": found, "kind": "List", "metadata": {}}
             for value in found if is_alone else [listed]:
-                self._at.screen.out.write(self._printer.text(value))
+                self._at.screen.out.write(self._printer(value))
         elif found:
             rows = [self._row(one) for one in found]
             if self._needs_head:
