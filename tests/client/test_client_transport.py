@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import ssl
 from base64 import b64encode
 from dataclasses import replace
 from typing import Any
@@ -12,10 +13,12 @@ import pytest
 from support.scripted import END, STREAM, Cut, Said, ScriptedServer, Seen, answer, chunks
 from support.things import Space
 
-from fairlead.client import AccessError, ApiError, Client, Unreachable
+from fairlead.client import Access, AccessError, ApiError, Client, Unreachable
+from fairlead.client.access.fixed import FixedCredentials
 from fairlead.client.access.loading import load_access
 from fairlead.client.session import Request
 from fairlead.client.transport import connection as reading
+from fairlead.outgoing.client_config import ClientConfig
 
 PATIENCE = 20.0
 PACKED = "Content-Encoding: gzip\r\n"
@@ -118,7 +121,7 @@ def test_a_slow_server_is_given_as_long_as_the_request_has(said: Said) -> None:
 
 
 def test_an_answer_that_does_not_end_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.client.session._MOST_BYTES", 100)
+    monkeypatch.setattr("fairlead.client.answer._MOST_BYTES", 100)
     assert "too long" in fault_of(answer(b"x" * 101))
 
 
@@ -269,8 +272,8 @@ def test_a_server_that_is_not_there_is_named() -> None:
 class Proxy(ScriptedServer):
     """Opens tunnels to wherever one wants."""
 
-    def __init__(self) -> None:
-        super().__init__(reply=self._open)
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(reply=self._open, tls=tls)
 
     def _open(self, seen: Seen) -> Said:
         async def tunnel(writer: asyncio.StreamWriter) -> None:
@@ -318,6 +321,22 @@ def test_tls_is_spoken_through_the_tunnel(kubernetes: Space) -> None:
     assert asyncio.run(asyncio.wait_for(scenario(), PATIENCE)) == b"ok"
 
 
+def test_a_proxy_may_speak_tls_itself(kubernetes: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = kubernetes.server.data / "pki"
+    monkeypatch.setenv("SSL_CERT_FILE", str(keys / "ca.crt"))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(keys / "serving.crt", keys / "serving.key")
+
+    async def scenario() -> bytes:
+        async with Proxy(tls=context) as proxy:
+            access = load_access(kubernetes.server.data / "admin.kubeconfig")
+            place = replace(access.place, proxy=f"https://127.0.0.1:{proxy.port}")
+            async with Client(replace(access, place=place)) as client:
+                return await client.raw("GET", "/livez")
+
+    assert asyncio.run(asyncio.wait_for(scenario(), PATIENCE)) == b"ok"
+
+
 @pytest.mark.parametrize(
     ("said", "fault"),
     [
@@ -352,3 +371,31 @@ def test_a_proxy_that_cannot_be_used_is_named_without_its_password(url: str, fau
 
     with pytest.raises(Unreachable, match=fault):
         asyncio.run(scenario())
+
+
+def test_the_time_that_a_user_gives_covers_streams_too() -> None:
+    async def scenario() -> None:
+        script = ScriptedServer(slowly)
+        async with script:
+            config = ClientConfig(script.url)
+            access = Access(config, FixedCredentials(config), timeout=0.2)
+            request = Request("GET", "/x")
+            async with Client(access) as client, client.session.open(request) as answered:
+                async for _ in answered.pieces():
+                    pass
+
+    with pytest.raises(Unreachable, match="in time"):
+        asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
+
+
+def test_warnings_of_the_server_are_passed_on() -> None:
+    async def scenario() -> list[str]:
+        warned: list[str] = []
+        headers = 'Warning: 299 - "one, \\"two\\""\r\nWarning: 299 - "three"\r\n'
+        script = ScriptedServer(answer(b"", headers=headers))
+        async with script, script.client() as client:
+            client.session.on_warning = warned.append
+            await client.raw("GET", "/x")
+        return warned
+
+    assert asyncio.run(scenario()) == ['one, "two"', "three"]

@@ -132,6 +132,24 @@ def test_a_list_whose_next_page_expires_is_asked_for_in_one_piece() -> None:
     assert "limit" not in script.seen[2].line
 
 
+def test_a_server_without_versions_of_lists_tells_nothing_twice() -> None:
+    without = answer({"kind": "ConfigMapList", "metadata": {}, "items": [one("a", 1)]})
+    begin = events(("ADDED", one("a", 1)), ("ADDED", one("b", 2)))
+    script = ScriptedServer(without, Cut(begin), events(("ADDED", one("b", 3))))
+    assert asyncio.run(told_by(script, 3)) == [
+        ("ADDED", "a", "1"),
+        ("ADDED", "b", "2"),
+        ("MODIFIED", "b", "3"),
+    ]
+
+
+@pytest.mark.parametrize("items", [[1], [{}], [{"metadata": {}}], "ab", {"a": 1}])
+def test_a_list_that_is_none_is_said_to_be_so(items: Any) -> None:
+    script = ScriptedServer(answer({"metadata": {"resourceVersion": "5"}, "items": items}))
+    with pytest.raises(Unreachable, match="malformed list"):
+        asyncio.run(told_by(script, 1))
+
+
 def test_a_bare_version_that_is_forgotten_is_for_the_caller_to_handle() -> None:
     script = ScriptedServer(events(("ADDED", one("a", 6)), ("ERROR", status(410, "Expired"))))
     with pytest.raises(Expired):
