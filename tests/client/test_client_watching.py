@@ -103,6 +103,7 @@ def test_what_the_server_has_forgotten_is_told_as_the_difference() -> None:
         ("DELETED", "gone", "3"),
         ("DELETED", "new", "10"),
     ]
+    assert "limit=500" in script.seen[2].line
 
 
 def test_an_answer_that_says_gone_is_the_same_as_an_event() -> None:

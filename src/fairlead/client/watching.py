@@ -106,7 +106,6 @@ class Watch:
         """Raises what made it necessary if there is no way to tell the difference."""
         if self._told is None:
             raise why
-        self._in_pages = bool(self.version)  # what expired without one is a list's next page
         self.version = ""
 
     async def _followed(self, ends: float | None) -> AsyncGenerator[Event, None]:
@@ -128,6 +127,7 @@ class Watch:
         limit = {} if self._in_pages else {"limit": 0}
         accept = self._accept.replace("as=PartialObjectMetadata;", "as=PartialObjectMetadataList;")
         pages = self._resource.pages(self._namespace, accept=accept, **limit, **self._query)
+        self._in_pages = False  # if the next page of this list should expire
         async for page in pages:
             version = version or _version_of_list(page)
             for key, one in listed_objects(page).items():
