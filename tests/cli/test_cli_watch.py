@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 
 import pytest
 from support.commands import Commands
 from support.following import Following
+from support.terminals import on_terminal
+from support.things import Things, random_word
 from support.waiting import eventually
 
 
@@ -72,6 +75,27 @@ def test_a_change_can_be_shown_as_a_difference(fairlead_kubernetes: Commands) ->
     assert "\x1b" not in "".join(lines)
 
 
+def test_kinds_that_are_defined_later_are_watched_too(fairlead_kubernetes: Commands) -> None:
+    space = fairlead_kubernetes.space
+    word = random_word()
+    group = f"{word}.example.com"
+    names = {"plural": "boats", "singular": "boat", "kind": "Boat"}
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    definitions = space.everywhere("customresourcedefinitions", "apiextensions.@")
+    boats = Things(space.client, f"/apis/{group}/v1/namespaces/{space.name}/boats")
+    with followed(fairlead_kubernetes) as following:
+        spec = {"group": group, "names": names, "scope": "Namespaced", "versions": [version]}
+        definitions.create(f"boats.{group}", spec=spec)
+        body = {"apiVersion": f"{group}/v1", "kind": "Boat", "metadata": {"name": "b"}}
+        eventually(lambda: boats.client.post(boats.path, body).status == 201, "it is served")
+        lines = [following.line()]
+        while "Boat" not in lines[-1]:
+            lines.append(following.line())
+    definitions.remove(f"boats.{group}")
+    assert f"created   Boat.{group}" in lines[-1]
+
+
 def test_one_who_may_see_little_is_told_what_is_left_out(fairlead_kubernetes: Commands) -> None:
     ran = fairlead_kubernetes.run("watch", "--as", "nobody")
     assert ran.code == 1
@@ -95,3 +119,26 @@ def test_what_makes_no_sense_is_an_error(
     ran = fairlead_kubernetes.run("watch", *words)
     assert ran.code == 1
     assert ran.errors.startswith(said)
+
+
+def test_colour_is_for_terminals(fairlead_kubernetes: Commands) -> None:
+    maps = fairlead_kubernetes.space.config_maps
+    seen = threading.Event()
+
+    def change() -> None:
+        number = 0
+        while not seen.wait(0.1):
+            maps.create(f"m{number}")
+            number += 1
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        coloured = on_terminal(fairlead_kubernetes, "watch", "cm", "--limit", "1")
+        plain = on_terminal(fairlead_kubernetes, "watch", "cm", "--limit", "1", NO_COLOR="1")
+    finally:
+        seen.set()
+        thread.join()
+    assert "\x1b[32mcreated" in coloured
+    assert "created" in plain
+    assert "\x1b" not in plain

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
@@ -45,13 +47,32 @@ async def run(at: Invocation) -> int:
     feed = Feed(resources, _query(at), _refused(at), _ready(at))
     left = at.options.limit
     lines = Lines(Paint(at.screen), at.options.diff)
-    async with aclosing(feed.changes()) as changes:
+    async with aclosing(feed.changes()) as changes, _new_kinds(at, feed, resources):
         async for change in changes:
             if _tell(at, change, lines):
                 left -= 1
                 if left == 0:
                     return 0
     raise CommandFailed
+
+
+@asynccontextmanager
+async def _new_kinds(
+    at: Invocation, feed: Feed, resources: Sequence[tuple[Resource, str]]
+) -> AsyncIterator[None]:
+    """Unless kinds are named, those that come later belong to all kinds too."""
+    if at.options.words:
+        yield
+        return
+    from fairlead.cli.feed.definitions import follow_new_kinds
+
+    types = await at.client.discovery.all_resources()
+    task = asyncio.create_task(follow_new_kinds(at.client, feed, types, resources[0][1]))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def _query(at: Invocation) -> dict[str, Any]:

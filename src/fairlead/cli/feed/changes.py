@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -29,7 +29,7 @@ class Change:
 
 
 class Feed:
-    """`refused` is told of resources that cannot be followed, `ready` when all others are."""
+    """`refused` is told of resources that cannot be followed, `ready` once when all others are."""
 
     def __init__(
         self,
@@ -38,20 +38,23 @@ class Feed:
         refused: Callable[[Resource, ApiError], None],
         ready: Callable[[int], None],
     ) -> None:
-        self._resources = resources
+        self._first = resources
+        self._tasks: set[asyncio.Task[None]] = set()
         self._query = query
         self._refused = refused
         self._ready = ready
         self._open = len(resources)
         self._followed = 0
+        self._is_ready = False
         self._changes: asyncio.Queue[Change | BaseException | None] = asyncio.Queue(_MOST_PENDING)
 
     async def changes(self) -> AsyncGenerator[Change, None]:
         """Never ends as long as there is something to follow; raises Unreachable and what
         `refused` raises."""
-        tasks = [asyncio.create_task(self._follow(*one)) for one in self._resources]
+        for resource, namespace in self._first:
+            self._start(self._follow(resource, namespace, is_new=False))
         try:
-            while tasks:
+            while True:
                 change = await self._changes.get()
                 if isinstance(change, BaseException):
                     raise change
@@ -59,15 +62,25 @@ class Feed:
                     return
                 yield change
         finally:
-            for task in tasks:
+            for task in self._tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _follow(self, resource: Resource, namespace: str) -> None:
+    def add(self, resource: Resource, namespace: str) -> None:
+        """Follow a kind that there was not before: all of its objects are news."""
+        self._open += 1
+        self._start(self._follow(resource, namespace, is_new=True))
+
+    def _start(self, what: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(what)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _follow(self, resource: Resource, namespace: str, is_new: bool) -> None:
         watch = resource.watch(namespace, **self._query)
         waiting = asyncio.create_task(self._await_list(watch))
         try:
-            await self._pass_on(resource.type, watch)
+            await self._pass_on(resource.type, watch, is_new)
         except ApiError as error:
             await self._give_up(resource, error, watch.listed.is_set())
         except Exception as error:
@@ -75,11 +88,11 @@ class Feed:
         finally:
             waiting.cancel()
 
-    async def _pass_on(self, type: ResourceType, watch: Watch) -> None:
+    async def _pass_on(self, type: ResourceType, watch: Watch, is_new: bool) -> None:
         known: dict[Key, Object] = {}
         async for event in watch:
             before = _noted(known, event)
-            if watch.listed.is_set():  # what was there before is not news
+            if is_new or watch.listed.is_set():  # what was there before is not news
                 await self._changes.put(_change(type, event, before))
 
     async def _await_list(self, watch: Watch) -> None:
@@ -90,7 +103,8 @@ class Feed:
     def _settle(self) -> None:
         """One more is followed, or never will be."""
         self._open -= 1
-        if not self._open and self._followed:
+        if not self._open and self._followed and not self._is_ready:
+            self._is_ready = True
             self._ready(self._followed)
 
     async def _give_up(self, resource: Resource, error: ApiError, was_followed: bool) -> None:
