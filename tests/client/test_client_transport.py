@@ -115,6 +115,27 @@ def test_an_answer_that_is_cut_off_or_nonsense_is_said_to_be_so(said: Said, faul
     assert fault in fault_of(said)
 
 
+@pytest.mark.parametrize(
+    "whole",
+    [
+        answer({"a": 1}),
+        STREAM + chunks(b'{"a"', b":1}") + END,
+        answer(gzip.compress(b'{"a": 1}'), headers=PACKED),
+    ],
+    ids=["plain", "chunks", "packed"],
+)
+def test_an_answer_may_be_cut_off_anywhere(whole: bytes) -> None:
+    async def scenario() -> None:
+        script = ScriptedServer(reply=lambda seen: Cut(whole[: len(seen.body)]))
+        async with script, script.client() as client:
+            for length in range(1, len(whole)):
+                with pytest.raises(Unreachable):
+                    await client.session.object(Request("POST", "/x", body=b"x" * length))
+            await client.session.object(Request("POST", "/x", body=b"x" * len(whole)))
+
+    asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
+
+
 @pytest.mark.parametrize("said", [silence, slowly, STREAM], ids=["nothing", "drops", "head"])
 def test_a_slow_server_is_given_as_long_as_the_request_has(said: Said) -> None:
     assert "time" in fault_of(said, timeout=0.2) or "within 0.2s" in fault_of(said, timeout=0.2)
