@@ -14,6 +14,7 @@ from fairlead.client import Client
 from fairlead.client.election import LeaderElection, Pace
 
 QUICK = Pace(lease=1.0, renewal=0.6, retry=0.1)
+CALM = Pace(lease=30.0, renewal=20.0, retry=0.1)  # nothing is lost because the machine is busy
 PATIENCE = 20.0
 
 
@@ -68,8 +69,8 @@ def test_the_lead_goes_over_when_it_is_given_back(space: Space) -> None:
         async with connected(space.server) as client:
             ours = Candidates(client, space)
             seen: list[str] = []
-            first = await ours.candidate("first")
-            second = await ours.candidate("second", new_leader=seen.append)
+            first = await ours.candidate("first", pace=CALM)
+            second = await ours.candidate("second", pace=CALM, new_leader=seen.append)
             one = asyncio.create_task(first.run())
             await ours.until("first leads")
             two = asyncio.create_task(second.run())
