@@ -12,7 +12,7 @@ from fairlead.client.transport.errors import Unreachable
 
 
 def worded(error: Exception) -> str:
-    """One text for an error of the client side."""
+    """One text for an error of the client side, with nothing in it that a terminal would obey."""
     return printable(_worded(error))
 
 
