@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from typing import TextIO
+
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """Text of others, without what a terminal would take for commands. Line ends and tabs stay."""
+    return _UNSAFE.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 class Screen:

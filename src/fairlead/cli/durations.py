@@ -1,0 +1,18 @@
+"""Durations on the command line of clients: `5s`, `1m30s`, and a bare number of seconds."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+
+def seconds(text: str) -> float:
+    """For the `type` of a flag."""
+    from fairlead.schema.durations import DurationError, parse_duration
+
+    if re.fullmatch(r"-?[0-9]{1,12}", text):
+        return float(text)
+    try:
+        return parse_duration(text)
+    except DurationError as error:
+        raise argparse.ArgumentTypeError(f'invalid argument "{text}": {error}') from None
