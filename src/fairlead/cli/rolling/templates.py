@@ -1,4 +1,4 @@
-"""The pods of a revision as text: what `rollout history --revision` and a dry run of `undo` show."""
+"""The pods of a revision as text: for `rollout history --revision` and dry runs of `undo`."""
 
 from __future__ import annotations
 

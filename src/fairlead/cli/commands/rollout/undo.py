@@ -10,7 +10,12 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag, show_result
 from fairlead.cli.rolling.revisions import revisions_of
 from fairlead.cli.rolling.templates import template_text
-from fairlead.cli.rolling.undoing import go_back, is_there_already, revision_to_go_to
+from fairlead.cli.rolling.undoing import (
+    go_back,
+    is_deployment,
+    is_there_already,
+    revision_to_go_to,
+)
 from fairlead.cli.rolling.workloads import MANAGER, check_named
 from fairlead.cli.screen import printable
 from fairlead.client import ApiError, Unreachable
@@ -46,6 +51,8 @@ async def _undo(at: Invocation, one: Chosen, dry_run: DryRun) -> None:
     value = one.value
     if dry_run.on_client:
         done = f"{printable(template_text(revision.template))}\n"
+        if not is_deployment(one):
+            done = f"will roll back to {done}"
     elif is_there_already(one, revision):
         done = f"skipped rollback (current template already matches revision {wanted})"
     else:
