@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from time import monotonic
+from typing import TextIO
 
+import orjson
+
+TEXT, JSON = "text", "json"
+_PROGRAM = "fairlead"
+_DEBUG = 2  # of `-v`
 FORMAT = "%(asctime)s %(levelname)s %(message)s"
 WINDOW = 60.0  # seconds for which one line stands for all that are like it
 _MOST_KINDS = 32
@@ -30,6 +38,59 @@ class OneLine(logging.Formatter):
                 letter if letter.isprintable() else ascii(letter)[1:-1] for letter in record.message
             )
         return super().formatMessage(record)
+
+
+class JsonLines(logging.Formatter):
+    """One object a line; a traceback is one text in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            told["traceback"] = self.formatException(record.exc_info)
+        try:
+            return orjson.dumps(told).decode()
+        except orjson.JSONEncodeError:  # half a surrogate pair, say
+            return orjson.dumps({name: ascii(text) for name, text in told.items()}).decode()
+
+
+class _Lines(logging.StreamHandler[TextIO]):
+    """A line in one piece: several processes may write to the same place."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self.stream.write(f"{self.format(record)}\n")
+            self.stream.flush()
+        except RecursionError:
+            raise
+        except Exception:
+            self.handleError(record)
+
+
+def set_up_logs(form: str, verbosity: int) -> None:
+    """Log to the standard error from now on. Requests are logged by those who see them; this says
+    from which level on other lines are."""
+    handler = _Lines(sys.stderr)
+    handler.setFormatter(JsonLines() if form == JSON else OneLine(FORMAT))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    if verbosity >= _DEBUG:
+        logging.getLogger(_PROGRAM).setLevel(logging.DEBUG)
+    if form == JSON:
+        logging.captureWarnings(True)
+
+
+def last_words(message: str) -> None:
+    """Say on one line why the program ends, in the form of the log if that is for programs."""
+    text = " ".join(message.split())
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler.formatter, JsonLines):
+            logging.getLogger(_PROGRAM).critical("%s", text)
+            return
+    print(f"{_PROGRAM}: {text}", file=sys.stderr, flush=True)
 
 
 class Tally:

@@ -10,9 +10,8 @@ def seconds(text: str) -> float:
     """For the `type` of a flag."""
     from fairlead.schema.durations import DurationError, parse_duration
 
-    if re.fullmatch(r"-?[0-9]{1,12}", text):
-        return float(text)
+    bare = re.fullmatch(r"-?[0-9]+", text)
     try:
-        return parse_duration(text)
+        return parse_duration(f"{text}s" if bare else text)
     except DurationError as error:
         raise argparse.ArgumentTypeError(f'invalid argument "{text}": {error}') from None
