@@ -86,11 +86,16 @@ def set_up_logs(form: str, verbosity: int) -> None:
 def last_words(message: str) -> None:
     """Say on one line why the program ends, in the form of the log if that is for programs."""
     text = " ".join(message.split())
-    for handler in logging.getLogger().handlers:
-        if isinstance(handler.formatter, JsonLines):
-            logging.getLogger(_PROGRAM).critical("%s", text)
-            return
-    print(f"{_PROGRAM}: {text}", file=sys.stderr, flush=True)
+    if are_for_programs():
+        logging.getLogger(_PROGRAM).critical("%s", text)
+    else:
+        print(f"{_PROGRAM}: {text}", file=sys.stderr, flush=True)
+
+
+def are_for_programs() -> bool:
+    """Whether nothing but objects is to be written to the standard error."""
+    handlers = logging.getLogger().handlers
+    return any(isinstance(handler.formatter, JsonLines) for handler in handlers)
 
 
 class Tally:

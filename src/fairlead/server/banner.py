@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.dialect import CLUSTER, Dialect
+from fairlead.logs import are_for_programs
 
 if TYPE_CHECKING:
     from fairlead.storage.store import Store
@@ -73,7 +74,7 @@ _STOPPING = (
 
 def tell_stopping(times: int) -> None:
     """Say on a terminal what a signal to stop does, which may be the first one or another."""
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and not are_for_programs():
         said = _STOPPING[min(times, len(_STOPPING)) - 1]
         print(f"\rfairlead: {said}", file=sys.stderr, flush=True)
 

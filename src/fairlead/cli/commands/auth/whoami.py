@@ -5,28 +5,24 @@ from __future__ import annotations
 from fairlead.cli.access_rules.identity import identity
 from fairlead.cli.access_rules.listing import listed
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output import documents, tables
+from fairlead.cli.output import tables
+from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
 from fairlead.cli.screen import printable
 
 _HEAD = ("ATTRIBUTE", "VALUE")
 
 
 def add_flags(parser: ArgumentReader) -> None:
-    parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="json or yaml")
+    add_document_flag(parser)
 
 
 async def run(at: Invocation) -> int:
-    if at.options.output not in ("", "json", "yaml"):
-        raise UsageError(
-            f'unable to match a printer suitable for the output format "{at.options.output}",'
-            " allowed formats are: json,yaml"
-        )
+    as_document = wants_document(at)
     who = await identity(at.client)
     if who.source:
         at.screen.warn(f"The server does not say who you are; this is told from {who.source}.")
-    if at.options.output:
+    if as_document:
         group = (await at.client.discovery.dialect()).group_name("authentication.@")
         value = {
             "apiVersion": f"{group}/v1",
@@ -34,8 +30,7 @@ async def run(at: Invocation) -> int:
             "metadata": {},
             "status": {"userInfo": who.info},
         }
-        shape = documents.as_json if at.options.output == "json" else documents.as_yaml
-        at.screen.print(shape(value))
+        show_document(at, value)
         return 0
     rows = [_HEAD, ("Username", who.user)]
     rows += [("UID", who.uid)] if who.uid else []

@@ -80,7 +80,8 @@ def _usages(given: list[str] | None) -> list[str]:
     names = _split(given) if given is not None else list(USAGES)
     unknown = [name for name in names if name not in USAGES]
     if unknown or not names:
-        raise UsageError(f"--usages: {', '.join(unknown) or 'none'}: {' and '.join(USAGES)} can be")
+        wrong = f'unknown usage "{unknown[0]}"' if unknown else "one is needed"
+        raise UsageError(f"--usages: {wrong}; there are {' and '.join(USAGES)}")
     return names
 
 

@@ -5,28 +5,26 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.joining.tokens import Known, known, secrets_of
-from fairlead.cli.output import documents, tables
+from fairlead.cli.output import tables
+from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
 from fairlead.cli.screen import printable
 
 _HEAD = ("TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS")
 
 
 def add_flags(parser: ArgumentReader) -> None:
-    parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="json or yaml")
+    add_document_flag(parser)
 
 
 async def run(at: Invocation) -> int:
-    if at.options.output not in ("", "json", "yaml"):
-        raise UsageError(f'unknown output format "{at.options.output}": json or yaml')
+    as_document = wants_document(at)
     resource, dialect = await secrets_of(at)
     listed = await resource.list(dialect.system_namespace)
     found = [one for one in (known(value, dialect) for value in listed["items"]) if one]
-    if at.options.output:
-        shape = documents.as_json if at.options.output == "json" else documents.as_yaml
-        at.screen.print(shape([_told(one) for one in found]))
+    if as_document:
+        show_document(at, [_told(one) for one in found])
     elif found:
         now = datetime.now(UTC)
         rows = [tuple(cell or "<none>" for cell in _row(one, now)) for one in found]

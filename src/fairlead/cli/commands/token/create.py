@@ -8,7 +8,7 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.durations import seconds
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output import documents
+from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
 from fairlead.client import ApiError
 
 _KINDS = {"Pod": "v1", "Secret": "v1"}
@@ -34,14 +34,13 @@ def add_flags(parser: ArgumentReader) -> None:
     )
     parser.add_argument("--bound-object-name", metavar="NAME", default="", help="that object")
     parser.add_argument("--bound-object-uid", metavar="UID", default="", help="its uid")
-    parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="json or yaml")
+    add_document_flag(parser)
 
 
 async def run(at: Invocation) -> int:
     if len(at.options.words) != 1:
         raise UsageError(f"exactly one NAME is required, got {len(at.options.words)}")
-    if at.options.output not in ("", "json", "yaml"):
-        raise UsageError(f'unknown output format "{at.options.output}": json or yaml')
+    as_document = wants_document(at)
     name = at.options.words[0].removeprefix("serviceaccount/").removeprefix("sa/")
     group = (await at.client.discovery.dialect()).group_name("authentication.@")
     body = {"apiVersion": f"{group}/v1", "kind": "TokenRequest", "spec": _spec(at)}
@@ -55,9 +54,8 @@ async def run(at: Invocation) -> int:
     token = (made.get("status") or {}).get("token")
     if not token:
         raise CommandFailed("error: failed to create token: no token in server response")
-    if at.options.output:
-        shape = documents.as_json if at.options.output == "json" else documents.as_yaml
-        at.screen.print(shape(made))
+    if as_document:
+        show_document(at, made)
     else:
         at.screen.print(token)
     return 0
