@@ -164,6 +164,9 @@ class Server:
 
     def _certificates(self, directory: Path) -> Pki:
         try:
+            given = self._given_pair()
+            if given is not None:  # its key is also used for other things, which would complain
+                check_pair(given.certificate, given.key)
             return ensure_pki(directory, self._hosts())
         except FileError as error:
             raise StartError(str(error)) from None
