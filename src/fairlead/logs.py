@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from time import monotonic
-from typing import TextIO
 
 import orjson
 
@@ -58,29 +58,24 @@ class JsonLines(logging.Formatter):
             return orjson.dumps({name: ascii(text) for name, text in told.items()}).decode()
 
 
-class _Lines(logging.StreamHandler[TextIO]):
-    """A line in one piece: several processes may write to the same place."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            self.stream.write(f"{self.format(record)}\n")
-            self.stream.flush()
-        except RecursionError:
-            raise
-        except Exception:
-            self.handleError(record)
-
-
 def set_up_logs(form: str, verbosity: int) -> None:
     """Log to the standard error from now on. Requests are logged by those who see them; this says
     from which level on other lines are."""
-    handler = _Lines(sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == JSON else OneLine(FORMAT))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     if verbosity >= _DEBUG:
         logging.getLogger(_PROGRAM).setLevel(logging.DEBUG)
-    if form == JSON:
+    if form == JSON:  # also what would be written there by others
         logging.captureWarnings(True)
+        threading.excepthook = _log_thread_end
+
+
+def _log_thread_end(end: threading.ExceptHookArgs) -> None:
+    name = end.thread.name if end.thread is not None else "unknown"
+    logger = logging.getLogger(_PROGRAM)
+    if end.exc_value is not None:
+        logger.error("the thread %s has failed", name, exc_info=end.exc_value)
 
 
 def last_words(message: str) -> None:

@@ -91,40 +91,35 @@ def unfinished_request(banner: str) -> ssl.SSLSocket:
     return secure
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
 def test_ctrl_c_once_drains_and_twice_stops_at_once(
-    terminals: list[Terminal], tmp_path: Path, workers: str
+    terminals: list[Terminal], tmp_path: Path
 ) -> None:
-    terminal = Terminal(tmp_path, LONG, "--workers", workers)
+    terminal = Terminal(tmp_path, LONG)
     terminals.append(terminal)
     shown = terminal.until("a second one at once")
-    first = shown.splitlines()[0]
-    assert re.fullmatch(
-        r"\x1b\[1mFairlead serves on https://\S+ \(dialect kubernetes\)\x1b\[0m", first
-    )
+    first = r"\x1b\[1mFairlead serves on https://\S+ \(dialect kubernetes\)\x1b\[0m"
+    assert re.fullmatch(first, shown.splitlines()[0])
     assert f"data          {tmp_path}/data (new)\n" in shown
     assert f"export KUBECONFIG={tmp_path}/data/admin.kubeconfig\n" in shown
     assert " get namespaces\n" in shown
+    stop_twice(terminal, shown)
+
+    # Workers do so too; this time there is something in the directory.
+    workers = Terminal(tmp_path, LONG, "--workers=2", NO_COLOR="1")
+    terminals.append(workers)
+    shown = workers.until("a second one at once")
+    assert "\x1b" not in shown
+    assert re.search(r"/data \(\d+ objects at revision \d+, [\d.]+ KiB\)\n", shown)
+    stop_twice(workers, shown)
+
+
+def stop_twice(terminal: Terminal, shown: str) -> None:
     with unfinished_request(shown):
         terminal.press_control_c()
         assert "finishing what is under way" in terminal.until("Ctrl-C again stops at once")
         terminal.press_control_c()
         assert "stopping at once" in terminal.until("stopping at once")
         assert terminal.code() == 0
-
-
-def test_a_terminal_without_colour_gets_none_and_hears_what_was_found(
-    terminals: list[Terminal], tmp_path: Path
-) -> None:
-    server = ServerProcess(tmp_path).start()
-    server.stop()
-    terminal = Terminal(tmp_path, NO_COLOR="1")
-    terminals.append(terminal)
-    shown = terminal.until("a second one at once")
-    assert "\x1b" not in shown
-    assert re.search(r"data \(\d+ objects at revision \d+, [\d.]+ KiB\)\n", shown)
-    terminal.press_control_c()
-    assert terminal.code() == 0
 
 
 def served(directory: Path, *flags: str) -> tuple[list[str], list[str]]:
@@ -139,7 +134,9 @@ def served(directory: Path, *flags: str) -> tuple[list[str], list[str]]:
         found = re.search(r"https://\S+", first)
         assert found is not None
         server.address = found[0]
-        server.client().get("/version")
+        client = server.client()
+        client.get("/version")
+        client.close()
         process.send_signal(signal.SIGTERM)
         out, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
@@ -153,19 +150,20 @@ def test_elsewhere_the_first_line_is_for_programs(tmp_path: Path) -> None:
     assert [line.split(maxsplit=2)[2] for line in errors] == ["INFO shutting down"]
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_log_for_programs_is_one_object_a_line(tmp_path: Path, workers: str) -> None:
-    _, errors = served(tmp_path, "--log-format=json", "-v", "--workers", workers)
+@pytest.mark.parametrize(
+    ("flags", "levels"),
+    [(("-v=2",), {"debug", "info"}), (("-v", "--workers=2"), {"info"})],
+    ids=["debugging", "workers"],
+)
+def test_a_log_for_programs_is_one_object_a_line(
+    tmp_path: Path, flags: tuple[str, ...], levels: set[str]
+) -> None:
+    _, errors = served(tmp_path, "--log-format=json", *flags)
     lines = [json.loads(line) for line in errors]
     assert {tuple(line) for line in lines} == {("time", "level", "logger", "message")}
+    assert {line["level"] for line in lines} == levels
     asked = [line for line in lines if "'/version'" in line["message"]]
     assert [(line["level"], line["logger"]) for line in asked] == [("info", "fairlead.requests")]
-
-
-def test_more_is_said_to_those_who_ask_for_it(tmp_path: Path) -> None:
-    _, errors = served(tmp_path, "-v=2")
-    levels = {line.split()[2] for line in errors}
-    assert levels == {"DEBUG", "INFO"}
 
 
 def test_why_it_cannot_start_is_in_the_log_for_programs(tmp_path: Path) -> None:
@@ -183,14 +181,11 @@ def test_why_it_cannot_start_is_in_the_log_for_programs(tmp_path: Path) -> None:
     assert told["message"] == f"cannot listen on 127.0.0.1:{port}: Address already in use"
 
 
-def test_a_directory_in_use_is_told_in_one_line(tmp_path: Path) -> None:
-    server = ServerProcess(tmp_path).start()
-    done = subprocess.run(
-        serve_command(tmp_path, "kubernetes", ()), capture_output=True, text=True, check=False
-    )
-    server.kill()
+def test_a_directory_in_use_is_told_in_one_line(server: ServerProcess) -> None:
+    command = serve_command(server.directory, "kubernetes", ())
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    where = tmp_path / "data"
+    where = server.data
     assert done.stderr == f"fairlead: {where} is in use by another server (it holds {where}/lock)\n"
 
 

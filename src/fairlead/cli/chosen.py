@@ -10,6 +10,7 @@ from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags, manifests
 from fairlead.cli.refusals import worded
+from fairlead.cli.screen import printable
 from fairlead.cli.targets import targets_of
 from fairlead.client import ApiError, Resource
 
@@ -52,7 +53,7 @@ class Choice:
         """Tell the errors; gives the exit code."""
         at.screen.flush()
         for error in self.errors:
-            at.screen.warn(error)
+            at.screen.warn(printable(error))
         return 1 if self.errors else 0
 
 
