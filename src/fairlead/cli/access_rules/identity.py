@@ -9,14 +9,12 @@ from typing import Any
 
 import orjson
 
+from fairlead.authentication.account_names import account_groups, split_account_name
+from fairlead.authentication.user import ANONYMOUS_NAME, AUTHENTICATED, UNAUTHENTICATED
 from fairlead.cli.errors import CommandFailed
 from fairlead.client import ApiError, Client, Impersonation
 from fairlead.client.session import Request
 
-AUTHENTICATED, UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
-ANONYMOUS = "system:anonymous"
-ACCOUNTS = "system:serviceaccounts"
-_ACCOUNT_PREFIX = "system:serviceaccount:"
 _REVIEW = "SelfSubjectReview"
 
 
@@ -42,12 +40,6 @@ class Identity:
         return {name: value for name, value in parts.items() if value}
 
 
-def account_of(user: str) -> tuple[str, str] | None:
-    """Namespace and name of the service account that a user is."""
-    namespace, colon, name = user.removeprefix(_ACCOUNT_PREFIX).partition(":")
-    return (namespace, name) if colon and user.startswith(_ACCOUNT_PREFIX) else None
-
-
 async def identity(client: Client) -> Identity:
     """Raises CommandFailed if there is no way to tell, and as requests do."""
     said = await _as_the_server_says(client)
@@ -64,7 +56,7 @@ async def identity(client: Client) -> Identity:
     if scheme == "Basic":
         name = b64decode(value).decode(errors="replace").partition(":")[0]
         return Identity(name, (AUTHENTICATED,), source="the user name of the configuration")
-    return Identity(ANONYMOUS, (UNAUTHENTICATED,), source="there being no credentials")
+    return Identity(ANONYMOUS_NAME, (UNAUTHENTICATED,), source="there being no credentials")
 
 
 async def _as_the_server_says(client: Client) -> Identity | None:
@@ -97,10 +89,10 @@ def _of_info(info: Mapping[str, Any], source: str = "") -> Identity:
 def _impersonated(who: Impersonation) -> Identity:
     """Whom the server makes of the headers, completed as it completes them."""
     groups = tuple(who.groups)
-    account = account_of(who.user)
+    account = split_account_name(who.user)
     if account is not None and not groups:
-        groups = (ACCOUNTS, f"{ACCOUNTS}:{account[0]}")
-    last = UNAUTHENTICATED if who.user == ANONYMOUS else AUTHENTICATED
+        groups = account_groups(account[0])
+    last = UNAUTHENTICATED if who.user == ANONYMOUS_NAME else AUTHENTICATED
     if not {AUTHENTICATED, UNAUTHENTICATED} & set(groups):
         groups = (*groups, last)
     extra = {name: list(values) for name, values in who.extra.items()}
@@ -142,13 +134,13 @@ def _of_claims(token: str, refusal: ApiError) -> Identity:
     """Service account tokens name their user; of others only the server knows it."""
     claims = _claims(token)
     user = str(claims.get("sub") or "")
-    account = account_of(user)
+    account = split_account_name(user)
     if account is None:
         raise CommandFailed(
             "error: the server does not tell who you are: it has no SelfSubjectReview API, and"
             f" {refusal.message}"
         )
-    groups = (ACCOUNTS, f"{ACCOUNTS}:{account[0]}", AUTHENTICATED)
+    groups = (*account_groups(account[0]), AUTHENTICATED)
     return Identity(user, groups, source="the claims of the token")
 
 

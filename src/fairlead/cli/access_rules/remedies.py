@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
+from fairlead.authentication.account_names import split_account_name
 from fairlead.cli.access_rules.asking import Question
-from fairlead.cli.access_rules.identity import account_of
 
 _PROGRAM = "fairlead"
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.-]+")
@@ -46,7 +46,7 @@ def commands_to_add(user: str, asked: Question) -> list[str]:
 
 
 def _binding(user: str, asked: Question, kind: str, role: str) -> str:
-    account = account_of(user)
+    account = split_account_name(user)
     who = f"--serviceaccount={account[0]}:{account[1]}" if account else f"--user={user}"
     what = "rolebinding" if asked.namespace else "clusterrolebinding"
     own = _name(_short(user))
@@ -55,7 +55,7 @@ def _binding(user: str, asked: Question, kind: str, role: str) -> str:
 
 
 def _short(user: str) -> str:
-    account = account_of(user)
+    account = split_account_name(user)
     return account[1] if account else user
 
 

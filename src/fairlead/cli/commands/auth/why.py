@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fairlead.authentication.user import MASTERS
 from fairlead.cli.access_rules.asking import Question, add_question_flags, question_of, review
 from fairlead.cli.access_rules.identity import Identity, identity
 from fairlead.cli.access_rules.reading import Policy, read_policy
@@ -20,7 +21,6 @@ from fairlead.client.access.model import NOBODY_ELSE
 if TYPE_CHECKING:
     from fairlead.cli.access_rules.reasons import Grant, Reasons
 
-_MASTERS = "system:masters"
 _MOST_ROLES = 3
 _MOST_VALUES = 8
 _PARTS = ("apiGroups", "resources", "resourceNames", "nonResourceURLs", "verbs")
@@ -72,8 +72,8 @@ async def _explained(
 ) -> Sequence[str]:
     if who is None:
         return ["", "The server does not tell who you are, so no rule can be named."]
-    if _MASTERS in who.groups:
-        return ["", f"Members of {_MASTERS} may do everything, without any rule."]
+    if MASTERS in who.groups:
+        return ["", f"Members of {MASTERS} may do everything, without any rule."]
     # Imported here: the rules of the server's own authorization are not needed by other commands.
     from fairlead.cli.access_rules.reasons import Reasons
 
