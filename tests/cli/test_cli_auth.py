@@ -312,5 +312,5 @@ class TestWhy:
     def test_hostile_names_are_neither_commands_nor_escapes(self, fairlead: Commands) -> None:
         grant(fairlead, "a$(rm x)\x1b[31m", "somebody", rule("frob", "pods"))
         ran = fairlead.run("auth", "why", "frob", "pods", "--as", "b$(rm x)")
-        assert "'--role=a$(rm x)\\x1b[31m' '--user=b$(rm x)' -n" in ran.out
+        assert "'--role=a$(rm x)^[[31m' '--user=b$(rm x)' -n" in ran.out
         assert "\x1b" not in ran.out

@@ -116,7 +116,7 @@ def test_they_are_listed(fairlead: Commands) -> None:
     cells = {row.split()[0]: row.split()[1:] for row in rows}
     assert cells[first] == ["<forever>", "<never>", "signing", "<none>", "<none>"]
     assert cells[second][0] == "23h"
-    assert cells[second][2:] == ["authentication,signing", "a\\x1b[31m", group]
+    assert cells[second][2:] == ["authentication,signing", "a^[[31m", group]
     told = json.loads(fairlead("bootstrap-token", "list", "-o", "json"))
     assert {"token": first, "usages": ["signing"]} in told
 

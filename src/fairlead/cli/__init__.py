@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -38,11 +39,16 @@ def _run(words: list[str]) -> int:
         return 0
     from fairlead.cli.catalog import COMMANDS, GROUPS
 
+    if words[0] == "__complete":
+        from fairlead.cli.completion.answering import complete
+
+        return complete(words[1:])
     if words[0].startswith("-"):
         from fairlead.cli.connecting import behind_command
 
         words = behind_command(words)
     if words[0] in COMMANDS or words[0] in GROUPS:
+        gc.disable()  # until the command runs: nothing of what is imported goes away
         from fairlead.cli.running import run_command
 
         return run_command(PROGRAM, words)
@@ -68,8 +74,6 @@ def _run_server_side(command: str, words: list[str], what: str, text: str) -> in
     usage = " ".join(filter(None, (name, what, "[FLAGS]")))
     parser = Parser(prog=name, usage=usage, description=f"{text[:1].upper()}{text[1:]}.")
     if command == "serve":
-        import gc
-
         gc.disable()  # until the server is ready: nothing of what is imported and loaded goes away
         from fairlead.server.options import add_serve_flags
 

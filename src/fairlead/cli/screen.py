@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
+from io import TextIOWrapper
 from typing import TextIO
 
-_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# What a terminal would obey, as people write it: ^[ for escape. Line breaks and tabs stay.
+_HARMLESS = {
+    **{code: f"^{chr(code ^ 0x40)}" for code in (*range(0x20), 0x7F) if chr(code) not in "\n\t"},
+    **{code: f"\\x{code:02x}" for code in range(0x80, 0xA0)},
+    ord("\r"): "\\r",
+}
 
 
 def printable(text: str) -> str:
-    """Text of others, without what a terminal would take for commands. Line ends and tabs stay."""
-    return _UNSAFE.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    """Text that came from elsewhere, with nothing in it that a terminal would obey."""
+    return text.translate(_HARMLESS) if not text.isprintable() else text
 
 
 class Screen:
@@ -22,6 +27,9 @@ class Screen:
     def __init__(self, out: TextIO | None = None, errors: TextIO | None = None) -> None:
         self.out = out or sys.stdout
         self.errors = errors or sys.stderr
+        for stream in (self.out, self.errors):
+            if isinstance(stream, TextIOWrapper):  # which may not know all letters
+                stream.reconfigure(errors="backslashreplace")
 
     @property
     def is_terminal(self) -> bool:

@@ -49,8 +49,8 @@ async def _show(at: Invocation, one: Chosen) -> None:
             show_result(at, (await at.client.resource_of(source)).type, source, "")
         return
     if wanted:
-        template = with_cause(revisions[0], await at.client.discovery.dialect())
-        text = printable(template_text(template))
+        dialect = await at.client.discovery.dialect()
+        text = template_text(with_cause(revisions[0], dialect), dialect)
         at.screen.print(f"{one.shown} with revision #{wanted}\n{text}\n")
     else:
         at.screen.print(f"{one.shown} \n{_table(revisions)}\n")

@@ -17,7 +17,6 @@ from fairlead.cli.rolling.undoing import (
     revision_to_go_to,
 )
 from fairlead.cli.rolling.workloads import MANAGER, check_named
-from fairlead.cli.screen import printable
 from fairlead.client import ApiError, Unreachable
 
 
@@ -49,14 +48,14 @@ async def _undo(at: Invocation, one: Chosen, dry_run: DryRun) -> None:
     revisions = await revisions_of(at.client, one, "rollbacker")
     revision = revision_to_go_to(one, revisions, wanted)
     value = one.value
+    dialect = await at.client.discovery.dialect()
     if dry_run.on_client:
-        done = f"{printable(template_text(revision.template))}\n"
+        done = f"{template_text(revision.template, dialect)}\n"
         if not is_deployment(one):
             done = f"will roll back to {done}"
     elif is_there_already(one, revision):
         done = f"skipped rollback (current template already matches revision {wanted})"
     else:
-        dialect = await at.client.discovery.dialect()
         query = {"fieldManager": MANAGER, **dry_run.query}
         value = await go_back(one, revision, dialect, **query)
         done = "rolled back"
