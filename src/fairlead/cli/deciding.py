@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.chosen import Choice
-from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.changing import EXPECTED, Failures
+from fairlead.cli.errors import CommandFailed, Mistake, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags, manifests
-from fairlead.cli.output.formats import add_output_flag, show_result
-from fairlead.client import ApiError, Resource, Unreachable
+from fairlead.cli.output.formats import add_output_flag, check_output, show_result
+from fairlead.client import Resource
 from fairlead.client.errors import Conflict
 
 _KIND = "CertificateSigningRequest"
@@ -36,19 +36,18 @@ def add_deciding_flags(parser: ArgumentReader, verdict: Verdict) -> None:
 
 async def decide(at: Invocation, verdict: Verdict) -> int:
     """Gives the exit code."""
+    check_output(at)
     group = (await at.client.discovery.dialect()).group_name("certificates.@")
     resource = at.client.of(await at.client.discovery.of_kind(f"{group}/v1", _KIND))
-    choice = Choice()
+    failures = Failures()
     for name in _names(at, group):
         try:
             value = await _decided(resource, name, verdict, at.options.force)
-        except (ApiError, Unreachable) as error:
-            choice.failed(error)
-        except CommandFailed as error:
-            choice.errors.append(str(error))
+        except (CommandFailed, *EXPECTED) as error:
+            failures.add(error)
         else:
             show_result(at, resource.type, value, verdict.done)
-    return choice.end(at)
+    return failures.finish()
 
 
 def _names(at: Invocation, group: str) -> list[str]:
@@ -56,10 +55,10 @@ def _names(at: Invocation, group: str) -> list[str]:
     names = [word.rpartition("/")[2] if _is_pair(word) else word for word in at.options.words]
     for value, origin in manifests(at.options.filename, at.options.recursive):
         if value["kind"] != _KIND or not value["apiVersion"].startswith(f"{group}/"):
-            raise CommandFailed(f"error: {origin}: can only handle certificate signing requests")
+            raise Mistake(f"{origin}: can only handle certificate signing requests")
         name = (value.get("metadata") or {}).get("name")
         if not name:
-            raise CommandFailed("error: resource name may not be empty")
+            raise Mistake("resource name may not be empty")
         names.append(name)
     if not names:
         raise UsageError("one or more CSRs must be specified as <name> or -f <filename>")
@@ -78,9 +77,7 @@ async def _decided(resource: Resource, name: str, verdict: Verdict, force: bool)
         conditions = value.setdefault("status", {}).setdefault("conditions", [])
         types = [condition["type"] for condition in conditions]
         if verdict.opposite in types:
-            raise CommandFailed(
-                f'error: certificate signing request "{name}" is already {verdict.opposite}'
-            )
+            raise Mistake(f'certificate signing request "{name}" is already {verdict.opposite}')
         if verdict.condition in types and not force:
             return value
         if verdict.condition not in types:

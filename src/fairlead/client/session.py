@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from random import uniform
@@ -27,6 +28,7 @@ Query = Mapping[str, Any] | Iterable[tuple[str, Any]]
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _MOST_TRIES = 10  # of a request that the server asks to send again
 _LONGEST_PAUSE = 30.0
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -76,6 +78,7 @@ class Session:
 
     def __init__(self, access: Access, agent: str = "") -> None:
         self.access = access
+        self.on_warning: Callable[[str], None] | None = None  # told what servers warn of
         self._routes = Routes(access)
         self._pool = Pool()
         self._prefix = urlsplit(access.place.server).path.rstrip("/")
@@ -127,6 +130,9 @@ class Session:
         while True:
             proof = await self.access.credentials.proof()
             head, connection, route = await self._sent(request, proof)
+            if "warning" in head.headers and self.on_warning is not None:
+                for text in _WARNING.findall(head.headers["warning"]):
+                    self.on_warning(re.sub(r"\\(.)", r"\1", text))
             if head.status < 300:
                 return head, connection, route
             content = b"".join([piece async for piece in connection.pieces()])

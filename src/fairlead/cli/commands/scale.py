@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Mapping
 from time import monotonic
+from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.chosen import Choice, Chosen, add_choosing_flags, chosen
-from fairlead.cli.dry_runs import DryRun, add_dry_run_flag
+from fairlead.cli.changing import (
+    EXPECTED,
+    Failures,
+    add_dry_run_flag,
+    dry_run,
+    note,
+    write_query,
+)
+from fairlead.cli.choosing import add_choosing_flags, check_choice, chosen_objects
 from fairlead.cli.durations import seconds
-from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.errors import CommandFailed, Mistake, UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output.formats import add_output_flag, show_result
-from fairlead.client import ApiError, Unreachable
+from fairlead.cli.located import Located
+from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 
 _SCALE = "scale"
 _BETWEEN_LOOKS = 0.1
@@ -21,8 +30,8 @@ _LONGEST_BETWEEN_LOOKS = 1.0
 
 
 def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="KIND [NAME...] | KIND/NAME...", nargs="*")
     add_choosing_flags(parser, "scale")
-    parser.add_switch("--all", help="all objects of the kind in the namespace")
     parser.add_argument("--replicas", type=_count, metavar="N", help="how many there shall be")
     parser.add_argument(
         "--current-replicas", type=_count, metavar="N", help="only if there are so many now"
@@ -56,35 +65,42 @@ async def run(at: Invocation) -> int:
         raise UsageError(
             "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0"
         )
-    dry_run = DryRun(options)
-    choice = await chosen(at, all_unless_named=options.all)
-    if options.resource_version and len(choice.found) > 1:
-        raise CommandFailed("error: cannot use --resource-version with multiple resources")
-    if not choice.found and not choice.errors:
-        raise CommandFailed("error: no objects passed to scale")
-    for one in choice.found:
-        await _scale(at, one, choice, dry_run)
-    return choice.end(at)
+    check_output(at)
+    check_choice(
+        at, options.words, "You must provide one or more resources by argument or filename."
+    )
+    query = write_query(options)
+    failures = Failures()
+    found = [one async for one in chosen_objects(at, options.words, failures)]
+    if options.resource_version and len(found) > 1:
+        raise Mistake("cannot use --resource-version with multiple resources")
+    if not found and not failures:
+        raise Mistake("no objects passed to scale")
+    for one in found:
+        try:
+            value = await _scaled(at, one, query)
+        except (CommandFailed, *EXPECTED) as error:
+            failures.add(error)
+        else:
+            show_result(at, one.resource.type, value, "scaled", note(options))
+    return failures.finish()
 
 
-async def _scale(at: Invocation, one: Chosen, choice: Choice, dry_run: DryRun) -> None:
-    try:
-        if not dry_run.on_client:
-            await _write(at, one, dry_run)
-        if at.options.timeout and not dry_run.note:
-            await _wait(at, one)
-        value = one.value
-        if at.options.output in ("json", "yaml") and not dry_run.note:
-            value = await one.resource.get(one.name, one.namespace)
-    except (ApiError, Unreachable) as error:
-        choice.failed(error)
-    except CommandFailed as error:
-        choice.errors.append(str(error))
-    else:
-        show_result(at, one.resource.type, value, "scaled", dry_run.note)
+async def _scaled(at: Invocation, one: Located, query: Mapping[str, str]) -> Mapping[str, Any]:
+    """The object as it is afterwards, if somebody wants to see it."""
+    if dry_run(at.options) == "client":
+        return one.value
+    await _write(at, one, query)
+    if note(at.options):
+        return one.value
+    if at.options.timeout:
+        await _wait(at, one)
+    if at.options.output not in ("json", "yaml"):
+        return one.value
+    return await one.resource.get(one.name, one.namespace)
 
 
-async def _write(at: Invocation, one: Chosen, dry_run: DryRun) -> None:
+async def _write(at: Invocation, one: Located, query: Mapping[str, str]) -> None:
     """With conditions what was read is what is written back, so that they still hold then."""
     options, resource = at.options, one.resource
     if options.current_replicas is None and not options.resource_version:
@@ -93,7 +109,7 @@ async def _write(at: Invocation, one: Chosen, dry_run: DryRun) -> None:
             {"spec": {"replicas": options.replicas}},
             one.namespace,
             subresource=_SCALE,
-            **dry_run.query,
+            **query,
         )
         return
     scale = await resource.get(one.name, one.namespace, subresource=_SCALE)
@@ -104,14 +120,14 @@ async def _write(at: Invocation, one: Chosen, dry_run: DryRun) -> None:
     if options.resource_version and version != options.resource_version:
         _unexpected("resource version", options.resource_version, version)
     scale.setdefault("spec", {})["replicas"] = options.replicas
-    await resource.replace(scale, one.namespace, subresource=_SCALE, **dry_run.query)
+    await resource.replace(scale, one.namespace, subresource=_SCALE, **query)
 
 
 def _unexpected(what: str, wanted: object, found: object) -> None:
-    raise CommandFailed(f"error: Expected {what} to be {wanted}, was {found}")
+    raise Mistake(f"Expected {what} to be {wanted}, was {found}")
 
 
-async def _wait(at: Invocation, one: Chosen) -> None:
+async def _wait(at: Invocation, one: Located) -> None:
     """The scale of a kind cannot be watched, so it is looked at again and again."""
     ends = monotonic() + at.options.timeout
     wanted, pause = at.options.replicas, _BETWEEN_LOOKS
@@ -121,6 +137,6 @@ async def _wait(at: Invocation, one: Chosen) -> None:
         if planned == wanted == scale.get("status", {}).get("replicas", 0):
             return
         if monotonic() + pause > ends:
-            raise CommandFailed(f'error: timed out waiting for "{one.name}" to be synced')
+            raise Mistake(f'timed out waiting for "{one.name}" to be synced')
         await asyncio.sleep(pause)
         pause = min(2 * pause, _LONGEST_BETWEEN_LOOKS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from fairlead.cli.errors import CommandFailed
+from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.client import Resource
 from fairlead.dialect import Dialect
@@ -45,15 +45,15 @@ def _random(length: int) -> str:
 
 
 def read_token(text: str) -> Token:
-    """Raises CommandFailed; the text may be a secret and is not shown."""
+    """Raises Mistake; the text may be a secret and is not shown."""
     found = _TOKEN.fullmatch(text)
     if found is None:
-        raise CommandFailed(f'error: the bootstrap token is not of the form "{_TOKEN.pattern}"')
+        raise Mistake(f'the bootstrap token is not of the form "{_TOKEN.pattern}"')
     return Token(found[1], found[2])
 
 
 def id_of(text: str) -> str:
-    """The id that a whole token or the id itself names; raises CommandFailed."""
+    """The id that a whole token or the id itself names; raises Mistake."""
     return text if _ID.fullmatch(text) else read_token(text).id
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-from fairlead.cli.chosen import Chosen
-from fairlead.cli.errors import CommandFailed
+from fairlead.cli.errors import Mistake
+from fairlead.cli.located import Located
 from fairlead.cli.rolling.state import REVISION, named_kind
 from fairlead.client import Client
 from fairlead.dialect import Dialect
@@ -29,8 +29,8 @@ class Revision(NamedTuple):
     source: Object  # the object that keeps it
 
 
-async def revisions_of(client: Client, one: Chosen, tool: str) -> list[Revision]:
-    """The oldest first. Raises CommandFailed for a kind that has none, with the name of the tool
+async def revisions_of(client: Client, one: Located, tool: str) -> list[Revision]:
+    """The oldest first. Raises Mistake for a kind that has none, with the name of the tool
     that wanted them."""
     type = one.resource.type
     dialect = await client.discovery.dialect()
@@ -41,11 +41,11 @@ async def revisions_of(client: Client, one: Chosen, tool: str) -> list[Revision]
         kept = await _owned(client, one, "ControllerRevision")
         found = [_of_controller_revision(value, dialect) for value in kept]
     else:
-        raise CommandFailed(f'error: no {tool} has been implemented for "{named_kind(type)}"')
+        raise Mistake(f'no {tool} has been implemented for "{named_kind(type)}"')
     return sorted((one for one in found if one is not None), key=lambda one: one.number)
 
 
-async def _owned(client: Client, one: Chosen, kind: str) -> list[Object]:
+async def _owned(client: Client, one: Located, kind: str) -> list[Object]:
     resource = client.of(await client.discovery.of_kind("apps/v1", kind))
     selector = selector_text(one.value["spec"].get("selector") or {})
     listed = await resource.list(one.namespace, labelSelector=selector)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from fairlead.cli.errors import CommandFailed
+from fairlead.cli.errors import Mistake
 from fairlead.client import ResourceType
 from fairlead.dialect import Dialect
 
@@ -21,10 +21,10 @@ class Progress(NamedTuple):
 
 
 def progress_of(type: ResourceType, value: Object) -> Progress:
-    """Raises CommandFailed for a rollout that has failed or cannot be followed."""
+    """Raises Mistake for a rollout that has failed or cannot be followed."""
     viewer = _VIEWERS.get((type.group, type.kind))
     if viewer is None:
-        raise CommandFailed(f"error: no status viewer has been implemented for {named_kind(type)}")
+        raise Mistake(f"no status viewer has been implemented for {named_kind(type)}")
     return viewer(value)
 
 
@@ -33,14 +33,14 @@ def named_kind(type: ResourceType) -> str:
 
 
 def check_revision(value: Object, dialect: Dialect, wanted: int) -> None:
-    """Raises CommandFailed unless a Deployment runs this revision."""
+    """Raises Mistake unless a Deployment runs this revision."""
     name = value["metadata"]["name"]
     text = (value["metadata"].get("annotations") or {}).get(dialect.label(REVISION), "0")
     if not (text.isascii() and text.isdigit()):
-        raise CommandFailed(f'error: cannot get the revision of deployment "{name}": {text!r}')
+        raise Mistake(f'cannot get the revision of deployment "{name}": {text!r}')
     if int(text) != wanted:
-        raise CommandFailed(
-            f"error: desired revision ({wanted}) is different from the running revision ({text})"
+        raise Mistake(
+            f"desired revision ({wanted}) is different from the running revision ({text})"
         )
 
 
@@ -59,7 +59,7 @@ def _deployment(value: Object) -> Progress:
     name, spec, status = value["metadata"]["name"], value["spec"], value.get("status") or {}
     for condition in status.get("conditions") or ():
         if condition["type"] == "Progressing" and condition.get("reason") == _DEADLINE:
-            raise CommandFailed(f'error: deployment "{name}" exceeded its progress deadline')
+            raise Mistake(f'deployment "{name}" exceeded its progress deadline')
     wanted, updated = _count(spec, "replicas"), _count(status, "updatedReplicas")
     old = _count(status, "replicas") - updated
     available = _count(status, "availableReplicas")
@@ -122,7 +122,7 @@ def _stateful_set(value: Object) -> Progress:
 
 def _check_strategy(value: Object) -> None:
     if (value["spec"].get("updateStrategy") or {}).get("type") != _ROLLING:
-        raise CommandFailed(f"error: rollout status is only available for {_ROLLING} strategy type")
+        raise Mistake(f"rollout status is only available for {_ROLLING} strategy type")
 
 
 _VIEWERS: dict[tuple[str, str], Callable[[Object], Progress]] = {

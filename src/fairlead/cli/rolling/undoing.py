@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fairlead.cli.chosen import Chosen
-from fairlead.cli.errors import CommandFailed
+from fairlead.cli.errors import Mistake
+from fairlead.cli.located import Located
 from fairlead.cli.rolling.revisions import DEPLOYMENT, Revision, without_hash
 from fairlead.client.resources import JSON_PATCH, STRATEGIC_PATCH
 from fairlead.dialect import Dialect
@@ -23,40 +23,40 @@ _KEPT = (
 )
 
 
-def is_deployment(one: Chosen) -> bool:
+def is_deployment(one: Located) -> bool:
     return (one.resource.type.group, one.resource.type.kind) == DEPLOYMENT
 
 
-def revision_to_go_to(one: Chosen, revisions: Sequence[Revision], wanted: int) -> Revision:
-    """The wanted one; with 0 the one before the last. Raises CommandFailed."""
+def revision_to_go_to(one: Located, revisions: Sequence[Revision], wanted: int) -> Revision:
+    """The wanted one; with 0 the one before the last. Raises Mistake."""
     if wanted < 0:
         raise _not_found(wanted)
     if is_deployment(one) and one.value["spec"].get("paused"):
-        raise CommandFailed(
-            "error: you cannot rollback a paused deployment; resume it first with 'fairlead"
+        raise Mistake(
+            "you cannot rollback a paused deployment; resume it first with 'fairlead"
             " rollout resume' and try again"
         )
     if wanted == 0:
         if len(revisions) > 1:
             return revisions[-2]
         if is_deployment(one):
-            raise CommandFailed(f'error: no rollout history found for deployment "{one.name}"')
-        raise CommandFailed("error: no last revision to roll back to")
+            raise Mistake(f'no rollout history found for deployment "{one.name}"')
+        raise Mistake("no last revision to roll back to")
     for revision in revisions:
         if revision.number == wanted:
             return revision
     raise _not_found(wanted)
 
 
-def _not_found(wanted: int) -> CommandFailed:
-    return CommandFailed(f"error: unable to find specified revision {wanted} in history")
+def _not_found(wanted: int) -> Mistake:
+    return Mistake(f"unable to find specified revision {wanted} in history")
 
 
-def is_there_already(one: Chosen, revision: Revision) -> bool:
+def is_there_already(one: Located, revision: Revision) -> bool:
     return without_hash(one.value["spec"]["template"]) == without_hash(revision.template)
 
 
-async def go_back(one: Chosen, revision: Revision, dialect: Dialect, **query: str) -> Object:
+async def go_back(one: Located, revision: Revision, dialect: Dialect, **query: str) -> Object:
     """The workload as it is then."""
     if not is_deployment(one):
         return await one.resource.patch(
@@ -69,7 +69,7 @@ async def go_back(one: Chosen, revision: Revision, dialect: Dialect, **query: st
     return await one.resource.patch(one.name, patch, one.namespace, type=JSON_PATCH, **query)
 
 
-def _notes(one: Chosen, revision: Revision, dialect: Dialect) -> dict[str, str]:
+def _notes(one: Located, revision: Revision, dialect: Dialect) -> dict[str, str]:
     """Those of the revision, but the Deployment's own where they are about itself."""
     kept = {dialect.label(name) for name in _KEPT}
     own = one.value["metadata"].get("annotations") or {}

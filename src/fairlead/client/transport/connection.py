@@ -99,7 +99,8 @@ class Connection:
             raise Unreachable(f"malformed HTTP response: {error}", sent=True) from None
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
 
     def on_headers_complete(self) -> None:
         if self._parser.get_status_code() >= 200:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.dry_runs import DryRun, add_dry_run_flag
+from fairlead.cli.changing import add_dry_run_flag, dry_run, write_query
 from fairlead.cli.durations import seconds
-from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.errors import Mistake, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.joining.tokens import (
     GROUP,
@@ -53,7 +53,7 @@ async def run(at: Invocation) -> int:
         raise UsageError("at most one token can be given")
     if options.ttl < 0 or 0 < options.ttl < 1:
         raise UsageError("--ttl must be at least a second, or 0 for ever")
-    dry_run = DryRun(options)
+    query = write_query(options)
     usages, groups = _usages(options.usages), _groups(options.groups)
     if groups and "authentication" not in usages:
         raise UsageError("--groups cannot be used without the usage authentication")
@@ -67,11 +67,11 @@ async def run(at: Invocation) -> int:
         usages=usages,
         groups=groups,
     )
-    if not dry_run.on_client:
+    if dry_run(options) != "client":
         try:
-            await resource.create(value, **dry_run.query)
+            await resource.create(value, **query)
         except AlreadyExists:
-            raise CommandFailed(f'error: a token with id "{token.id}" already exists') from None
+            raise Mistake(f'a token with id "{token.id}" already exists') from None
     at.screen.print(str(token))
     return 0
 

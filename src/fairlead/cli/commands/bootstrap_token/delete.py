@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.chosen import Choice
-from fairlead.cli.errors import UsageError
+from fairlead.cli.changing import EXPECTED, Failures
+from fairlead.cli.errors import Mistake, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.joining.tokens import id_of, secret_name, secrets_of
-from fairlead.client import ApiError, Unreachable
 from fairlead.client.errors import NotFound
 
 
@@ -20,14 +19,14 @@ async def run(at: Invocation) -> int:
         raise UsageError("at least one token id or token is needed")
     ids = [id_of(word) for word in at.options.words]
     resource, dialect = await secrets_of(at)
-    choice = Choice()
+    failures = Failures()
     for id in ids:
         try:
             await resource.delete(secret_name(id), dialect.system_namespace)
         except NotFound:
-            choice.errors.append(f'error: there is no bootstrap token "{id}"')
-        except (ApiError, Unreachable) as error:
-            choice.failed(error)
+            failures.add(Mistake(f'there is no bootstrap token "{id}"'))
+        except EXPECTED as error:
+            failures.add(error)
         else:
             at.screen.print(f'bootstrap token "{id}" deleted')
-    return choice.end(at)
+    return failures.finish()

@@ -6,19 +6,20 @@ from datetime import datetime
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.chosen import Chosen, add_choosing_flags
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located
 from fairlead.cli.output.formats import add_output_flag
 from fairlead.cli.rolling.patching import patch_all
 from fairlead.cli.rolling.revisions import DEPLOYMENT, SETS
+from fairlead.cli.rolling.workloads import add_workload_flags
 from fairlead.dialect import Dialect
 
 _RESTARTED = "{}.@/restartedAt"
 
 
 def add_flags(parser: ArgumentReader) -> None:
-    add_choosing_flags(parser, "restart")
+    add_workload_flags(parser, "restart")
     add_output_flag(parser)
 
 
@@ -26,7 +27,7 @@ async def run(at: Invocation) -> int:
     return await patch_all(at, _patch, "restarted")
 
 
-def _patch(one: Chosen, dialect: Dialect) -> dict[str, Any]:
+def _patch(one: Located, dialect: Dialect) -> dict[str, Any]:
     type = one.resource.type
     if (type.group, type.kind) not in (DEPLOYMENT, *SETS):
         raise CommandFailed("restarting is not supported")

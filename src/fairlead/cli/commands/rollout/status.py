@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.chosen import Chosen, add_choosing_flags, chosen
+from fairlead.cli.changing import Failures
 from fairlead.cli.durations import seconds
-from fairlead.cli.errors import CommandFailed
+from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located
 from fairlead.cli.rolling.following import versions
 from fairlead.cli.rolling.state import check_revision, progress_of
-from fairlead.cli.rolling.workloads import check_named
+from fairlead.cli.rolling.workloads import add_workload_flags, workloads
 
 
 def add_flags(parser: ArgumentReader) -> None:
-    add_choosing_flags(parser, "look at")
+    add_workload_flags(parser, "look at")
     parser.add_switch("-w", "--watch", default=True, help="wait for the end; =false to look once")
     parser.add_argument(
         "--timeout",
@@ -30,28 +31,27 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(at: Invocation) -> int:
-    check_named(at)
-    choice = await chosen(at, all_unless_named=True)
-    if choice.errors:
-        return choice.end(at)
-    if len(choice.found) != 1:
-        raise CommandFailed(
-            "error: rollout status is only supported on individual resources and resource"
-            f" collections - {len(choice.found)} resources were found"
+    failures = Failures()
+    found = [one async for one in workloads(at, failures)]
+    failures.finish()
+    if len(found) != 1:
+        raise Mistake(
+            "rollout status is only supported on individual resources and resource collections -"
+            f" {len(found)} resources were found"
         )
     try:
         async with asyncio.timeout(at.options.timeout or None):
-            await _follow(at, choice.found[0])
+            await _follow(at, found[0])
     except TimeoutError:
-        raise CommandFailed("error: timed out waiting for the condition") from None
+        raise Mistake("timed out waiting for the condition") from None
     return 0
 
 
-async def _follow(at: Invocation, one: Chosen) -> None:
+async def _follow(at: Invocation, one: Located) -> None:
     said = ""
     async for value in versions(one.resource, one.name, one.namespace):
         if value is None:
-            raise CommandFailed("error: object has been deleted")
+            raise Mistake("object has been deleted")
         if at.options.revision > 0 and one.resource.type.kind == "Deployment":
             check_revision(value, await at.client.discovery.dialect(), at.options.revision)
         progress = progress_of(one.resource.type, value)
