@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from support.client import Object
 from support.commands import Commands
 from support.kubectl import KUBECTL, Kubectl
+from support.process import ServerProcess
 from support.simulation import Pods
-from support.things import Things
-from support.workloads import Workloads, replicated, template
+from support.things import Space, Things
+from support.workloads import LABELS, Workloads, replicated, template
 
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.rolling.following import versions
-from fairlead.cli.rolling.state import progress_of
+from fairlead.cli.rolling.state import progress_of, revision_of
 from fairlead.client import Client, ResourceType
+from fairlead.dialect import KUBERNETES
 
 DONE = 'deployment "web" successfully rolled out'
 
@@ -166,6 +171,47 @@ def test_sets_are_followed_and_taken_back(
     assert image(running, kind, name) == "one"
     again = running("rollout", "undo", kind, name, "--to-revision=2")
     assert again.endswith(" rolled back\n")
+
+
+def test_what_others_write_into_revisions_is_no_reason_to_fail(fairlead: Commands) -> None:
+    space = fairlead.space
+    spec = {**replicated(0), "serviceName": "x"}
+    owner = space.things("statefulsets", "apps").create("st", spec=spec)
+    reference = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "st", "controller": True}
+    metadata = {
+        "ownerReferences": [{**reference, "uid": owner["metadata"]["uid"]}],
+        "labels": LABELS,
+    }
+    revisions = space.things("controllerrevisions", "apps")
+    for number, data in enumerate(({}, {"spec": {"template": 1}}), 7):
+        revisions.create(f"odd-{number}", metadata=metadata, revision=number, data=data)
+    shown = fairlead("rollout", "history", "sts/st")
+    assert "\n7 " not in shown
+
+
+@pytest.mark.parametrize(("text", "number"), [("12", 12), ("x", None), ("9" * 5000, None)])
+def test_a_revision_is_a_number_of_some_length(text: str, number: int | None) -> None:
+    notes = {KUBERNETES.label("deployment.@/revision"): text}
+    assert revision_of({"metadata": {"annotations": notes}}, KUBERNETES) == number
+
+
+def test_a_server_that_goes_away_ends_the_wait(fresh_server: Callable[..., ServerProcess]) -> None:
+    space = Space(server := fresh_server(), server.client())
+    space.things("deployments", "apps").create("web", spec=replicated(1))
+    words = ("rollout", "status", "deploy/web", "-n", space.name)
+    config = str(server.data / "admin.kubeconfig")
+    with subprocess.Popen(
+        [sys.executable, "-m", "fairlead", *words, "--kubeconfig", config],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("Waiting for deployment")
+        server.kill()
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors.startswith("The connection to the server 127.0.0.1:")
 
 
 def test_a_restart_replaces_the_pods(fairlead: Commands) -> None:

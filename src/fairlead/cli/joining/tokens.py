@@ -111,10 +111,11 @@ def known(secret: Mapping[str, Any], dialect: Dialect) -> Known | None:
     name = secret["metadata"]["name"]
     if secret.get("type") != dialect.label(_TYPE):
         return None
-    data = {
-        key: b64decode(value).decode(errors="replace")
-        for key, value in (secret.get("data") or {}).items()
-    }
+    kept = secret.get("data") or {}
+    try:
+        data = {key: b64decode(value).decode(errors="replace") for key, value in kept.items()}
+    except ValueError:
+        return None
     id, private = data.get("token-id", ""), data.get("token-secret", "")
     if name != secret_name(id) or not _TOKEN.fullmatch(f"{id}.{private}"):
         return None

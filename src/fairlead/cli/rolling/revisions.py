@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fairlead.cli.errors import Mistake
 from fairlead.cli.located import Located
-from fairlead.cli.rolling.state import REVISION, named_kind
+from fairlead.cli.rolling.state import named_kind, revision_of
 from fairlead.client import Client
 from fairlead.dialect import Dialect
 
@@ -61,20 +61,25 @@ def _controller(value: Object) -> str:
 
 
 def _of_replica_set(value: Object, dialect: Dialect) -> Revision | None:
-    notes = value["metadata"].get("annotations") or {}
-    number = notes.get(dialect.label(REVISION), "")
-    if not (number.isascii() and number.isdigit()):
+    number = revision_of(value, dialect)
+    if not number:
         return None
-    cause = notes.get(dialect.label(CHANGE_CAUSE), "")
-    return Revision(int(number), cause, value["spec"]["template"], value)
+    return Revision(number, _cause(value, dialect), value["spec"]["template"], value)
 
 
-def _of_controller_revision(value: Object, dialect: Dialect) -> Revision:
-    notes = value["metadata"].get("annotations") or {}
-    template = deepcopy(value["data"]["spec"]["template"])
+def _of_controller_revision(value: Object, dialect: Dialect) -> Revision | None:
+    """None for one that keeps something else: anybody may write what they like into it."""
+    try:
+        template = {**value["data"]["spec"]["template"]}
+    except (KeyError, TypeError):
+        return None
     template.pop(_REPLACES, None)
-    cause = notes.get(dialect.label(CHANGE_CAUSE), "")
-    return Revision(int(value["revision"]), cause, template, value)
+    return Revision(int(value["revision"]), _cause(value, dialect), template, value)
+
+
+def _cause(value: Object, dialect: Dialect) -> str:
+    notes = value["metadata"].get("annotations") or {}
+    return str(notes.get(dialect.label(CHANGE_CAUSE), ""))
 
 
 def with_cause(revision: Revision, dialect: Dialect) -> Object:

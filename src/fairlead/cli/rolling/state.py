@@ -13,6 +13,7 @@ Object = Mapping[str, Any]
 REVISION = "deployment.@/revision"
 _DEADLINE = "ProgressDeadlineExceeded"
 _ROLLING = "RollingUpdate"
+_LONGEST = 18  # digits of a revision
 
 
 class Progress(NamedTuple):
@@ -35,13 +36,20 @@ def named_kind(type: ResourceType) -> str:
 def check_revision(value: Object, dialect: Dialect, wanted: int) -> None:
     """Raises Mistake unless a Deployment runs this revision."""
     name = value["metadata"]["name"]
-    text = (value["metadata"].get("annotations") or {}).get(dialect.label(REVISION), "0")
-    if not (text.isascii() and text.isdigit()):
-        raise Mistake(f'cannot get the revision of deployment "{name}": {text!r}')
-    if int(text) != wanted:
+    running = revision_of(value, dialect)
+    if running is None:
+        raise Mistake(f'cannot get the revision of deployment "{name}"')
+    if running != wanted:
         raise Mistake(
-            f"desired revision ({wanted}) is different from the running revision ({text})"
+            f"desired revision ({wanted}) is different from the running revision ({running})"
         )
+
+
+def revision_of(value: Object, dialect: Dialect) -> int | None:
+    """What a Deployment or a ReplicaSet says of its revision: 0 for nothing, None for nonsense."""
+    text = (value["metadata"].get("annotations") or {}).get(dialect.label(REVISION), "0")
+    is_number = text.isascii() and text.isdigit() and len(text) <= _LONGEST
+    return int(text) if is_number else None
 
 
 def _count(part: Object, name: str) -> int:
