@@ -55,7 +55,8 @@ class JsonLines(logging.Formatter):
         try:
             return orjson.dumps(told).decode()
         except orjson.JSONEncodeError:  # half a surrogate pair, say
-            return orjson.dumps({name: ascii(text) for name, text in told.items()}).decode()
+            known = {name: text.encode(errors="backslashreplace") for name, text in told.items()}
+            return orjson.dumps({name: text.decode() for name, text in known.items()}).decode()
 
 
 def set_up_logs(form: str, verbosity: int) -> None:

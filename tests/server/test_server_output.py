@@ -208,4 +208,4 @@ def test_tracebacks_and_odd_text_stay_within_their_line() -> None:
     assert "\n" not in line
     told = json.loads(line)
     assert "ValueError: two" in told["traceback"]
-    assert told["message"].startswith("'a\\n")
+    assert (told["level"], told["message"]) == ("error", "a\n\\ud800")
