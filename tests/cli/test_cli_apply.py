@@ -303,6 +303,15 @@ def test_one_that_fails_does_not_keep_others_back(fairlead: Commands) -> None:
     assert "colour" in ran.errors
 
 
+def test_client_side_failures_name_the_file(fairlead: Commands) -> None:
+    bad = {**config_map("a"), "colour": "red"}
+    ran = try_apply(fairlead, bad, flags=CLIENT_SIDE)
+    assert ran.code == 1
+    assert ran.errors.startswith(
+        'Error from server (BadRequest): error when creating "STDIN": ConfigMap in version "v1"'
+    )
+
+
 MISTAKES: dict[tuple[str, ...], str] = {
     ("--force-conflicts", "--client-side"): "--force-conflicts only works with --server-side",
     ("--dry-run=client",): "--dry-run=client doesn't work with --server-side (did you mean",

@@ -224,6 +224,17 @@ def test_what_holds_objects_is_told_in_words() -> None:
     assert held_by("Namespace", {"spec": {"finalizers": ["x"]}}, []) == "finalizer x"
 
 
+def test_who_may_not_look_does_not_wait(fairlead: Commands) -> None:
+    hold(fairlead, "a")
+    fairlead("create", "role", "deleter", "--verb=delete", "--resource=configmaps")
+    fairlead("create", "rolebinding", "deleter", "--role=deleter", "--user=alice")
+    assert fairlead("delete", "cm", "a", "--as", "alice") == 'configmap "a" deleted\n'
+    ran = fairlead.run("delete", "secret", "a", "--as", "alice")
+    assert ran.code == 1
+    assert ran.errors.startswith('Error from server (Forbidden): secrets "a" is forbidden: User')
+    let_go(fairlead, "a")
+
+
 def test_objects_deleted_by_force(fairlead: Commands) -> None:
     create(fairlead, "a")
     ran = fairlead.run("delete", "cm", "a", "--force")

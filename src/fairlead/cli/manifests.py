@@ -61,6 +61,8 @@ def _read(name: str, recursive: bool) -> Iterator[Manifest]:
         return
     path = Path(name)
     try:
+        if not name:
+            raise FileNotFoundError
         if not path.is_dir():
             yield from parsed(path.read_text(), name)
             return
@@ -75,6 +77,8 @@ def _read(name: str, recursive: bool) -> Iterator[Manifest]:
 
 
 def _standard_input() -> str:
+    if sys.stdin is None:
+        raise ManifestError("error reading STDIN: it is closed")
     try:
         return sys.stdin.read()
     except (OSError, UnicodeDecodeError) as error:

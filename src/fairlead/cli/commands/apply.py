@@ -36,7 +36,6 @@ from fairlead.cli.output.formats import (
     check_output,
     show_document,
     show_result,
-    without_managers,
 )
 from fairlead.cli.selectors import by_labels
 from fairlead.client import ApiError
@@ -160,7 +159,7 @@ class _Batch:
         if self._at.options.output in ("", "name"):
             show_result(self._at, found.resource.type, made, word, note(self._at.options))
         else:
-            self._results.append(dict(without_managers(self._at, made)))
+            self._results.append(made)
 
     def _remember(self, found: Located, made: Object) -> None:
         if "deletionTimestamp" in made["metadata"]:

@@ -102,7 +102,7 @@ class _Comparison:
 
     def _append(self, type: Any, live: Object | None, merged: Object | None) -> None:
         shown = self._at.options.show_managed_fields
-        self.pairs.append(pair(type, live, merged, self._annotation, shown))
+        self.pairs.append(pair(type, live, merged, shown))
 
     def _note(self, one: Located, live: Object | None) -> None:
         if live is not None:
