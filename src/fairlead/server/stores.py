@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.dialect import DIALECTS, Dialect
 from fairlead.kinds.resources import Resources
+from fairlead.logs import last_words
 from fairlead.server.assembly import StartError
 from fairlead.server.encryption import sealing_of
 from fairlead.storage.embedded import EmbeddedLog, Sealing
@@ -144,5 +144,5 @@ def check_dialect(store: Store, dialect: Dialect) -> None:
 
 def _stop_at_once(message: str) -> None:
     """What the store holds can no longer be told: whatever would still be done might be wrong."""
-    print(f"fairlead: {message}", file=sys.stderr, flush=True)
+    last_words(message)
     os._exit(1)
