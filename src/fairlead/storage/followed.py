@@ -66,6 +66,10 @@ class FollowedLog:
         self._size = 0
 
     @property
+    def has_epoch(self) -> bool:
+        return self._source.has_epoch
+
+    @property
     def floor(self) -> int:
         return self._source.floor
 

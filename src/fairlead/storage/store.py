@@ -14,12 +14,14 @@ from fairlead.storage.backend import (
     Compacted,
     ConditionFailed,
     Conflict,
+    EpochMoved,
     Outcome,
     Precondition,
     Row,
     StorageError,
     Write,
 )
+from fairlead.storage.basis import Outdated, basis
 from fairlead.storage.change import Change, existing
 from fairlead.storage.collection import Collection, Page
 from fairlead.storage.counts import REFUSED
@@ -184,14 +186,14 @@ class Store:
     ) -> Version:
         """Write an object (see `version.encode` for its form) over the version that it was made
         from, None for a new one, in one commit with its companions, whose versions should be among
-        what it requires. Returns after the commit; raises Conflict, ConditionFailed."""
+        what it requires. Returns after the commit; raises Conflict, ConditionFailed, Outdated."""
         expected = self._expected(collection, key, over, requires)
         if requires and not self.log.foresees:
             requires = self._resolved(requires)
         encoded = encode(value)
         if not alongside:
             version = self._next_version(collection, key, value, encoded)
-            await self._submit(collection, version, encoded, expected, requires).settled()
+            await _done(self._submit(collection, version, encoded, expected, requires))
             return version
         group = [(collection, key, value, encoded, expected)]
         for one in alongside:
@@ -200,7 +202,7 @@ class Store:
         written = self._write_together(group, requires)
         for one, pending in zip(alongside, written[1:], strict=True):
             one.version = pending.version
-        await written[0].settled()
+        await _done(written[0])
         return written[0].version
 
     def _write_together(
@@ -247,7 +249,7 @@ class Store:
         version = Version(key, self._foreseen(), collection.api_version, None)
         if requires and not self.log.foresees:
             requires = self._resolved(requires)
-        await self._submit(collection, version, None, expected, requires).settled()
+        await _done(self._submit(collection, version, None, expected, requires))
         return version
 
     async def append(self, group: Sequence[Write]) -> list[int]:
@@ -325,6 +327,9 @@ class Store:
         write = Write(
             collection.resource, version.key, version.api_version, encoded, expected, requires
         )
+        rests_on = basis()
+        if rests_on is not None:
+            write.since = rests_on.revision
         return Pending(collection, version, write)
 
     def _submit(
@@ -537,3 +542,14 @@ class Store:
 
     def size(self) -> int:
         return self.log.size()
+
+
+async def _done(pending: Pending) -> None:
+    """Wait for a write of one's own. Who waits for another one's is told that it lost."""
+    try:
+        await pending.settled()
+    except EpochMoved:
+        raise Outdated from None
+    rests_on = basis()
+    if rests_on is not None:
+        rests_on.wrote = True

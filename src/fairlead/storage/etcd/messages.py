@@ -14,7 +14,7 @@ GRANT = "/etcdserverpb.Lease/LeaseGrant"
 STATUS = "/etcdserverpb.Maintenance/Status"
 
 # Compare: what is compared with the number that is given, and how.
-EQUAL, GREATER = 0, 1
+EQUAL, GREATER, LESS = 0, 1, 2
 VERSION, CREATED, MODIFIED = 0, 1, 2
 
 ALL_KEYS = b"\0"  # as the start of a range the least key, as its end none

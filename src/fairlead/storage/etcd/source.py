@@ -18,11 +18,14 @@ from fairlead.storage.etcd.leases import Leases
 from fairlead.storage.etcd.members import Trust
 from fairlead.storage.etcd.messages import STATUS, TXN, read_database_size, read_txn
 from fairlead.storage.etcd.rows import Rows
-from fairlead.storage.etcd.transactions import Put, refusal, request_of
+from fairlead.storage.etcd.transactions import Epoch, Put, refusal, request_of
 from fairlead.storage.source import Reached, Snapshot
 
 # How many seconds what is written at a key lasts; None for ever.
 Ttl = Callable[[str, str], int | None]
+# Whether decisions rest on the objects of a resource.
+Weighs = Callable[[str], bool]
+_EPOCH = b"/\0epoch"
 
 
 class EtcdSource:
@@ -32,6 +35,8 @@ class EtcdSource:
     etcd does not tell them, and who follows knows what was there before. What cannot be decoded
     is left out of snapshots and states, and comes through the feed as a deletion. Without
     `may_write` not even marks are written, by which a feed of only the prefix shows its progress.
+    Writes of what `weighs` move the epoch. What goes along with another write does not: whoever
+    decides by that compares it.
     """
 
     def __init__(
@@ -42,6 +47,7 @@ class EtcdSource:
         trust: Trust | None = None,
         *,
         ttl: Ttl | None = None,
+        weighs: Weighs | None = None,
         lease_reuse: int = 60,
         keys_of_a_lease: int = 1000,
         timing: Timing = USUAL,
@@ -51,6 +57,9 @@ class EtcdSource:
         self.client = Client(urls, trust or Trust(), below + b"/\0", timing)
         self._rows = Rows(below, codec, leaves_sealed_out=not may_write)
         self._ttl = ttl
+        self.has_epoch = weighs is not None
+        self._weighs = weighs or (lambda resource: False)
+        self._epoch = Epoch(below + _EPOCH)
         self._leases = Leases(self.client, lease_reuse, keys_of_a_lease)
         self._compaction = Compaction(self.client)
         self._history = History(self.client, below, self._rows, may_write=may_write)
@@ -134,7 +143,7 @@ class EtcdSource:
                 Put(*one, [(need, self._rows.key(*need[:2])) for need in one[0].requires])
                 for one in zip(group, keys, values, leases, strict=True)
             ]
-            request = request_of(puts)
+            request = request_of(puts, self._epoch, moves=self._weighs(group[0].resource))
             try:
                 outcome = read_txn(await self.client.call(TXN, request, is_repeatable=False))
             except CallFailed as error:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fairlead.storage.backend import ConditionFailed, Conflict, Precondition, Write
+from fairlead.storage.backend import ConditionFailed, Conflict, EpochMoved, Precondition, Write
 from fairlead.storage.etcd.messages import (
     CREATED,
     EQUAL,
     GREATER,
+    LESS,
     MODIFIED,
     Compare,
     DeleteRequest,
@@ -35,6 +36,19 @@ class Put(NamedTuple):
     requires: Sequence[tuple[Precondition, bytes]]
 
 
+class Epoch:
+    """A key that is put with every write that decisions of others may rest on: by its revision
+    they see whether there was one. Its value means nothing."""
+
+    def __init__(self, key: bytes) -> None:
+        self.move = encode(Operation, put=encode(PutRequest, key=key))
+        self._compare = encode(Compare, result=LESS, target=MODIFIED, key=key)
+
+    def unmoved(self, since: int) -> bytes:
+        """That it was not put after a revision."""
+        return self._compare + encode(Compare, mod_revision=since + 1)
+
+
 # The parts of a request before and after a key and its length.
 _ABSENT = encode(Compare, result=EQUAL, target=CREATED), encode(Compare, create_revision=0)
 _PRESENT = encode(Compare, result=GREATER, target=CREATED), encode(Compare, create_revision=0)
@@ -43,9 +57,9 @@ _COMPARED_KEY = Compare["key"][1]
 _LOOK_KEY, _LOOK_END = RangeRequest["key"][1], encode(RangeRequest, keys_only=1)
 
 
-def request_of(puts: Sequence[Put]) -> bytes:
+def request_of(puts: Sequence[Put], epoch: Epoch | None = None, *, moves: bool = False) -> bytes:
     """All of these or none. Where it does not hold, the revisions of all that was compared tell
-    why."""
+    why; if they do not, it was the epoch."""
     compares: list[bytes] = []
     operations: list[bytes] = []
     looks: list[bytes] = []
@@ -58,6 +72,11 @@ def request_of(puts: Sequence[Put]) -> bytes:
             key = size_of(len(named)) + named
             compares.append(_compare(key, condition.wanted()))
             looks.append(_look(key))
+    if epoch is not None:
+        if since := puts[0].write.since:
+            compares.append(epoch.unmoved(since))
+        if moves:
+            operations.append(epoch.move)
     return encode(TxnRequest, compare=compares, success=operations, failure=looks)
 
 
@@ -101,7 +120,9 @@ def refusal(puts: Sequence[Put], outcome: Outcome) -> Conflict | ConditionFailed
         )
     first = puts[0].write
     failed: Conflict | ConditionFailed
-    if not unmet or unmet[0][:2] == (first.resource, first.key):
+    if not unmet and first.since:
+        failed = EpochMoved(first.key)
+    elif not unmet or unmet[0][:2] == (first.resource, first.key):
         failed = Conflict(first.key)
     else:
         failed = ConditionFailed(unmet[0])
