@@ -54,6 +54,8 @@ class Shared:
 class MemorySource:
     """One store's connection to what is shared."""
 
+    has_epoch = False
+
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
         self._kept = shared.kept

@@ -16,9 +16,12 @@ _ONE_BYTE = [bytes([value]) for value in range(0x80)]
 
 
 def varint(value: int) -> bytes:
-    """An unsigned varint; negative numbers as 64-bit two's complement."""
+    """An unsigned varint; negative numbers as 64-bit two's complement. Most are lengths, and
+    short."""
     if 0 <= value < 0x80:
         return _ONE_BYTE[value]
+    if 0 < value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     if value < 0:
         value += 1 << 64
     out = bytearray()

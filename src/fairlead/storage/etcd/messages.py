@@ -48,25 +48,13 @@ def encode(table: Table, **given: int | bytes | list[bytes]) -> bytes:
     for name, value in given.items():
         number, head = table[name]
         if isinstance(value, int):
-            parts += (number, size_of(value))
+            parts += (number, varint(value))
         elif isinstance(value, bytes):
-            parts += (head, size_of(len(value)), value)
+            parts += (head, varint(len(value)), value)
         else:
             for one in value:
-                parts += (head, size_of(len(one)), one)
+                parts += (head, varint(len(one)), one)
     return b"".join(parts)
-
-
-_SMALL = [bytes((number,)) for number in range(128)]
-
-
-def size_of(number: int) -> bytes:
-    """A varint; most are lengths, and short."""
-    if 0 <= number < 128:
-        return _SMALL[number]
-    if 0 <= number < 16384:
-        return bytes((number & 127 | 128, number >> 7))
-    return varint(number)
 
 
 def end_of(prefix: bytes) -> bytes:
