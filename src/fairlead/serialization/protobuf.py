@@ -235,7 +235,7 @@ class _Member:
             item = _one(key(2, self.wire_type), self.wire_type, write)
 
             def entries(value: dict[str, Any]) -> bytes:
-                out = []
+                out: list[bytes] = []
                 for name in sorted(value):
                     entry = named(name) + item(value[name])
                     out += (field_key, varint(len(entry)), entry)

@@ -413,7 +413,7 @@ class Store:
                 if before is None:
                     continue
                 row = row._replace(api_version=before.api_version)  # not every source knows
-            change = collection.add(version_of(collection, row))
+            change = collection.add(_own(collection, row) or version_of(collection, row))
             self._history.note(change, len(row.value or b""), framed=collection.is_watched)
             changes.append((collection, change))
         self.revision = max(revision, self.revision)
@@ -424,7 +424,8 @@ class Store:
     def answered(self, group: Sequence[Pending], revisions: Sequence[int]) -> None:
         for pending, revision in zip(group, revisions, strict=True):
             self._unpend(pending)
-            pending.version.settle_at(revision)
+            if pending.version.revision != revision:
+                pending.version.settle_at(revision)
             pending.answer(None)
 
     def refused(self, group: Sequence[Pending], error: Exception) -> None:
@@ -542,6 +543,18 @@ class Store:
 
     def size(self) -> int:
         return self.log.size()
+
+
+def _own(collection: Collection, row: Row) -> Version | None:
+    """The version that is under way here and says the same as a row that was followed; as who made
+    it knows its content, it need not be read again."""
+    version = collection.pending.get(row.key)
+    if version is None or version.commit is None or row.value is None:
+        return None
+    if version.api_version != row.api_version or version.commit.write.value != row.value:
+        return None
+    version.settle_at(row.revision)
+    return version
 
 
 async def _done(pending: Pending) -> None:
