@@ -153,7 +153,7 @@ class FollowedLog:
     async def _write(self, group: _Group) -> None:
         writes = [pending.write for pending in group.pending]
         try:
-            if any(write.expected_revision() is None for write in writes):
+            if None in map(Write.expected_revision, writes):
                 raise _refusal(writes, {one for one in _earlier(writes) if one.revision is None})
             revisions = await self._source.write(writes)
         except (Conflict, ConditionFailed) as refusal:

@@ -126,6 +126,12 @@ _SUCCEEDED = b"\x10\x01"
 
 
 def _number(raw: bytes) -> int:
+    """The number of a varint; most are short."""
+    size = len(raw)
+    if size == 1:
+        return raw[0]
+    if size == 2:
+        return raw[0] & 127 | raw[1] << 7
     found = 0
     for byte in reversed(raw):
         found = found << 7 | byte & 127
@@ -236,10 +242,10 @@ def _only_events(raw: bytes, at: int) -> list[Event]:
 def _read_event(raw: bytes) -> Event:
     is_deletion = raw.startswith(_DELETION)
     at = 2 if is_deletion else 0
-    if raw[at : at + 1] == b"\x12" and (length := _LENGTH.match(raw, at + 1)):
-        end = length.end() + _number(length[1])
-        if end == len(raw):
-            return Event(read_entry(raw[length.end() :]), is_deletion, None)
+    if raw.startswith(b"\x12", at) and (length := _LENGTH.match(raw, at + 1)):
+        at = length.end()
+        if at + _number(length[1]) == len(raw):
+            return Event(read_entry(raw[at:]), is_deletion, None)
     found = _last(raw)
     before = found.get(3)
     return Event(

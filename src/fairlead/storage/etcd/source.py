@@ -128,19 +128,20 @@ class EtcdSource:
         try:
             revision = await self._write(group, keys)
         except BaseException:
-            for key in keys:
-                self._rows.forget(key)
+            self._rows.forget(keys)
             raise
         for write in group:
             write.revision = revision
         return [revision] * len(group)
 
     async def _write(self, group: Sequence[Write], keys: Sequence[bytes]) -> int:
-        values = [self._rows.encode(*one) for one in zip(group, keys, strict=True)]
+        rows = self._rows
+        values = [rows.encode(*one) for one in zip(group, keys, strict=True)]
+        lasts = [self._lasts(write) for write in group]
         for is_last in (False, True):
-            leases = await self._take_leases(group)
+            leases = await self._take_leases(lasts) if any(lasts) else lasts
             puts = [
-                Put(*one, [(need, self._rows.key(*need[:2])) for need in one[0].requires])
+                Put(*one, [(need, rows.key(need[0], need[1])) for need in one[0].requires])
                 for one in zip(group, keys, values, leases, strict=True)
             ]
             request = request_of(puts, self._epoch, moves=self._weighs(group[0].resource))
@@ -157,18 +158,18 @@ class EtcdSource:
             raise refusal(puts, outcome)
         return outcome.revision
 
-    async def _take_leases(self, group: Sequence[Write]) -> list[int]:
-        """The number of each one's lease, 0 for none."""
-        if self._ttl is None:
-            return [0] * len(group)
-        found = []
-        for write in group:
-            seconds = self._ttl(write.resource, write.key) if write.value is not None else None
-            try:
-                found.append(await self._leases.lease(seconds) if seconds else 0)
-            except CallFailed as error:
-                raise error.storage_error() from None
-        return found
+    def _lasts(self, write: Write) -> int:
+        """How many seconds what is written lasts, 0 for ever."""
+        if self._ttl is None or write.value is None:
+            return 0
+        return self._ttl(write.resource, write.key) or 0
+
+    async def _take_leases(self, lasts: Sequence[int]) -> list[int]:
+        """The number of a lease for each of these times, 0 for none."""
+        try:
+            return [await self._leases.lease(seconds) if seconds else 0 for seconds in lasts]
+        except CallFailed as error:
+            raise error.storage_error() from None
 
     async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
         try:
