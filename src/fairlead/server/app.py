@@ -188,19 +188,17 @@ class Application:
         return await self._made(request)
 
     async def _made(self, request: Request, *, rests: bool = False) -> Answer:
-        """Nothing is done about a request before it was admitted and read to its end."""
-        await self.handler.admit(request)
+        """Nothing is done about a request before it was admitted and read to its end. A place is
+        held while the answer is made, not while the client reads it."""
+        handler = self.handler
+        await handler.admit(request)
         if rests and self._pod_extra in (request.impersonator or request.user).extra:
             raise Outdated  # a token that is good as long as its pod is there
         if request.exchange.head.has_body:
             await request.read_body()
-        return await self._counted(request)
-
-    async def _counted(self, request: Request) -> Answer:
-        """A place is held while the answer is made, not while the client reads it."""
         target = request.target
         if target.is_resource and is_long_running(target):
-            return await self.handler.answer(request)
+            return await handler.answer(request)
         kind = 0 if request.method in _READING else 1
         place = 1 if _is_limited(request) else 0
         taken = self._taken
@@ -211,7 +209,7 @@ class Application:
                 total = taken[kind] if self._page is None else self._page.total(kind)
                 if total > self._most[kind]:
                     raise too_many_requests(_TOO_MANY)
-            return await self.handler.answer(request)
+            return await handler.answer(request)
         finally:
             taken[kind] -= place
             self._under_way[kind] -= 1

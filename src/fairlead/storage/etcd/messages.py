@@ -115,12 +115,16 @@ _HEADER = re.compile(
     rb"\x0a[\x00-\x7f](?:\x08%b)?(?:\x10%b)?\x18%b(?:\x20%b)?"
     % (_SKIPPED, _SKIPPED, _VARINT, _SKIPPED)
 )
+_ONE_EVENT = re.compile(
+    rb"\x0a[\x00-\x7f](?:\x08%b)?(?:\x10%b)?\x18%b(?:\x20%b)?(?:\x10%b)?\x5a%b\x12%b\x0a%b"
+    % (*(_SKIPPED,) * 5, *(_VARINT,) * 3)
+)
 _WATCH_ID = re.compile(rb"(?:\x10%b)?" % _SKIPPED)
 _LENGTH = re.compile(_VARINT)
 _NUMBERS = re.compile(
     rb"(?:\x10%b)?\x18%b\x20%b(?:\x2a%b)?" % (_SKIPPED, _VARINT, _VARINT, _VARINT)
 )
-_EVENT = 0x5A
+_EVENT, _LEASE = 0x5A, 0x30
 _DELETION = b"\x08\x01"
 _SUCCEEDED = b"\x10\x01"
 
@@ -166,7 +170,7 @@ def read_entry(raw: bytes) -> KeyValue:
             revision, version, size = found.groups(b"\0")
             at = found.end()
             behind = at + _number(size)
-            if behind == len(raw) or raw[behind : behind + 1] == b"\x30":  # a lease
+            if behind == len(raw) or (behind < len(raw) and raw[behind] == _LEASE):
                 key, value = raw[start:end], raw[at:behind]
                 return KeyValue(key, _number(revision), _number(version), value)
     named = _last(raw)
@@ -207,6 +211,8 @@ def read_answer(raw: bytes) -> bytes:
 
 
 def read_watch(raw: bytes) -> Told:
+    if one := _one_event(raw):
+        return Told([one])
     if found := _HEADER.match(raw):
         events = _only_events(raw, found.end())
         if events:
@@ -222,6 +228,28 @@ def read_watch(raw: bytes) -> Told:
             reason = value.decode(errors="replace")
     is_fragment, is_cancelled = bool(numbers.get(7)), bool(numbers.get(4))
     return Told(events, is_fragment, is_cancelled, numbers.get(5, 0), reason)
+
+
+def _one_event(raw: bytes) -> Event | None:
+    """What was put, if that is all that is told: read in place, as it is most of what comes."""
+    found = _ONE_EVENT.match(raw)
+    if found is None:
+        return None
+    event, entry, key = map(_number, found.groups())
+    start, end = found.end(), len(raw)
+    if found.end(1) + event != end or found.end(2) + entry != end:
+        return None
+    numbers = _NUMBERS.match(raw, start + key)
+    if numbers is None:
+        return None
+    revision, version, size = numbers.groups(b"\0")
+    at = numbers.end()
+    behind = at + _number(size)
+    if behind != end and (behind > end or raw[behind] != _LEASE):
+        return None
+    value = raw[at:behind]
+    placed = KeyValue(raw[start : start + key], _number(revision), _number(version), value)
+    return Event(placed, False, None)
 
 
 def _only_events(raw: bytes, at: int) -> list[Event]:
