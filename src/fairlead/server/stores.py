@@ -128,8 +128,8 @@ def _lasting(options: argparse.Namespace, resources: Resources) -> Callable[[str
 
 
 def _weighing(resources: Resources) -> Callable[[str], bool]:
-    """Whether decisions rest on what is kept under a name: on all that has none of our tables'
-    marks for the contrary, and on no custom object."""
+    """Whether decisions rest on what is kept under a name: on all that is built in and not marked
+    as plentiful."""
     heavy = {resources.stored_as(one) for one in resources.stored() if not one.plentiful}
     return heavy.__contains__
 

@@ -193,8 +193,7 @@ class Store:
         encoded = encode(value)
         if not alongside:
             version = self._next_version(collection, key, value, encoded)
-            await _done(self._submit(collection, version, encoded, expected, requires))
-            return version
+            return await _done(self._submit(collection, version, encoded, expected, requires))
         group = [(collection, key, value, encoded, expected)]
         for one in alongside:
             content, over_write = encode(one.value), self._companion(one)
@@ -202,8 +201,7 @@ class Store:
         written = self._write_together(group, requires)
         for one, pending in zip(alongside, written[1:], strict=True):
             one.version = pending.version
-        await _done(written[0])
-        return written[0].version
+        return await _done(written[0])
 
     def _write_together(
         self,
@@ -249,8 +247,7 @@ class Store:
         version = Version(key, self._foreseen(), collection.api_version, None)
         if requires and not self.log.foresees:
             requires = self._resolved(requires)
-        await _done(self._submit(collection, version, None, expected, requires))
-        return version
+        return await _done(self._submit(collection, version, None, expected, requires))
 
     async def append(self, group: Sequence[Write]) -> list[int]:
         """Take writes that another process prepared, all in one commit or none; gives their
@@ -424,8 +421,11 @@ class Store:
     def answered(self, group: Sequence[Pending], revisions: Sequence[int]) -> None:
         for pending, revision in zip(group, revisions, strict=True):
             self._unpend(pending)
-            if pending.version.revision != revision:
-                pending.version.settle_at(revision)
+            version = pending.version
+            if version.revision >= _UNFORESEEN:
+                version.settle_at(revision)
+            elif version.revision != revision:  # another one's write said the same
+                pending.version = version.copy_at(revision)
             pending.answer(None)
 
     def refused(self, group: Sequence[Pending], error: Exception) -> None:
@@ -547,9 +547,11 @@ class Store:
 
 def _own(collection: Collection, row: Row) -> Version | None:
     """The version that is under way here and says the same as a row that was followed; as who made
-    it knows its content, it need not be read again."""
+    it knows its content, it need not be read again. It is that of one row only."""
     version = collection.pending.get(row.key)
     if version is None or version.commit is None or row.value is None:
+        return None
+    if version.revision < _UNFORESEEN:
         return None
     if version.api_version != row.api_version or version.commit.write.value != row.value:
         return None
@@ -557,8 +559,9 @@ def _own(collection: Collection, row: Row) -> Version | None:
     return version
 
 
-async def _done(pending: Pending) -> None:
-    """Wait for a write of one's own. Who waits for another one's is told that it lost."""
+async def _done(pending: Pending) -> Version:
+    """Wait for a write of one's own; gives what was written. Who waits for another one's is told
+    that it lost."""
     try:
         await pending.settled()
     except EpochMoved:
@@ -566,3 +569,4 @@ async def _done(pending: Pending) -> None:
     rests_on = basis()
     if rests_on is not None:
         rests_on.wrote = True
+    return pending.version
