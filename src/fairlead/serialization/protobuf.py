@@ -27,6 +27,7 @@ from fairlead.serialization.wire import (
     delimited,
     double,
     double_bytes,
+    field_at,
     fields,
     key,
     packed,
@@ -36,6 +37,7 @@ from fairlead.serialization.wire import (
 
 MAGIC = b"k8s\x00"
 _EPOCH, _SECOND = datetime.fromtimestamp(0, UTC), timedelta(seconds=1)
+_NAME, _ITEM = 1 << 3 | BYTES, 2 << 3 | BYTES  # what the parts of a map's entry begin with
 
 Write = Callable[[Any], bytes]
 Read = Callable[[Any], Any]
@@ -263,6 +265,16 @@ class _Member:
             out[self.name] = self.read_one(value)
 
     def _read_entry(self, raw: bytes) -> tuple[str, Any]:
+        # As all write it: the name, then the value, both short enough for sizes of a byte or two.
+        size = len(raw)
+        if self.wire_type == BYTES and size > 3 and raw[0] == _NAME and raw[1] < 0x80:
+            at = raw[1] + 2
+            if at < size - 1 and raw[at] == _ITEM:
+                length, start = raw[at + 1], at + 2
+                if length > 0x7F and start < size and raw[start] < 0x80:
+                    length, start = length & 0x7F | raw[start] << 7, start + 1
+                if start + length == size:
+                    return raw[2:at].decode(), self.read_one(raw[start:])
         name: int | bytes = b""
         item: int | bytes = b"" if self.wire_type == BYTES else 0
         for number, wire_type, value in fields(raw):
@@ -285,12 +297,15 @@ class _Codec:
         self.members = {field.name: _Member(field) for field in own}
         self.writes = {name: member.write for name, member in self.members.items()}
         self.by_number = {field.number: self.members[field.name] for field in own}
-        # What is read most: fields of one value, by number and wire type.
-        self.single = {
-            (number, member.wire_type): (member.name, member.read_one)
-            for number, member in self.by_number.items()
-            if not member.repeated and not member.mapped
-        }
+        # What is read most: fields of one value, by the byte that they begin with if it is one and
+        # a size follows, else by number and wire type.
+        self.single: dict[tuple[int, int], tuple[str, Read]] = {}
+        self.sized: dict[int, tuple[str, Read]] = {}
+        for number, member in self.by_number.items():
+            if not member.repeated and not member.mapped:
+                self.single[number, member.wire_type] = member.name, member.read_one
+                if number < 16 and member.wire_type == BYTES:
+                    self.sized[number << 3 | BYTES] = member.name, member.read_one
         self.parts = {part.number: reader(part.struct) for part in struct.embedded.values()}
         self.part_writers = [
             (key(part.number, BYTES), writer(part.struct)) for part in struct.embedded.values()
@@ -327,11 +342,26 @@ def writer(struct: Struct) -> Write:
 
 
 def reader(struct: Struct) -> Read:
+    codec: _Codec | None = None
+
     def read(raw: Any) -> dict[str, Any]:
-        codec = _codec(struct)
+        nonlocal codec
+        if codec is None:
+            codec = _codec(struct)
         out: dict[str, Any] = {}
-        single = codec.single
-        for number, wire_type, value in fields(raw):
+        single, sized = codec.single, codec.sized
+        at, end = 0, len(raw)
+        while at < end:
+            one = sized.get(raw[at])
+            if one is not None and at + 1 < end and (size := raw[at + 1]) < 0x80:
+                start = at + 2
+                at = start + size
+                if at > end:
+                    raise WireError("unexpected EOF")
+                name, read_one = one
+                out[name] = read_one(raw[start:at])
+                continue
+            number, wire_type, value, at = field_at(raw, at)
             one = single.get((number, wire_type))
             if one is not None:
                 name, read_one = one
