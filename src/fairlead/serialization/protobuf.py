@@ -406,18 +406,43 @@ def envelope(raw: bytes) -> tuple[str, str, bytes]:
         raise ProtobufError(
             "provided data does not appear to be a protobuf message, expected prefix 6b387300"
         )
+    if raw.endswith(EMPTY_TAIL) and (usual := _usual_envelope(raw)):
+        return usual
     api_version = kind = ""
     content = b""
     try:
         for number, _, value in fields(raw[len(MAGIC) :]):
             if number == 1 and isinstance(value, bytes):
-                meta = {n: v for n, _, v in fields(value) if isinstance(v, bytes)}
-                api_version, kind = meta.get(1, b"").decode(), meta.get(2, b"").decode()
+                api_version, kind = _type_meta(value)
             elif number == 2 and isinstance(value, bytes):
                 content = value
-    except (WireError, UnicodeDecodeError) as error:
+    except WireError as error:
         raise ProtobufError(_told(error)) from None
     return api_version, kind, content
+
+
+def _usual_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
+    """The same of one that has nothing but its type and content, as most writers make it."""
+    if raw[4] != _TYPE_META_KEY[0] or raw[5] > 0x7F:
+        return None
+    at = raw[5] + 6
+    end = len(raw) - len(EMPTY_TAIL)
+    if at + 1 >= end or raw[at] != _RAW_KEY[0]:
+        return None
+    size, start = raw[at + 1], at + 2
+    if size > 0x7F and raw[start] < 0x80:
+        size, start = size & 0x7F | raw[start] << 7, start + 1
+    return (*_type_meta(raw[6:at]), raw[start:end]) if start + size == end else None
+
+
+@remembered(512)
+def _type_meta(raw: bytes) -> tuple[str, str]:
+    """The apiVersion and kind that stand before a message."""
+    try:
+        meta = {n: v for n, _, v in fields(raw) if isinstance(v, bytes)}
+        return meta.get(1, b"").decode(), meta.get(2, b"").decode()
+    except (WireError, UnicodeDecodeError) as error:
+        raise ProtobufError(_told(error)) from None
 
 
 def from_message(struct: Struct, content: bytes) -> dict[str, Any]:
