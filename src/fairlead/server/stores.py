@@ -76,7 +76,7 @@ def etcd_source(
     from fairlead.storage.etcd.flags import build_etcd_source  # few servers need it
 
     codec = around(_sealed(options, resources))
-    return build_etcd_source(options, codec, _lasting(options, resources))
+    return build_etcd_source(options, codec, _lasting(options, resources), _weighing(resources))
 
 
 def _sealing(options: argparse.Namespace, resources: Resources) -> Keys | None:
@@ -125,6 +125,13 @@ def _lasting(options: argparse.Namespace, resources: Resources) -> Callable[[str
         return seconds if resource == events and seconds > 0 else None
 
     return ttl
+
+
+def _weighing(resources: Resources) -> Callable[[str], bool]:
+    """Whether decisions rest on what is kept under a name: on all that is built in and not marked
+    as plentiful."""
+    heavy = {resources.stored_as(one) for one in resources.stored() if not one.plentiful}
+    return heavy.__contains__
 
 
 def check_dialect(store: Store, dialect: Dialect) -> None:
