@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ import fairlead
 from fairlead.cli.parsing import Parser, shown_default
 
 if TYPE_CHECKING:
-    from fairlead.cli.catalog import Listed
     from fairlead.schema.model import Struct
     from fairlead.schema.texts import Texts
 
@@ -116,13 +114,6 @@ def _command_module(name: str) -> str:
     return f"fairlead.cli.commands.{name.replace(' ', '.').replace('-', '_')}"
 
 
-def _is_built(name: str) -> bool:
-    try:
-        return find_spec(_command_module(name)) is not None
-    except ModuleNotFoundError:
-        return False
-
-
 def _connection_flags() -> list[argparse.Action]:
     from fairlead.cli.arguments import ArgumentReader
     from fairlead.cli.connecting import add_connection_flags
@@ -132,25 +123,27 @@ def _connection_flags() -> list[argparse.Action]:
     return _shown(reader._actions)
 
 
-def _command_row(listed: tuple[str, Listed]) -> Row:
-    name, one = listed
-    return code(f"fairlead {name} {one.usage}".strip()), one.help
+def _command_row(name: str, usage: str, text: str) -> Row:
+    return code(f"fairlead {name} {usage}".strip()), text
 
 
 def commands() -> str:
-    from fairlead.cli import _COPYING
     from fairlead.cli.catalog import SECTIONS
+    from fairlead.cli.overview import SERVER_SIDE
 
     lines = [
-        "The commands of a client, by what they are for; [the tour](../command-line.md) shows some",
-        "of them. Beside them there are `fairlead serve`, whose flags have [a page](flags.md), and",
-        f"{', '.join(f'`fairlead {name}`' for name in _COPYING)} ([backup](../backup.md)).",
+        "All commands, by what they are for; [the tour](../command-line.md) shows some of them. The",
+        "flags of `serve` have [a page](flags.md), so have the other commands that are about",
+        "[storage](../backup.md).",
         "",
+        "## Run a server",
+        "",
+        *table(("command", ""), (_command_row(name, *one) for name, one in SERVER_SIDE.items())),
     ]
     for section, listed in SECTIONS.items():
-        built = {name: one for name, one in listed.items() if _is_built(name)}
-        lines += [f"## {section}", "", *table(("command", ""), map(_command_row, built.items()))]
-        for name in built:
+        rows = [_command_row(name, *one) for name, one in listed.items()]
+        lines += [f"## {section}", "", *table(("command", ""), rows)]
+        for name in listed:
             if found := _command_flags(name):
                 lines += [f"### {name}", "", *table(("flag", "default", ""), map(_flag_row, found))]
     lines += ["## Flags of every command", ""]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.examples import ROOT, commands
 
-from fairlead.cli import _COPYING
 from fairlead.cli.catalog import COMMANDS, GROUPS
+from fairlead.cli.overview import SERVER_SIDE
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -34,7 +34,7 @@ def test_the_reference_is_that_of_the_code(name: str) -> None:
 
 
 def test_every_command_that_is_named_exists() -> None:
-    known = {*COMMANDS, *GROUPS, *_COPYING, "serve", "test-env"}
+    known = {*COMMANDS, *GROUPS, *SERVER_SIDE, "test-env"}
     for page in PAGES:
         named = re.findall(r"(?<!make )\bfairlead ([a-z][a-z-]*)(?![\w.])", code_of(page))
         assert set(named) <= known, page
@@ -51,8 +51,7 @@ def test_every_flag_that_is_named_exists() -> None:
     import reference
 
     known = {*reference._serve_parser()._option_string_actions, *OTHER_FLAGS}
-    built = [name for name in COMMANDS if reference._is_built(name)]
-    for found in (reference._connection_flags(), *map(reference._command_flags, built)):
+    for found in (reference._connection_flags(), *map(reference._command_flags, COMMANDS)):
         known.update(name for action in found for name in action.option_strings)
     for page in PAGES:
         named = re.findall(r"`(--[a-z][a-z-]*[a-z])(?:[ =][^`]*)?`", page.read_text())
