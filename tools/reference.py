@@ -132,8 +132,8 @@ def commands() -> str:
     from fairlead.cli.overview import SERVER_SIDE
 
     lines = [
-        "All commands, by what they are for; [the tour](../command-line.md) shows some of them. The",
-        "flags of `serve` have [a page](flags.md), so have the other commands that are about",
+        "All commands, by what they are for; [the tour](../command-line.md) shows some of them.",
+        "The flags of `serve` have [a page](flags.md), so have the other commands that are about",
         "[storage](../backup.md).",
         "",
         "## Run a server",
