@@ -155,7 +155,8 @@ class Terminal:
             flags += " --secure-port 6443"
         process = self._start(port[1] if port else "6443", f"fairlead serve {flags}")
         assert process.stdout is not None
-        first = process.stdout.readline()
+        ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+        first = process.stdout.readline() if ready else b"nothing"
         assert b"https://" in first, f"{command}: {first!r}"
 
     def start_behind(self, command: str) -> None:
