@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from support.commands import Commands
+from support.scripted_api import scripted_api
 from support.things import Space
 
 from fairlead.cli import main
@@ -188,3 +189,14 @@ def test_a_server_that_is_not_there(
         "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or"
         " port?\n",
     )
+
+
+@pytest.mark.parametrize("answer", [{}, {"items": 5}, {"kind": "Table", "metadata": 5}])
+def test_a_server_that_talks_nonsense_is_told_in_one_line(
+    answer: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with scripted_api([answer], []) as api:
+        assert main(["get", "secrets", "--kubeconfig", str(api.config(tmp_path))]) == 1
+    errors = capsys.readouterr().err
+    assert errors.startswith("error: the answer of the server was not understood: ")
+    assert len(errors.splitlines()) == 1
