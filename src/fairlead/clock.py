@@ -35,6 +35,11 @@ def now() -> datetime:
     return datetime.fromtimestamp(time(), UTC)
 
 
+def ahead() -> float:
+    """By how many seconds it was moved."""
+    return _ahead
+
+
 class Timer:
     """Something that is due at a moment of this clock, as `read` tells it; it can be cancelled."""
 

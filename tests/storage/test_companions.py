@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from support.backends import MemoryBackend, thing
 
-from fairlead.storage.backend import ConditionFailed, Conflict, Precondition
+from fairlead.storage.backend import ConditionFailed, Conflict, Precondition, Write
 from fairlead.storage.collection import Collection
 from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.store import Companion, Store
@@ -77,5 +77,16 @@ def test_many_at_once_build_on_each_other_in_one_commit() -> None:
         await asyncio.gather(*(add(number) for number in range(1, 51)))
         assert len(things.current("")) == 50
         assert [change.revision for change in sums.events_after(1)] == list(range(3, 102, 2))
+
+    run(test)
+
+
+def test_a_group_may_begin_with_a_deletion() -> None:
+    async def test(store: Store, things: Collection, sums: Collection) -> None:
+        old = await store.put(things, "a", thing(), None)
+        deletion = Write("core/things", "a", "v1", None, old.revision)
+        await store.append([deletion, Write("core/things", "b", "v1", b"{}", 0)])
+        assert things.get("a") is None
+        assert things.get("b") is not None
 
     run(test)

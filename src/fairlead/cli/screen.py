@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from io import TextIOWrapper
 from typing import TextIO
 
 # What a terminal would obey, as people write it: ^[ for escape. Line breaks and tabs stay.
@@ -26,6 +27,9 @@ class Screen:
     def __init__(self, out: TextIO | None = None, errors: TextIO | None = None) -> None:
         self.out = out or sys.stdout
         self.errors = errors or sys.stderr
+        for stream in (self.out, self.errors):
+            if isinstance(stream, TextIOWrapper):  # which may not know all letters
+                stream.reconfigure(errors="backslashreplace")
 
     @property
     def is_terminal(self) -> bool:

@@ -26,8 +26,9 @@ TABLE = ",".join(
 
 
 class Resource:
-    """Objects of one resource. Without a namespace those of all namespaces are listed, and others
-    are looked for in `default_namespace`. Raises ApiError, Unreachable or AccessError."""
+    """Objects of one resource. A namespace that is not given is `default_namespace`, and "" stands
+    for all of them. Further arguments are parameters of the request, by the names that the API has
+    for them. Raises ApiError, Unreachable or AccessError."""
 
     def __init__(self, session: Session, type: ResourceType, default_namespace: str) -> None:
         self.type = type

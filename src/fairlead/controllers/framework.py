@@ -114,7 +114,9 @@ class Controllers:
     def add(self, controller: Controller) -> None:
         """Have another one run, before they start."""
         is_steady = isinstance(controller, Steady) and controller.is_steady
-        self._queues.append((controller, WorkQueue(controller.name, is_steady=is_steady)))
+        queue = WorkQueue[str](controller.name, is_steady=is_steady)
+        self._queues.append((controller, queue))
+        self._api.work[controller.name] = queue
 
     async def _start(self) -> None:
         """Take in what exists and follow what changes: one controller after the other, since a

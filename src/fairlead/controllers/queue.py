@@ -28,11 +28,35 @@ class WorkQueue(Generic[Key]):
         self._working: set[Key] = set()
         self._failures: dict[Key, int] = {}
         self._timers: dict[Key, clock.Timer] = {}
+        self._retries: set[Key] = set()
         self._wake = asyncio.Event()
         self._is_closed = False
+        self._is_paused = False
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    @property
+    def working(self) -> int:
+        """How many keys are worked on just now."""
+        return len(self._working)
+
+    @property
+    def retries(self) -> int:
+        """How many keys come again because the work on them failed."""
+        return len(self._retries)
+
+    @property
+    def is_paused(self) -> bool:
+        return self._is_paused
+
+    def pause(self) -> None:
+        """Give nobody a key until `resume`."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        self._is_paused = False
+        self._wake.set()
 
     def add(self, key: Key) -> None:
         if key in self._wanted or self._is_closed:
@@ -64,7 +88,7 @@ class WorkQueue(Generic[Key]):
 
     async def get(self) -> Key:
         """The next key; `done` or `failed` must follow."""
-        while not self._waiting:
+        while not self._waiting or self._is_paused:
             self._wake.clear()
             await self._wake.wait()
         key = self._waiting.popleft()
@@ -85,8 +109,13 @@ class WorkQueue(Generic[Key]):
         self._failures[key] = count + 1
         pause = min(_FIRST_PAUSE * float(1 << min(count, 30)), _LONGEST_PAUSE)
         self._release(key)
-        asyncio.get_running_loop().call_later(pause, self.add, key)
+        self._retries.add(key)
+        asyncio.get_running_loop().call_later(pause, self._retry, key)
         return pause
+
+    def _retry(self, key: Key) -> None:
+        self._retries.discard(key)
+        self.add(key)
 
     def _release(self, key: Key) -> None:
         self._working.discard(key)

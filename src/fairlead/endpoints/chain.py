@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -58,12 +58,14 @@ VERBS: dict[str, Verb] = {
 
 
 class Handler:
-    """Answers requests. `pages` are the paths beside the API, by path."""
+    """Answers requests. `pages` are the paths beside the API, by path; `handlers` what answers
+    verbs of resources that are not plain storage."""
 
     def __init__(self, api: Api, address: str) -> None:
         self.api = api
         self.pages: dict[str, Page] = {}
         self.prefixes: dict[str, Page] = {}
+        self.handlers: Mapping[tuple[str, str], Verb] = HANDLERS
         self.auditor: Auditor | None = None
         self._address = address
         self._messages = DiscoveryMessages(api.resources)
@@ -113,13 +115,17 @@ class Handler:
             request.impersonator,
             request.warnings,
         )
-        handler = HANDLERS.get((resource.key, target.verb)) or VERBS[target.verb]
         try:
-            return await handler(self.api, request, operation)
+            return await self.verb(request, resource)(self.api, request, operation)
         except StatusError as error:
             if error.code == 422 and operation.has_unknown_fields:
                 raise self._unknown_and_invalid(error) from None
             raise
+
+    def verb(self, request: Request, resource: Resource) -> Verb:
+        """What answers a request that is allowed and that the resource knows."""
+        verb = request.target.verb
+        return self.handlers.get((resource.key, verb)) or VERBS[verb]
 
     def _unknown_and_invalid(self, error: StatusError) -> StatusError:
         """An object that is invalid and has unknown fields too."""

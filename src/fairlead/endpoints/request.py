@@ -127,6 +127,11 @@ class Request:
         except BodyTooLarge:
             self._body = None
 
+    @property
+    def sent(self) -> bytes:
+        """What was read of the body; nothing if it was too long."""
+        return self._body or b""
+
     async def body(self) -> bytes:
         """The whole body; 413 if it is over the limit."""
         if self._body is None:

@@ -213,9 +213,10 @@ class Resources:
         # only ever sent to others.
         self.sent_only: set[str] = set()
         self.generation = 0  # counts changes of what is served
-        self._read(files(__package__).joinpath("resources.table").read_text())
+        self.read(files(__package__).joinpath("resources.table").read_text())
 
-    def _read(self, text: str) -> None:
+    def read(self, text: str) -> None:
+        """Serve what a table lists, too."""
         current: GroupVersion | None = None
         for line in text.splitlines():
             words = line.split()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from fairlead.admission.chain import Chain
 from fairlead.authentication.factory import Authentication
@@ -32,6 +33,26 @@ from fairlead.storage.version import Version
 Observer = Callable[[Operation, int, float], None]
 
 
+class Work(Protocol):
+    """What a part of the server has to do: how many things wait, are worked on, and come again
+    because that failed."""
+
+    @property
+    def working(self) -> int: ...
+
+    @property
+    def retries(self) -> int: ...
+
+    @property
+    def is_paused(self) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+
 class Api:
     """One server's API in one dialect. Admission, authentication and authorization need the API to
     be made, and are put in place once they are."""
@@ -55,6 +76,7 @@ class Api:
         self.known_applies = KnownApplies()
         self.reach = Reach()
         self.simulated: Simulated | None = None
+        self.work: dict[str, Work] = {}  # of controllers, by name
         self._namespaces = self.collection(resources.named("core/v1/namespaces"))
         self.consultations = 0  # how often a write looked beyond itself
 

@@ -50,6 +50,7 @@ class Application:
         log_page: Callable[[Request, int, float], None] | None = None,
         auditor: Auditor | None = None,
         slot: Slot | None = None,
+        on_end: Callable[[Request, int, float], None] | None = None,
     ) -> None:
         self.handler = handler
         self.metrics = metrics
@@ -57,6 +58,7 @@ class Application:
         self._taken: list[int] | memoryview = [0, 0] if slot is None else slot.counts
         self._page = slot.page if slot is not None else None
         self._log_page = log_page
+        self._on_end = on_end
         self._auditor = handler.auditor = auditor
         self._under_way = metrics.under_way
         log = handler.api.store.log
@@ -103,6 +105,8 @@ class Application:
         self._tell(request, answer.code, seconds)
 
     def _tell(self, request: Request, code: int, seconds: float) -> None:
+        if self._on_end is not None:
+            self._on_end(request, code, seconds)
         if request.operation is None:
             if self._log_page is not None:
                 self._log_page(request, code, seconds)

@@ -186,6 +186,11 @@ def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
         help="keys under which values of some resources are stored",
     )
     flag(
+        "--testing",
+        action="store_true",
+        help="serve what only tests may do: snapshots, faults, the clock and more",
+    )
+    flag(
         "--read-only",
         action="store_true",
         help="serve what is stored and write nothing: clients are refused, no controllers run",
@@ -391,6 +396,10 @@ def check_flags(options: argparse.Namespace) -> None:
     """What can be said against the flags as a whole before anything is opened; raises FlagError."""
     if not 1 <= options.workers <= MOST_WORKERS:
         raise FlagError(f"--workers: must be from 1 to {MOST_WORKERS}")
+    if options.testing and (options.workers > 1 or options.storage != "sqlite"):
+        raise FlagError("--testing: needs --storage=sqlite and one worker")
+    if options.testing and options.read_only:
+        raise FlagError("--testing and --read-only do not go together")
     try:
         switched_on(
             DIALECTS[options.dialect],

@@ -232,7 +232,13 @@ class Server:
 
     def _application(self, auditor: Auditor | None) -> Application:
         options = self.options
+        powers: Powers | None = None
         handler = Handler(self.api, self.address)
+        if options.testing:
+            from fairlead.powers.setup import Powers
+
+            powers = Powers(self.api)
+            handler = powers.handler(self.address)
         if options.verbosity:
             self.api.observers.append(log_operation)
         worker = self._worker
@@ -241,6 +247,8 @@ class Server:
         else:
             metrics = Metrics(self.store, worker.gather, worker.place.started)
             worker.answer_for(metrics)
+        if powers is not None:
+            powers.under_way = metrics.under_way
         checks_by_name = named_checks(
             self._progress,
             lambda: self.store.healthy and (worker is None or worker.store_is_healthy),
@@ -287,6 +295,7 @@ class Server:
             log_page if options.verbosity else None,
             auditor,
             worker.slot if worker is not None else None,
+            powers.record.ended if powers is not None else None,
         )
 
     def _client_trust(self, pki: Pki) -> ClientTrust:

@@ -51,10 +51,12 @@ class Precondition(NamedTuple):
 
     def wanted(self) -> int | None:
         """The revision that it must have; None if any will do."""
-        if isinstance(self.revision, Write):
-            given = self.revision.revision
-            return given if given is not None else _NEVER
-        return self.revision
+        if not isinstance(self.revision, Write):
+            return self.revision
+        given = self.revision.revision
+        if given is None:
+            return _NEVER
+        return given if self.revision.value is not None else 0  # a deletion leaves no key
 
     def holds(self, revision: int) -> bool:
         """Whether it holds of a key at this revision, 0 if the key does not exist."""

@@ -263,6 +263,27 @@ class Store:
         await asyncio.gather(*(pending.outcome() for pending in taken))
         return [write.revision or 0 for write in group]
 
+    async def append_unopposed(self, writes: Sequence[Write]) -> list[Version]:
+        """Take writes, all in one commit, that were made from what is committed while nothing is
+        under way, in this very turn of the loop and where nobody else writes: none can be refused.
+        Gives what they became; raises StorageError."""
+        taken = [self._prepared(write) for write in writes]
+        for pending in taken:
+            self.log.write(pending)
+            self._await_commit(pending)
+        if taken:
+            await taken[-1].outcome()
+        return [pending.version for pending in taken]
+
+    async def all_settled(self) -> None:
+        """Wait for a moment at which nothing is under way."""
+        for collection in self.collections():
+            while collection.pending:
+                with suppress(Exception):
+                    await self.settled(next(iter(collection.pending.values())))
+        if any(collection.pending for collection in self.collections()):
+            await self.all_settled()
+
     def _prepared(self, write: Write) -> Pending:
         collection, revision = self.collection(write.resource), self._foreseen()
         body = body_of(write.value, revision) if write.value is not None else None
@@ -523,12 +544,16 @@ class Store:
 
     async def compact(self, floor: int) -> None:
         """Forget history up to a revision, on disk in small steps between commits."""
+        self.tell_no_more(floor)
+        await self.log.compact(floor)
+        self._unswept = False
+
+    def tell_no_more(self, floor: int) -> None:
+        """Forget history up to a revision; on disk the next compaction does."""
         self.floor = floor
         self._history.compacted(floor)
         self._forget_in_memory(max(floor, self._history.floor))
         self._unswept = True
-        await self.log.compact(floor)
-        self._unswept = False
 
     def _forget_in_memory(self, floor: int) -> None:
         self._history.floor = floor

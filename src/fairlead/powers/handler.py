@@ -1,0 +1,37 @@
+"""The way of a request where tests may interfere."""
+
+from __future__ import annotations
+
+from fairlead.endpoints.answers import Answer, Verb
+from fairlead.endpoints.chain import Handler
+from fairlead.endpoints.request import Request
+from fairlead.kinds.resources import Resource
+from fairlead.operations.api import Api
+from fairlead.powers import GROUP
+from fairlead.powers.effects import reading_at
+from fairlead.powers.faults import Faults
+from fairlead.powers.record import Record
+
+
+class PowerfulHandler(Handler):
+    """Notes every request, and lets those go wrong that a fault is meant for. Requests about the
+    powers themselves are left alone."""
+
+    def __init__(self, api: Api, address: str, faults: Faults, record: Record) -> None:
+        super().__init__(api, address)
+        self._faults = faults
+        self._record = record
+
+    def route(self, request: Request) -> None:
+        super().route(request)
+        if request.target.group != GROUP:
+            self._record.began(request)
+
+    def verb(self, request: Request, resource: Resource) -> Verb:
+        revision = self._faults.past.pop(id(request), 0)
+        return reading_at(revision) if revision else super().verb(request, resource)
+
+    async def answer(self, request: Request) -> Answer:
+        if not self._faults.active or request.target.group == GROUP:
+            return await super().answer(request)
+        return await self._faults.answer(request, super().answer)

@@ -1,0 +1,41 @@
+"""All powers of a server, of which nothing is there unless `--testing` asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+
+from fairlead.endpoints.chain import Handler
+from fairlead.operations.api import Api
+from fairlead.powers import clock_moves, pausing
+from fairlead.powers.faults import Faults
+from fairlead.powers.handler import PowerfulHandler
+from fairlead.powers.idling import Idling
+from fairlead.powers.record import Record
+from fairlead.powers.snapshots import Snapshots
+
+
+class Powers:
+    """Call `handler` before the first request. `under_way` counts requests, those that read and
+    those that write."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.record = Record()
+        self.under_way: Sequence[int] = (0, 0)
+        api.resources.read(files(__package__).joinpath("powers.table").read_text())
+
+    def handler(self, address: str) -> Handler:
+        """What answers requests, the group of the powers included."""
+        api, faults = self._api, Faults(self._api)
+        made = PowerfulHandler(api, address, faults, self.record)
+        made.handlers = {
+            **made.handlers,
+            **clock_moves.handlers(),
+            **faults.handlers(),
+            **Idling(api, lambda: sum(self.under_way)).handlers(),
+            **pausing.handlers(api.work),
+            **self.record.handlers(),
+            **Snapshots(api.store).handlers(),
+        }
+        return made

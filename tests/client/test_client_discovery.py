@@ -1,0 +1,112 @@
+"""Which resource the words of a person mean."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from support.talking import talk
+from support.things import Space, random_word
+
+from fairlead.client import Client, Resource, UnknownKind, UnknownResource
+from fairlead.dialect import Dialect
+
+WORDS = {
+    "pods": ("", "pods"),
+    "po": ("", "pods"),
+    "Pod": ("", "pods"),
+    "pod": ("", "pods"),
+    "deploy": ("apps", "deployments"),
+    "deployments.apps": ("apps", "deployments"),
+    "deployments.v1.apps": ("apps", "deployments"),
+    "cj": ("batch", "cronjobs"),
+    "events": ("", "events"),
+    "endpoints": ("", "endpoints"),
+}
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_words_of_people(space: Space, word: str) -> None:
+    async def work(client: Client) -> tuple[str, str]:
+        found = (await client.resource(word)).type
+        return found.group, found.name
+
+    assert talk(space, work) == WORDS[word]
+
+
+def test_a_group_can_be_named(space: Space) -> None:
+    async def work(client: Client) -> None:
+        group = (await client.discovery.dialect()).group_name("events.@")
+        assert (await client.resource(f"events.{group}")).type.group == group
+        assert (await client.resource("events.events")).type.group == group
+
+    talk(space, work)
+
+
+@pytest.mark.parametrize("word", ["", "nothings", "pods.nowhere", "pods.v2.apps", "."])
+def test_nothing_is_meant(space: Space, word: str) -> None:
+    async def work(client: Client) -> None:
+        await client.resource(word)
+
+    with pytest.raises(UnknownResource, match="doesn't have a resource type"):
+        talk(space, work)
+
+
+def test_the_resource_of_an_object(space: Space) -> None:
+    async def work(client: Client) -> None:
+        found = await client.resource_of({"apiVersion": "apps/v1", "kind": "StatefulSet"})
+        assert found.type.qualified == "statefulsets.apps"
+        assert found.type.namespaced
+        assert "scale" in found.type.subresources
+        with pytest.raises(UnknownKind, match='no matches for kind "Boat" in version "apps/v1"'):
+            await client.resource_of({"apiVersion": "apps/v1", "kind": "Boat"})
+
+    talk(space, work)
+
+
+def test_the_dialect_of_a_server(space: Space) -> None:
+    async def work(client: Client) -> Dialect:
+        return await client.discovery.dialect()
+
+    assert talk(space, work) is space.server.dialect
+
+
+def test_what_is_new_is_found_once_the_old_is_forgotten(space: Space) -> None:
+    group = f"{random_word()}.example.org"
+
+    async def work(client: Client) -> None:
+        with pytest.raises(UnknownResource):
+            await client.resource(f"boats.{group}")
+        await _define(client, group)
+        assert (await _found(client, f"boats.{group}")).type.kind == "Boat"
+
+    talk(space, work)
+
+
+async def _found(client: Client, word: str) -> Resource:
+    """A resource that is about to be served."""
+    while True:
+        client.discovery.forget()
+        try:
+            return await client.resource(word)
+        except UnknownResource:
+            await asyncio.sleep(0.01)
+
+
+async def _define(client: Client, group: str) -> None:
+    definitions = await client.resource("crd")
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    await definitions.create(
+        {
+            "apiVersion": definitions.type.api_version,
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"boats.{group}"},
+            "spec": {
+                "group": group,
+                "scope": "Namespaced",
+                "names": {"plural": "boats", "kind": "Boat"},
+                "versions": [version],
+            },
+        }
+    )

@@ -1,0 +1,65 @@
+"""What tests may do to a server that has `--testing`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from support.client import Answer, Client, Object
+from support.things import Space, Things, random_word
+
+
+@dataclass
+class Power:
+    """The group of the powers, beside the objects of a fresh namespace."""
+
+    space: Space
+    base: str = "/apis/testing.fairlead.dev/v1"
+
+    @property
+    def client(self) -> Client:
+        return self.space.client
+
+    @property
+    def maps(self) -> Things:
+        return self.space.config_maps
+
+    def do(self, path: str, **spec: Any) -> Object:
+        """POST to something that answers with what came of it."""
+        answer = self.ask(path, **spec)
+        assert answer.status == 201, answer.text
+        found: Object = answer.body
+        return found
+
+    def ask(self, path: str, **spec: Any) -> Answer:
+        return self.client.post(f"{self.base}/{path}", {"spec": spec} if spec else {})
+
+    def snapshot(self) -> str:
+        name = random_word()
+        answer = self.client.post(f"{self.base}/snapshots", {"metadata": {"name": name}})
+        assert answer.status == 201, answer.text
+        return name
+
+    def restore(self, name: str) -> Object:
+        status: Object = self.do(f"snapshots/{name}/restore")["status"]
+        return status
+
+    def fault(self, match: Object | None = None, **spec: Any) -> str:
+        """One that is meant for requests to this namespace unless something else is said."""
+        name = random_word()
+        match = {"namespaces": [self.space.name]} if match is None else match
+        body = {"metadata": {"name": name}, "spec": {"match": match, **spec}}
+        answer = self.client.post(f"{self.base}/faults", body)
+        assert answer.status == 201, answer.text
+        return name
+
+    def happened(self, fault: str) -> Object:
+        status: Object = self.client.get(f"{self.base}/faults/{fault}").body["status"]
+        return status
+
+    def requests(self, *rules: str) -> list[Object]:
+        """What was asked in this namespace."""
+        selector = ",".join((f"spec.namespace={self.space.name}", *rules))
+        found = self.client.get(f"{self.base}/requests", fieldSelector=selector)
+        assert found.status == 200, found.text
+        return list(found.body["items"] or [])
