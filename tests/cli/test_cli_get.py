@@ -200,3 +200,19 @@ def test_a_server_that_talks_nonsense_is_told_in_one_line(
     errors = capsys.readouterr().err
     assert errors.startswith("error: the answer of the server was not understood: ")
     assert len(errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("cm", ""), "error: resource name may not be empty\n"),
+        (("cm", "a", "a%2fb"), "error: invalid resource name \"a%2fb\": [may not contain '%']\n"),
+        (("cm/..",), "error: invalid resource name \"..\": [may not be '..']\n"),
+        (("cm", "-n", "a/b"), "error: invalid namespace \"a/b\": [may not contain '/']\n"),
+    ],
+)
+def test_names_that_would_lead_elsewhere(
+    fairlead_kubernetes: Commands, words: tuple[str, ...], said: str
+) -> None:
+    ran = fairlead_kubernetes.run("get", *words)
+    assert (ran.code, ran.out, ran.errors) == (1, "", said)

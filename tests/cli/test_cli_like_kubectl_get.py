@@ -165,6 +165,8 @@ def test_ways_to_ask(both: Both, words: str) -> None:
         "cm/",
         "cm cm/settings",
         "all web",
+        "cm ..",
+        "cm/a%2fb",
         "cm settings -l app=web",
         "cm/settings -l app=web",
         "cm settings -A",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import Manifest, manifests
-from fairlead.cli.targets import targets_of
+from fairlead.cli.targets import checked_name, targets_of
 from fairlead.client import ApiError, Resource
 from fairlead.client.errors import BadRequest, NotFound
 from fairlead.client.session import Request
@@ -72,7 +72,7 @@ async def asked_by(at: Invocation) -> Asked:
     if options.filename:
         return await _in_files(at, manifests(options.filename, options.recursive))
     everywhere = options.all_namespaces
-    namespace = "" if everywhere else at.namespace
+    namespace = "" if everywhere else checked_name(at.namespace, "namespace")
     found: list[Wanted] = []
     targets = await targets_of(at.client, options.words)
     names = [name for target in targets for name in target.names]
@@ -116,7 +116,9 @@ async def _in_files(at: Invocation, found: Sequence[Manifest]) -> Asked:
             raise _failed(f'error validating "{origin}": resource name may not be empty')
         resource = await at.client.resource_of(value)
         namespace = metadata.get("namespace") or at.namespace
-        wanted.append(Wanted(resource, name, str(namespace), subresource=options.subresource))
+        wanted.append(
+            Wanted(resource, name, checked_name(str(namespace)), subresource=options.subresource)
+        )
     is_single = len(options.filename) == 1 and options.filename[0] != "-"
     return Asked(wanted, is_single and len(wanted) == 1)
 
