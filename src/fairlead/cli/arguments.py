@@ -45,7 +45,9 @@ class ArgumentReader(argparse.ArgumentParser):
         own, behind = _split(words)
         off: list[str] = []
         plain = [self._without_value(word, off) for word in own]
-        options, unknown = self.parse_known_intermixed_args([word for word in plain if word])
+        options, unknown = self.parse_known_intermixed_args(
+            [word for word in plain if word is not None]
+        )
         if unknown:
             word = unknown[0].partition("=")[0]
             if word.startswith("--"):
@@ -58,7 +60,7 @@ class ArgumentReader(argparse.ArgumentParser):
         options.behind = behind
         return options
 
-    def _without_value(self, word: str, off: list[str]) -> str:
+    def _without_value(self, word: str, off: list[str]) -> str | None:
         """A switch with its value becomes a plain one, or nothing and a name in `off`."""
         name, sign, value = word.partition("=")
         action = self._option_string_actions.get(name) if sign else None
@@ -66,7 +68,7 @@ class ArgumentReader(argparse.ArgumentParser):
             return word
         if value in _FALSE:
             off.append(action.dest)
-            return ""
+            return None
         if value not in _TRUE:
             raise UsageError(
                 f'invalid argument "{value}" for "{", ".join(action.option_strings)}" flag:'
