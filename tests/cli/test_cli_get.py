@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -216,3 +218,26 @@ def test_names_that_would_lead_elsewhere(
 ) -> None:
     ran = fairlead_kubernetes.run("get", *words)
     assert (ran.code, ran.out, ran.errors) == (1, "", said)
+
+
+def test_a_plain_get_loads_only_what_it_needs(fairlead_kubernetes: Commands) -> None:
+    program = (
+        "import sys; from fairlead.cli import main; code = main(sys.argv[1:])\n"
+        "print(*sys.modules); sys.exit(code)"
+    )
+    words = ("get", "ns", "--kubeconfig", str(fairlead_kubernetes.config))
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "fairlead.cli.commands.get" in loaded
+    assert not loaded & {"aiohttp", "rich", "cryptography", "typer", "pydantic", "sqlite3"}
+    ours = (
+        "server",
+        "kinds",
+        "operations",
+        "endpoints",
+        "cli.output.jsonpath",
+        "cli.output.sorting",
+    )
+    assert not loaded & {f"fairlead.{name}" for name in ours}
