@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlead import __version__
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import documents
 from fairlead.cli.screen import printable
@@ -21,15 +21,12 @@ _PATIENCE = 10.0
 
 
 def add_flags(parser: ArgumentReader) -> None:
-    parser.add_argument("words", nargs="*", metavar="")
     parser.add_switch("--client", help="do not ask the server")
     parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="one of json, yaml")
 
 
 async def run(at: Invocation) -> int:
     options = at.options
-    if options.words:
-        raise UsageError(f"unexpected arguments: [{' '.join(options.words)}]")
     if options.output not in ("", "json", "yaml"):
         raise CommandFailed("error: --output must be 'yaml' or 'json'")
     asks = not options.client and _has_configuration(at)
