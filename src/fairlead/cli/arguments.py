@@ -14,6 +14,11 @@ _TRUE = ("true", "1", "t", "T", "TRUE", "True")
 _FALSE = ("false", "0", "f", "F", "FALSE", "False")
 
 
+def truth(text: str) -> bool | None:
+    """What a text says that stands for yes or no; None if it says neither."""
+    return True if text in _TRUE else False if text in _FALSE else None
+
+
 class Switch(argparse.Action):
     """A flag that is on when it is there: `--watch`, and also `--watch=false`."""
 
@@ -39,6 +44,10 @@ class ArgumentReader(argparse.ArgumentParser):
 
     def add_switch(self, *names: str, help: str, **settings: Any) -> None:
         self.add_argument(*names, action=Switch, help=help, **settings)
+
+    def unused(self, names: Sequence[str]) -> list[str]:
+        """Those of these flags that the command does not have."""
+        return [name for name in names if name not in self._option_string_actions]
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Raises UsageError."""
@@ -66,10 +75,11 @@ class ArgumentReader(argparse.ArgumentParser):
         action = self._option_string_actions.get(name) if sign else None
         if not isinstance(action, Switch):
             return word
-        if value in _FALSE:
+        found = truth(value)
+        if found is False:
             off.append(action.dest)
             return None
-        if value not in _TRUE:
+        if found is None:
             raise UsageError(
                 f'invalid argument "{value}" for "{", ".join(action.option_strings)}" flag:'
                 f' strconv.ParseBool: parsing "{value}": invalid syntax'

@@ -109,9 +109,23 @@ class Session:
     @asynccontextmanager
     async def open(self, request: Request) -> AsyncIterator[Answer]:
         """A successful answer, to be read inside the context; raises as `json` does."""
+        # Not in the time that the server has: a person may have to type something.
+        proof = await self.access.credentials.proof()
+        limit = asyncio.timeout(self.access.timeout)
+        try:
+            async with limit, self._opened(request, proof) as answer:
+                yield answer
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            message = f"{self._named(request)}: no answer within {self.access.timeout:g}s"
+            raise Unreachable(message, sent=True) from None
+
+    @asynccontextmanager
+    async def _opened(self, request: Request, proof: Proof) -> AsyncIterator[Answer]:
         try:
             async with asyncio.timeout(request.timeout):
-                head, connection, route = await self._successful(request)
+                head, connection, route = await self._successful(request, proof)
         except TimeoutError:
             message = f"{self._named(request)}: no answer within {request.timeout:g}s"
             raise Unreachable(message, sent=True) from None
@@ -120,12 +134,11 @@ class Session:
         finally:
             self._pool.give_back(connection, route)
 
-    async def _successful(self, request: Request) -> tuple[Head, Connection, Route]:
+    async def _successful(self, request: Request, proof: Proof) -> tuple[Head, Connection, Route]:
         ends = monotonic() + (request.timeout or float("inf"))
         tries = 0
         refreshed = False
         while True:
-            proof = await self.access.credentials.proof()
             head, connection, route = await self._sent(request, proof)
             if head.status < 300:
                 return head, connection, route
@@ -134,6 +147,7 @@ class Session:
             tries += 1
             if head.status == 401 and not refreshed and self.access.credentials.refused(proof):
                 refreshed = True
+                proof = await self.access.credentials.proof()
                 continue
             later = _seconds(head.headers.get("retry-after", ""))
             error = error_of_answer(head.status, content, later)
@@ -143,6 +157,7 @@ class Session:
             if monotonic() + pause >= ends:
                 raise error
             await asyncio.sleep(pause)
+            proof = await self.access.credentials.proof()
 
     async def _sent(self, request: Request, proof: Proof) -> tuple[Head, Connection, Route]:
         """The head of an answer. A connection that the server has closed meanwhile is no reason to
