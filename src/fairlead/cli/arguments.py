@@ -39,11 +39,19 @@ class Switch(argparse.Action):
 class ArgumentReader(argparse.ArgumentParser):
     """The flags of one command. Raises UsageError where argparse would end the process."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, words: Sequence[str] = (), **settings: Any) -> None:
+        """`words` are those that will be read, for commands with several forms."""
         super().__init__(allow_abbrev=False, formatter_class=Help, exit_on_error=True, **settings)
+        self.words = tuple(words)
+        self._bare: dict[str, str] = {}
 
     def add_switch(self, *names: str, help: str, **settings: Any) -> None:
         self.add_argument(*names, action=Switch, help=help, **settings)
+
+    def add_choice(self, name: str, *, bare: str, help: str, **settings: Any) -> None:
+        """A flag whose value stands behind `=`; alone it means `bare`."""
+        self.add_argument(name, help=help, **settings)
+        self._bare[name] = f"{name}={bare}"
 
     def unused(self, names: Sequence[str]) -> list[str]:
         """Those of these flags that the command does not have."""
@@ -72,6 +80,8 @@ class ArgumentReader(argparse.ArgumentParser):
     def _without_value(self, word: str, off: list[str]) -> str | None:
         """A switch with its value becomes a plain one, or nothing and a name in `off`."""
         name, sign, value = word.partition("=")
+        if word in self._bare:
+            return self._bare[word]
         action = self._option_string_actions.get(name) if sign else None
         if not isinstance(action, Switch):
             return word

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairlead.cli.screen import printable
 from fairlead.client.access.model import CredentialsError, InvalidConfiguration
 from fairlead.client.errors import ApiError
 from fairlead.client.transport.errors import Unreachable
 
 
 def worded(error: Exception) -> str:
-    """One text for an error of the client side."""
+    """One text for an error of the client side, with nothing in it that a terminal would obey."""
+    return printable(_worded(error))
+
+
+def _worded(error: Exception) -> str:
     if isinstance(error, ApiError):
         return _refused(error)
     if isinstance(error, Unreachable):
@@ -34,8 +39,10 @@ def _refused(error: ApiError) -> str:
 
 
 def _invalid(details: Mapping[str, Any], causes: list[dict[str, str]]) -> str:
-    said = f'The {details.get("kind", "request")} "{details.get("name", "")}" is invalid'
-    lines = [_cause(one) for one in causes]
+    said = "The request is invalid"
+    if details.get("kind") or details.get("name"):
+        said = f'The {details.get("kind", "")} "{details.get("name", "")}" is invalid'
+    lines = list(dict.fromkeys(_cause(one) for one in causes))
     if len(lines) == 1:
         return f"{said}: {lines[0]}"
     listed = "".join(f"\n* {line}" for line in lines)

@@ -6,44 +6,69 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import UsageError
+from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output import documents
+from fairlead.cli.output.printers import Choice, Printer, printer_for
+from fairlead.cli.screen import printable
 from fairlead.client import ResourceType
 
-FORMATS = ("json", "yaml", "name")
+FORMATS = ("json", "jsonpath", "jsonpath-as-json", "jsonpath-file", "name", "yaml")
+_TABLES = ("wide", "custom-columns", "custom-columns-file")
 
 
 def add_output_flag(parser: ArgumentReader) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FORMAT", default="", help=f"one of {', '.join(FORMATS)}"
     )
+    parser.add_switch("--show-managed-fields", help="show who owns which fields in json and yaml")
+
+
+def check_output(at: Invocation) -> None:
+    """Raises CommandFailed for a format that there is not, before anything is changed."""
+    wanted = at.options.output
+    if wanted.partition("=")[0] in _TABLES:
+        raise Mistake(
+            f'unable to match a printer suitable for the output format "{wanted}", allowed formats'
+            f" are: {','.join(FORMATS)}"
+        )
+    if wanted:
+        _printer(at)
 
 
 def show_result(
     at: Invocation, type: ResourceType, value: Mapping[str, Any], done: str, note: str = ""
 ) -> None:
-    """Tell what was done with an object, or show it as `-o` asks; raises UsageError."""
-    name = f"{_singular(type)}/{value['metadata'].get('name', '')}"
+    """Tell what was done with an object, or show it as `-o` asks; raises CommandFailed."""
+    name = named(type, (value.get("metadata") or {}).get("name", ""))
     wanted = at.options.output
     if not wanted:
         at.screen.print(f"{name} {done}{note}")
     elif wanted == "name":
         at.screen.print(name)
-    elif wanted == "json":
-        at.screen.print(documents.as_json(value))
-    elif wanted == "yaml":
-        at.screen.print(documents.as_yaml(value))
     else:
-        raise UsageError(unknown_format(wanted))
+        show_document(at, value)
 
 
-def unknown_format(wanted: str) -> str:
-    return (
-        f'unable to match a printer suitable for the output format "{wanted}", allowed formats'
-        f" are: {','.join(FORMATS)}"
-    )
+def show_document(at: Invocation, value: Mapping[str, Any]) -> None:
+    """An object, or a list of them, as `-o` asks; raises CommandFailed. Who owns its fields is
+    left out unless that is asked for."""
+    at.screen.out.write(_printer(at)(dict(value)))
 
 
-def _singular(type: ResourceType) -> str:
+def _printer(at: Invocation) -> Printer:
+    """One for all that a command shows: it sets documents apart from each other."""
+    options = at.options
+    made: Printer | None = getattr(options, "printer", None)
+    if made is None:
+        managers = bool(getattr(options, "show_managed_fields", False))
+        made = options.printer = printer_for(Choice(options.output, managed_fields=managers))
+    return made
+
+
+def named(type: ResourceType, name: str) -> str:
+    """An object as messages name it: deployment.apps/web."""
+    return printable(f"{singular(type)}/{name}")
+
+
+def singular(type: ResourceType) -> str:
     return f"{type.singular}.{type.group}" if type.group else type.singular

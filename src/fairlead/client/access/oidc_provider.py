@@ -12,8 +12,9 @@ import orjson
 
 from fairlead.client.access.model import CredentialsError
 from fairlead.client.access.showing import harmless
+from fairlead.client.transport.dialing import Route
 from fairlead.client.transport.errors import Unreachable
-from fairlead.client.transport.pool import Pool, Route
+from fairlead.client.transport.pool import Pool
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
 from fairlead.outgoing.proxies import proxy_of_environment
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from fairlead.client.access.model import Access, AccessError, Proof
-from fairlead.client.transport.pool import Route
+from fairlead.client.transport.dialing import Route
 from fairlead.outgoing.client_config import ClientConfigError
 
 _PORTS = {"http": 80, "https": 443}
