@@ -193,7 +193,7 @@ def test_a_server_that_is_not_there(
     )
 
 
-@pytest.mark.parametrize("answer", [{}, {"items": 5}, {"kind": "Table", "metadata": 5}])
+@pytest.mark.parametrize("answer", [{"items": [5]}, {"kind": "Table", "rows": 5}])
 def test_a_server_that_talks_nonsense_is_told_in_one_line(
     answer: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
