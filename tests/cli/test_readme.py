@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import pytest
-from support.examples import ROOT
+from support.pages import ROOT
 
 README = (ROOT / "README.md").read_text()
 MOST_LINES = 120

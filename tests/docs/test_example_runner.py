@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.examples import Terminal, blocks, is_printed, steps
+from support.examples import Terminal
+from support.pages import blocks, missing_line, steps
 
 
 @pytest.fixture
@@ -55,9 +56,9 @@ def test_an_output_that_differs_is_told(terminal: Terminal) -> None:
 
 
 def test_what_is_left_open_is_anything_and_the_order_counts() -> None:
-    assert is_printed(["a ... c", "d"], "x\na  b c\nd") is None
-    assert is_printed(["d", "a"], "a\nd\n") == "a"
-    assert is_printed(["web-... ready"], "web-1 starting") == "web-... ready"
+    assert missing_line(["a ... c", "d"], "x\na  b c\nd") is None
+    assert missing_line(["d", "a"], "a\nd\n") == "a"
+    assert missing_line(["web-... ready"], "web-1 starting") == "web-... ready"
 
 
 def test_a_block_finds_what_one_before_it_has_set(terminal: Terminal) -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.examples import ROOT, commands
+from support.pages import ROOT, commands
 
 from fairlead.cli.catalog import COMMANDS, GROUPS
 from fairlead.cli.overview import SERVER_SIDE

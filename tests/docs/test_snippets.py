@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 import yaml
 from support.client import Client
-from support.examples import ROOT, Block, Terminal, blocks
+from support.examples import Terminal
+from support.pages import ROOT, Block, blocks
 from support.process import ServerProcess
 
 PAGES = [

@@ -1,4 +1,4 @@
-"""Examples of the documentation, run as they are printed."""
+"""A terminal in which the examples of the documentation are run as they are printed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from support.pages import ROOT, missing_line, steps
+
 PATIENCE = 60.0
 
 # Ports that pages print; each terminal has free ones for them.
@@ -28,7 +27,6 @@ set -o pipefail
 fairlead() {{ "{sys.executable}" -m fairlead "$@"; }}
 python() {{ "{sys.executable}" "$@"; }}
 pytest() {{ "{sys.executable}" -m pytest "$@"; }}
-kopf() {{ "{sys.executable}" -m kopf "$@"; }}
 """
 _LAUNCH = """
 import ast, asyncio, inspect
@@ -37,79 +35,12 @@ code = compile(text, "the block", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 found = eval(code, {"__name__": "__main__"})
 asyncio.run(found) if inspect.iscoroutine(found) else None
 """
-_FENCE = re.compile(
-    r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n)?"
-    r"^(?P<indent> *)```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n"
-    r"(?P<text>.*?)^(?P=indent)```$",
-    re.MULTILINE | re.DOTALL,
-)
 _SERVE = re.compile(r"make serve(?: ARGS='(.*)')?|fairlead serve ?(.*)", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of a page; `reason` says why it is not run, if it is not."""
-
-    line: int
-    language: str
-    title: str
-    text: str
-    reason: str
-
-
-def blocks(page: str) -> list[Block]:
-    found = []
-    for match in _FENCE.finditer(page):
-        line = page.count("\n", 0, match.start()) + 1
-        indent = match["indent"]
-        text = re.sub(rf"^{indent}", "", match["text"], flags=re.MULTILINE)
-        found.append(
-            Block(line, match["language"], match["title"] or "", text, match["reason"] or "")
-        )
-    return found
-
-
-def section(text: str, title: str) -> str:
-    return text.split(f"\n## {title}\n")[1].split("\n## ")[0]
-
-
-def steps(block: str) -> list[tuple[str, list[str]]]:
-    """The commands of a console block, each with the lines that are shown as printed by it."""
-    found: list[tuple[str, list[str]]] = []
-    for line in block.splitlines():
-        if line.startswith("$ "):
-            found.append((line[2:], []))
-        elif found and not found[-1][1] and found[-1][0].endswith("\\"):
-            found[-1] = (f"{found[-1][0]}\n{line}", [])
-        elif found:
-            found[-1][1].append(line)
-    return found
-
-
-def commands(text: str) -> list[str]:
-    """What stands behind `$ ` in console blocks."""
-    shown = [block for block in blocks(text) if block.language == "console" and not block.reason]
-    return [command for block in shown for command, _ in steps(block.text)]
 
 
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as found:
         return int(found.getsockname()[1])
-
-
-def is_printed(wanted: Iterable[str], said: str) -> str | None:
-    """The first line that is not found in what was said, behind those before it; `...` stands
-    for anything, spaces for any number of them."""
-    rest = iter(said.splitlines())
-    for line in wanted:
-        words = r"\s+".join(
-            ".*".join(re.escape(part) for part in word.split("...")) for word in line.split()
-        )
-        if line.strip() not in ("", "...") and not any(
-            re.fullmatch(words, one.strip()) for one in rest
-        ):
-            return line
-    return None
 
 
 class Terminal:
@@ -208,7 +139,7 @@ class Terminal:
                 self.start_behind(command[:-2])
             else:
                 said = self.run([command])
-                missing = is_printed(map(self.here, wanted), said)
+                missing = missing_line(map(self.here, wanted), said)
                 assert missing is None, f"$ {command}\ndoes not print {missing!r} but\n{said}"
 
     def play_python(self, text: str) -> None:
