@@ -47,24 +47,25 @@ def manifests(names: Sequence[str], recursive: bool = False) -> list[Manifest]:
 
 def _read(name: str, recursive: bool) -> Iterator[Manifest]:
     if name == "-":
-        yield from _parsed(sys.stdin.read(), "STDIN")
+        yield from parsed(sys.stdin.read(), "STDIN")
         return
     path = Path(name)
     try:
         if not path.is_dir():
-            yield from _parsed(path.read_text(), name)
+            yield from parsed(path.read_text(), name)
             return
         found = sorted(path.rglob("*") if recursive else path.iterdir())
         for file in found:
             if file.suffix in _ENDINGS and file.is_file():
-                yield from _parsed(file.read_text(), str(file))
+                yield from parsed(file.read_text(), str(file))
     except FileNotFoundError:
         raise ManifestError(f'the path "{name}" does not exist') from None
     except (OSError, UnicodeDecodeError) as error:
         raise ManifestError(f"error reading {name}: {error}") from None
 
 
-def _parsed(text: str, origin: str) -> Iterator[Manifest]:
+def parsed(text: str, origin: str) -> Iterator[Manifest]:
+    """The objects of a text; raises ManifestError."""
     import yaml
 
     try:
