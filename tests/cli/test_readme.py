@@ -4,82 +4,20 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support import examples
+from support.examples import ROOT, Terminal
 
-ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 SERVE = "make serve"
-PATIENCE = 60.0
-
-
-def section(title: str) -> str:
-    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 def commands(title: str) -> list[str]:
-    """What stands behind `$ ` in the console blocks of a section."""
-    blocks = re.findall(r"```console\n(.*?)```", section(title), re.DOTALL)
-    return [line[2:] for block in blocks for line in block.splitlines() if line[:2] == "$ "]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
-
-
-class Terminal:
-    """Runs commands of the README in a directory, on ports that are free."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self._ports = {"6443": str(free_port()), "6444": str(free_port())}
-        self._servers: list[subprocess.Popen[bytes]] = []
-
-    def _here(self, text: str) -> str:
-        for printed, free in self._ports.items():
-            text = text.replace(printed, free)
-        return text
-
-    def serve(self, command: str) -> None:
-        """`make serve`, without what make installs."""
-        found = re.fullmatch(r"make serve(?: ARGS='(.*)')?", command)
-        assert found is not None
-        flags = (found[1] or "--secure-port 6443").split()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "fairlead", "serve", *self._here(" ".join(flags)).split()],
-            cwd=self.directory,
-            stdout=subprocess.PIPE,
-        )
-        self._servers.append(process)
-        assert process.stdout is not None
-        assert b"https://" in process.stdout.readline()
-
-    def run(self, lines: list[str]) -> str:
-        done = subprocess.run(
-            ["bash", "-e", "-o", "pipefail"],
-            input=self._here("\n".join(lines)),
-            cwd=self.directory,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def close(self) -> None:
-        for process in self._servers:
-            process.terminate()
-        for process in self._servers:
-            process.wait(PATIENCE)
-            assert process.stdout is not None
-            process.stdout.close()
+    return examples.commands(examples.section(README, title))
 
 
 @pytest.fixture

@@ -32,11 +32,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     from fairlead.cli.catalog import COMMANDS, GROUPS
 
+    if words and words[0] == "__complete":
+        from fairlead.cli.completion.answering import complete
+
+        return complete(words[1:])
     if words and words[0].startswith("-") and words[0] not in _OWN_FLAGS:
         from fairlead.cli.connecting import behind_command
 
         words = behind_command(words)
     if words and (words[0] in COMMANDS or words[0] in GROUPS):
+        gc.disable()  # until the command runs: nothing of what is imported goes away
         from fairlead.cli.running import run_command
 
         return run_command(PROGRAM, words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,9 +23,11 @@ EXPECTED = (AccessError, ApiError, Unreachable, UnknownKind, UnknownResource)
 def run_command(program: str, words: Sequence[str]) -> int:
     """Gives the exit code. The first word names a command, or a group and the second one."""
     name = " ".join(words[:2]) if words[0] in GROUPS else words[0]
-    if name not in COMMANDS:
+    path = name.replace(" ", ".").replace("-", "_")
+    module = import_module(f"fairlead.cli.commands.{path}") if name in COMMANDS else None
+    gc.enable()  # `main` turns it off for all that is imported
+    if module is None:
         return _tell_group(program, words[0], words[1] if len(words) > 1 else "")
-    module = import_module(f"fairlead.cli.commands.{name.replace(' ', '.').replace('-', '_')}")
     listed = COMMANDS[name]
     reader = ArgumentReader(
         prog=f"{program} {name}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
-from fairlead.cli.errors import UsageError
+from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.client import Client, Resource, UnknownResource
 
 
@@ -17,43 +17,61 @@ class Target(NamedTuple):
 
 
 async def targets_of(client: Client, words: Sequence[str]) -> list[Target]:
-    """Raises UsageError and UnknownResource."""
+    """Raises UsageError, CommandFailed and UnknownResource."""
     if not words:
         raise UsageError("You must provide one or more resources by argument or filename.")
     if any("/" in word for word in words):
         return [await _pair(client, word) for word in words]
     kinds, names = words[0].split(","), tuple(words[1:])
-    return [
+    found = [
         Target(resource, names)
         for kind in kinds
-        async for resource in _resources(client, kind, alone=not names)
+        if kind
+        async for resource in _resources(client, kind)
     ]
+    if not found:
+        raise UnknownResource(words[0])
+    if names and len(found) > 1 == len(kinds):
+        raise CommandFailed("error: you must specify only one resource")
+    return _distinct(found)
 
 
 async def _pair(client: Client, word: str) -> Target:
     kind, slash, name = word.partition("/")
     if not slash:
-        raise UsageError(
-            "there is no need to specify a resource type as a separate argument when passing"
+        raise CommandFailed(
+            "error: there is no need to specify a resource type as a separate argument when passing"
             " arguments in resource/name form (e.g. 'fairlead get resource/<resource_name>'"
             " instead of 'fairlead get resource resource/<resource_name>'"
         )
-    if not kind or not name or "/" in name:
-        raise UsageError("arguments in resource/name form must have a single resource and name")
+    if "/" in name:
+        raise CommandFailed(
+            "error: arguments in resource/name form may not have more than one slash"
+        )
+    if not kind or not name or "," in kind:
+        raise CommandFailed(
+            "error: arguments in resource/name form must have a single resource and name"
+        )
     return Target(await client.resource(kind), (name,))
 
 
-async def _resources(client: Client, word: str, alone: bool) -> AsyncIterator[Resource]:
+async def _resources(client: Client, word: str) -> AsyncIterator[Resource]:
     """The resource of a kind, or all of a category such as `all`."""
     try:
         yield await client.resource(word)
     except UnknownResource:
         members = [
-            type
-            for type in (await client.discovery.all_resources() if alone else ())
-            if word in type.categories
+            type for type in await client.discovery.all_resources() if word in type.categories
         ]
         if not members:
             raise
         for type in members:
             yield client.of(type)
+
+
+def _distinct(targets: Sequence[Target]) -> list[Target]:
+    """Each resource once, though it may be named and in a category as well."""
+    known: dict[tuple[str, str], Target] = {}
+    for target in targets:
+        known.setdefault((target.resource.type.group, target.resource.type.name), target)
+    return list(known.values())

@@ -3,27 +3,134 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import UsageError
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.getting.asking import asked_by
+from fairlead.cli.getting.showing import show_documents, show_tables
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output import tables
-from fairlead.client.resources import TABLE
+from fairlead.cli.manifests import add_file_flags
+from fairlead.cli.output.printers import FORMATS, Choice, is_table, printer_for
+from fairlead.client.resources import PAGE
+
+_SUBRESOURCES = ("status", "scale")
+_SWITCHES = {
+    ("-A", "--all-namespaces"): "objects of all namespaces",
+    ("--ignore-not-found",): "say nothing of objects that are not there",
+    ("--no-headers",): "leave out the names of the columns",
+    ("--output-watch-events",): "with -w, show what happened to each object",
+    ("--show-kind",): "show the kind in front of the names",
+    ("--show-labels",): "show the labels in a last column",
+    ("--show-managed-fields",): "show who owns which fields in json and yaml",
+    ("-w", "--watch"): "show the objects, and go on to show changes",
+    ("--watch-only",): "show changes only",
+}
+_VALUES = {
+    ("--field-selector",): ("FIELDS", "only objects with these values of fields"),
+    ("-l", "--selector"): ("LABELS", "only objects with these labels"),
+    ("-o", "--output"): ("FORMAT", f"one of {', '.join(FORMATS)}"),
+    ("--raw",): ("PATH", "show what the server answers to a request for this path"),
+    ("--sort-by",): ("FIELD", "in the order of this field's values, a JSONPath expression"),
+    ("--subresource",): ("NAME", f"show a subresource: {' or '.join(_SUBRESOURCES)}"),
+    ("--template",): ("TEMPLATE", "the template of -o jsonpath, or the file that has it"),
+}
 
 
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND [NAME...]", nargs="*")
-    parser.add_switch("-A", "--all-namespaces", help="objects of all namespaces")
-    parser.add_argument("-l", "--selector", metavar="LABELS", help="only objects with these labels")
+    for names, text in _SWITCHES.items():
+        parser.add_switch(*names, help=text)
+    parser.add_switch(
+        "--server-print", default=True, help="let the server make the columns of tables"
+    )
+    for names, (value, text) in _VALUES.items():
+        parser.add_argument(*names, metavar=value, default="", help=text)
+    parser.add_argument(
+        "-L",
+        "--label-columns",
+        metavar="LABELS",
+        action="append",
+        default=[],
+        help="show these labels in columns of their own",
+    )
+    parser.add_argument(
+        "--chunk-size",
+        metavar="NUMBER",
+        type=int,
+        default=PAGE,
+        help="objects that are asked for at a time; 0 for all at once",
+    )
+    add_file_flags(parser, "show")
 
 
 async def run(at: Invocation) -> int:
-    if not at.options.words:
-        raise UsageError("you must specify the type of resource to get")
-    resource = await at.client.resource(at.options.words[0])
-    namespace = "" if at.options.all_namespaces else at.namespace
-    query = {"labelSelector": at.options.selector} if at.options.selector else {}
-    table = await resource.page(namespace, accept=TABLE, **query)
-    columns = [at for at, column in enumerate(table["columnDefinitions"]) if not column["priority"]]
-    head = [table["columnDefinitions"][column]["name"].upper() for column in columns]
-    rows = [[str(row["cells"][column]) for column in columns] for row in table["rows"]]
-    at.screen.print(tables.text([head, *rows]))
+    options = at.options
+    _check(at)
+    if options.raw:
+        return await _raw(at)
+    if not options.words and not options.filename:
+        raise CommandFailed(
+            'You must specify the type of resource to get. Use "fairlead api-resources" for a'
+            " complete list of supported resources.\n\n"
+            "error: Required resource not specified.\n"
+            'Use "fairlead explain <resource>" for a detailed description of that resource (e.g.'
+            " fairlead explain pods).\nSee 'fairlead get -h' for help and examples"
+        )
+    in_table = is_table(options.output)
+    printer = None if in_table else printer_for(_choice(at))
+    if options.sort_by:
+        from fairlead.cli.output.sorting import Order
+    order = Order(options.sort_by) if options.sort_by else None
+    asked = await asked_by(at)
+    if options.watch or options.watch_only:
+        from fairlead.cli.getting import following
+
+        if printer is None:
+            return await following.follow_tables(at, asked)
+        return await following.follow_documents(at, asked, printer)
+    if printer is None:
+        return await show_tables(at, asked, order)
+    return await show_documents(at, asked, printer, order)
+
+
+def _choice(at: Invocation) -> Choice:
+    options = at.options
+    return Choice(
+        options.output, options.template, not options.no_headers, options.show_managed_fields
+    )
+
+
+def _check(at: Invocation) -> None:
+    """Raises CommandFailed for flags that do not go together."""
+    options = at.options
+    wrong = ""
+    if options.raw and (options.watch or options.watch_only or options.selector):
+        wrong = (
+            "--raw may not be specified with other flags that filter the server request or alter"
+            " the output"
+        )
+    elif options.raw and options.output:
+        wrong = "--raw and --output are mutually exclusive"
+    elif options.raw and options.words:
+        wrong = "arguments may not be passed when --raw is specified"
+    elif options.raw and not options.raw.startswith("/"):
+        wrong = f'--raw must be a valid URL path: parse "{options.raw}": invalid URI for request'
+    elif options.show_labels and not is_table(options.output):
+        wrong = f"--show-labels option cannot be used with {options.output} printer"
+    elif options.output_watch_events and not (options.watch or options.watch_only):
+        wrong = "--output-watch-events option can only be used with --watch or --watch-only"
+    elif options.subresource and options.subresource not in _SUBRESOURCES:
+        wrong = (
+            f'invalid subresource value: "{options.subresource}". Must be one of'
+            f" [{' '.join(_SUBRESOURCES)}]"
+        )
+    elif options.chunk_size < 0:
+        wrong = f"--chunk-size: {options.chunk_size} is less than nothing"
+    if wrong:
+        raise CommandFailed(f"error: {wrong}")
+
+
+async def _raw(at: Invocation) -> int:
+    from fairlead.cli.sending import escaped_path, pour
+    from fairlead.client.session import Request
+
+    await pour(at, Request("GET", escaped_path(at.options.raw), accept="*/*"))
     return 0

@@ -8,12 +8,24 @@ _GAP = 3
 _NARROWEST = 6
 
 
-def widths(rows: Iterable[Sequence[str]]) -> list[int]:
-    """How wide each column is with the gap behind it."""
-    found: list[int] = []
+class Columns:
+    """Remembers how wide its columns were: what comes later is aligned with what is there."""
+
+    def __init__(self) -> None:
+        self._widths: list[int] = []
+
+    def text(self, rows: Sequence[Sequence[str]]) -> str:
+        """One row a line, each with its end."""
+        self._widths = widths(rows, self._widths)
+        return "".join(f"{line(row, self._widths)}\n" for row in rows)
+
+
+def widths(rows: Iterable[Sequence[str]], known: Iterable[int] = ()) -> list[int]:
+    """How wide each column is with the gap behind it; none gets narrower than it is known."""
+    found = list(known)
     for row in rows:
         found += [_NARROWEST] * (len(row) - len(found))
-        for at, cell in enumerate(row):
+        for at, cell in enumerate(row[:-1]):
             found[at] = max(found[at], len(cell) + _GAP)
     return found
 
@@ -26,5 +38,4 @@ def line(row: Sequence[str], width: Sequence[int]) -> str:
 
 def text(rows: Sequence[Sequence[str]]) -> str:
     """All rows, one a line."""
-    width = widths(rows)
-    return "\n".join(line(row, width) for row in rows)
+    return Columns().text(rows).removesuffix("\n")

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-UNKNOWN = "<unknown>"
+from fairlead.schema.ages import UNKNOWN as UNKNOWN
+from fairlead.schema.ages import duration_text as duration_text
+from fairlead.schema.ages import moment as moment
+from fairlead.schema.ages import since as since
+
 NONE = "<none>"
 UNSET = "<unset>"
-
-_MINUTE = 60
-_HOUR = 60 * _MINUTE
-_DAY = 24 * _HOUR
-_YEAR = 365 * _DAY
-
-# Below each limit (in seconds) a duration is told in this unit and, if named, the next smaller one.
-_SCALES: tuple[tuple[int, int, str, int, str], ...] = (
-    (2 * _MINUTE, 1, "s", 0, ""),
-    (10 * _MINUTE, _MINUTE, "m", 1, "s"),
-    (3 * _HOUR, _MINUTE, "m", 0, ""),
-    (8 * _HOUR, _HOUR, "h", _MINUTE, "m"),
-    (2 * _DAY, _HOUR, "h", 0, ""),
-    (8 * _DAY, _DAY, "d", _HOUR, "h"),
-    (2 * _YEAR, _DAY, "d", 0, ""),
-    (8 * _YEAR, _YEAR, "y", _DAY, "d"),
-)
 
 
 def field(obj: Any, path: str) -> Any:
@@ -50,38 +37,6 @@ def mapping(obj: Any, path: str) -> dict[str, Any]:
 def count(path: str) -> Callable[[dict[str, Any]], int]:
     """A cell with the number of entries at a path."""
     return lambda obj: len(field(obj, path) or ())
-
-
-def moment(stamp: Any) -> datetime | None:
-    """A timestamp's moment; None for an absent, zero or unreadable one."""
-    if not isinstance(stamp, str):
-        return None
-    try:
-        when = datetime.fromisoformat(stamp)
-    except ValueError:
-        return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return None if when.year == 1 else when
-
-
-def duration_text(length: timedelta) -> str:
-    """A duration in two or three significant figures; a small clock skew counts as none."""
-    seconds = int(length.total_seconds())
-    if seconds < -1:
-        return "<invalid>"
-    seconds = max(seconds, 0)
-    for limit, unit, letter, small, small_letter in _SCALES:
-        if seconds < limit:
-            rest = seconds % unit // small if small else 0
-            return f"{seconds // unit}{letter}" + (f"{rest}{small_letter}" if rest else "")
-    return f"{seconds // _YEAR}y"
-
-
-def since(stamp: Any, now: datetime) -> str:
-    """The age of a timestamp."""
-    when = moment(stamp)
-    return UNKNOWN if when is None else duration_text(now - when)
 
 
 def age_of(path: str, missing: str = UNKNOWN) -> Callable[[dict[str, Any], datetime], str]:

@@ -1,0 +1,87 @@
+"""Show what the server serves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output import tables
+from fairlead.client import ResourceType
+
+_HEADER = ("NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND")
+_WIDE = ("VERBS", "CATEGORIES")
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", nargs="*", metavar="")
+    parser.add_argument("--api-group", metavar="GROUP", help="only resources of this group")
+    parser.add_switch("--namespaced", default=None, help="only resources in namespaces, or =false")
+    parser.add_argument("--verbs", metavar="VERBS", default="", help="only with all these verbs")
+    parser.add_argument(
+        "--categories", metavar="NAMES", default="", help="only in all these categories"
+    )
+    parser.add_argument("--sort-by", metavar="FIELD", default="", help="name or kind")
+    parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="one of wide, name")
+    parser.add_switch("--no-headers", help="leave out the names of the columns")
+
+
+async def run(at: Invocation) -> int:
+    options = at.options
+    if options.words:
+        raise UsageError(f"unexpected arguments: [{' '.join(options.words)}]")
+    if options.output not in ("", "wide", "name"):
+        raise CommandFailed(f"error: --output {options.output} is not available")
+    if options.sort_by not in ("", "name", "kind"):
+        raise CommandFailed("error: --sort-by accepts only name or kind")
+    found = [type for type in await _preferred(at) if _is_wanted(at, type)]
+    found.sort(key=lambda type: _place(options.sort_by, type))
+    if options.output == "name":
+        for type in found:
+            at.screen.print(type.qualified)
+        return 0
+    is_wide = options.output == "wide"
+    rows = [_row(type, is_wide) for type in found]
+    if not options.no_headers:
+        rows.insert(0, [*_HEADER, *(_WIDE if is_wide else ())])
+    at.screen.out.write(tables.Columns().text(rows))
+    return 0
+
+
+async def _preferred(at: Invocation) -> Sequence[ResourceType]:
+    """Each resource in the version that its group prefers, or in another one that has it."""
+    known: dict[tuple[str, str], ResourceType] = {}
+    for type in await at.client.discovery.all_resources(preferred_only=False):
+        known.setdefault((type.group, type.name), type)
+    return [type for type in known.values() if type.verbs]
+
+
+def _is_wanted(at: Invocation, type: ResourceType) -> bool:
+    options = at.options
+    return (
+        (options.api_group is None or type.group == options.api_group)
+        and (options.namespaced is None or type.namespaced is options.namespaced)
+        and set(_listed(options.verbs)) <= set(type.verbs)
+        and set(_listed(options.categories)) <= set(type.categories)
+    )
+
+
+def _listed(text: str) -> list[str]:
+    return text.split(",") if text else []
+
+
+def _place(sort_by: str, type: ResourceType) -> tuple[str, str, str]:
+    first = {"name": type.name, "kind": type.kind}.get(sort_by, "")
+    return first, type.group, type.name
+
+
+def _row(type: ResourceType, is_wide: bool) -> list[str]:
+    row = [
+        type.name,
+        ",".join(type.short_names),
+        type.api_version,
+        "true" if type.namespaced else "false",
+        type.kind,
+    ]
+    return [*row, ",".join(type.verbs), ",".join(type.categories)] if is_wide else row

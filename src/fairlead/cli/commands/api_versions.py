@@ -1,0 +1,24 @@
+"""Show which versions of which groups are served."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import UsageError
+from fairlead.cli.invocation import Invocation
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", nargs="*", metavar="")
+
+
+async def run(at: Invocation) -> int:
+    if at.options.words:
+        raise UsageError(f"unexpected arguments: [{' '.join(at.options.words)}]")
+    found = [
+        f"{group.name}/{version}" if group.name else version
+        for group in await at.client.discovery.groups()
+        for version in group.versions
+    ]
+    for version in sorted(found):
+        at.screen.print(version)
+    return 0

@@ -1,0 +1,151 @@
+"""Show objects in detail, with what belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.getting.asking import Wanted, asked_by
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.manifests import add_file_flags
+from fairlead.cli.refusals import worded
+from fairlead.client import ApiError, Resource, ResourceType, Unreachable
+from fairlead.client.errors import NotFound
+from fairlead.client.resources import PAGE, Object
+from fairlead.client.session import JSON
+
+_EXPECTED = (ApiError, Unreachable, CommandFailed)
+
+
+class Described(NamedTuple):
+    """An object to describe."""
+
+    type: ResourceType
+    value: Object
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="KIND [NAME | PREFIX] | KIND/NAME", nargs="*")
+    parser.add_switch("-A", "--all-namespaces", help="objects of all namespaces")
+    parser.add_argument(
+        "-l", "--selector", metavar="LABELS", default="", help="only objects with these labels"
+    )
+    add_file_flags(parser, "describe")
+    parser.add_switch("--show-events", help="show the events of objects too", default=True)
+    parser.add_argument(
+        "--chunk-size",
+        metavar="NUMBER",
+        type=int,
+        default=PAGE,
+        help="objects that are asked for at a time; 0 for all at once",
+    )
+    parser.set_defaults(field_selector="", subresource="")  # which other commands choose by
+
+
+async def run(at: Invocation) -> int:
+    if at.options.chunk_size < 0:
+        raise UsageError(f"--chunk-size must not be negative: {at.options.chunk_size}")
+    if not at.options.words and not at.options.filename:
+        raise CommandFailed(
+            "error: You must specify the type of resource to describe. Use"
+            ' "fairlead api-resources" for a complete list of supported resources.'
+        )
+    failures: list[Exception] = []
+    objects = [one async for one in _objects(at, failures)]
+    if _may_be_prefix(at.options.words) and len(failures) == 1:
+        missing = failures[0]
+        if isinstance(missing, NotFound):
+            return await _describe_matching(at, missing)
+    if not objects and not failures:
+        where = "" if at.options.all_namespaces else f" in {at.namespace} namespace."
+        at.screen.warn(f"No resources found{where}")
+    separator = ""
+    async for text in _texts(at, objects, failures):
+        at.screen.out.write(f"{separator}{text}")
+        separator = "\n\n"
+    return _tell(at, failures)
+
+
+def _may_be_prefix(words: Sequence[str]) -> bool:
+    """Whether they are a kind and a single name."""
+    return len(words) == 2 and "/" not in words[0]
+
+
+async def _objects(at: Invocation, failures: list[Exception]) -> AsyncIterator[Described]:
+    """All that is asked for and there."""
+    for wanted in (await asked_by(at)).wanted:
+        resource = await _known(at, wanted.resource)
+        asked = Wanted(resource, wanted.name, wanted.namespace, wanted.labels)
+        try:
+            async for page in asked.pages(JSON, at.options.chunk_size):
+                for value in [page] if asked.name else page.get("items") or ():
+                    yield Described(resource.type, value)
+        except ApiError as error:
+            failures.append(error)
+
+
+async def _known(at: Invocation, resource: Resource) -> Resource:
+    """The resource in the version that the layout of its kind knows, if the server has it."""
+    from fairlead.cli.describing.layouts import layout_of
+
+    type = resource.type
+    wanted = layout_of(type, await at.client.discovery.dialect()).version
+    if wanted and wanted != type.version:
+        for other in await at.client.discovery.resources(type.group, wanted):
+            if other.kind == type.kind:
+                return at.client.of(other)
+    return resource
+
+
+async def _describe_matching(at: Invocation, missing: NotFound) -> int:
+    """All whose names begin with a word that is nobody's name."""
+    kind, prefix = at.options.words
+    if "," in kind:
+        raise CommandFailed("error: you may only specify a single resource type")
+    resource = await _known(at, await at.client.resource(kind))
+    answer = await resource.list(at.namespace, limit=at.options.chunk_size)
+    matching = [
+        Described(resource.type, item)
+        for item in answer["items"]
+        if str((item.get("metadata") or {}).get("name")).startswith(prefix)
+    ]
+    if not matching:
+        raise missing
+    failures: list[Exception] = []
+    async for text in _texts(at, matching, failures):
+        at.screen.print(text)
+    return _tell(at, failures)
+
+
+async def _texts(
+    at: Invocation, objects: Sequence[Described], failures: list[Exception]
+) -> AsyncIterator[str]:
+    """The descriptions in the order of the objects."""
+    from fairlead.cli.describing.describer import Describer
+    from fairlead.cli.describing.working import in_order
+
+    dialect = await at.client.discovery.dialect()
+    describer = Describer(at.client, dialect, at.options.chunk_size, at.options.show_events)
+
+    async def describe(one: Described) -> str | Exception:
+        try:
+            return await describer.describe(one.type, one.value)
+        except _EXPECTED as error:
+            return error
+
+    async for result in in_order(describe, objects):
+        if isinstance(result, str):
+            yield result
+        else:
+            failures.append(result)
+
+
+def _tell(at: Invocation, failures: Sequence[Exception]) -> int:
+    """Say each thing that went wrong once."""
+    at.screen.flush()
+    texts = (str(one) if isinstance(one, CommandFailed) else worded(one) for one in failures)
+    for text in dict.fromkeys(texts):
+        at.screen.warn(text)
+    return int(bool(failures))

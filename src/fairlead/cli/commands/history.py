@@ -1,0 +1,140 @@
+"""Show how an object has changed, and who changed it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.naming import Named, named_object
+from fairlead.cli.output import documents
+
+if TYPE_CHECKING:
+    from fairlead.cli.versions.differences import Sight
+    from fairlead.cli.versions.telling import Chapter
+
+_FORMATS = {"json": documents.as_json, "yaml": documents.as_yaml}
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="KIND NAME", nargs="*")
+    parser.add_argument("--limit", metavar="N", help="only the newest N versions")
+    parser.add_argument("--since", metavar="AGE|TIME", help="only versions since then, such as 2m")
+    parser.add_argument(
+        "--fields",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="only changes of this field, such as spec.replicas; can be given more than once",
+    )
+    parser.add_argument("--revision", metavar="R", help="the object as it was at a revision")
+    parser.add_switch("--all", help="show also managedFields, resourceVersion and generation")
+    parser.add_switch("--show-secrets", help="show the values of Secrets")
+    parser.add_argument(
+        "-o", "--output", metavar="FORMAT", default="", help=f"one of {', '.join(_FORMATS)}"
+    )
+
+
+async def run(at: Invocation) -> int:
+    from fairlead.cli.versions.retained import history_of, object_at
+    from fairlead.cli.versions.telling import chapters_of
+
+    options = at.options
+    if options.output and options.output not in _FORMATS:
+        known = " or ".join(_FORMATS)
+        raise UsageError(f"unknown output format {options.output!r}, it must be {known}")
+    sight, limit, start = _sight(at), _limit(options.limit), _start(options.since)
+    named = await named_object(at, options.words)
+    if options.revision is not None:
+        found = await object_at(named, _whole(options.revision, "--revision"))
+        at.screen.print(_FORMATS[options.output or "yaml"](sight.shown(found)))
+        return 0
+    history = await history_of(named)
+    chapters = _chosen(chapters_of(history, sight), at, start, limit)
+    if options.output:
+        written = _document(named, history.since, chapters, sight)
+        at.screen.print(_FORMATS[options.output](written))
+    else:
+        _tell(at, named, history.since, chapters)
+    return 0
+
+
+def _sight(at: Invocation) -> Sight:
+    from fairlead.cli.versions.differences import Sight, parsed_path
+
+    try:
+        fields = [parsed_path(text) for given in at.options.fields for text in given.split(",")]
+    except ValueError as error:
+        raise UsageError(f"--fields: {str(error)!r} is not the path of a field") from None
+    # A version is told apart by its revision, so one that is asked for by it shows it.
+    noise = at.options.all or bool(fields) or at.options.revision is not None
+    return Sight(noise=noise, secrets=at.options.show_secrets, fields=fields)
+
+
+def _limit(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if _whole(text, "--limit") == "0":
+        raise UsageError("--limit: it must be at least 1")
+    return int(text)
+
+
+def _whole(text: str, flag: str) -> str:
+    if not text.isascii() or not text.isdigit() or len(text) > 19:
+        raise UsageError(f"{flag}: {text!r} is not a whole number")
+    return str(int(text))
+
+
+def _start(text: str | None) -> datetime | None:
+    """The moment that an age or a time means."""
+    from fairlead.schema.durations import DurationError, parse_duration
+    from fairlead.schema.times import TimeError, parse_time
+
+    if text is None:
+        return None
+    try:
+        return parse_time(text)
+    except TimeError:
+        pass
+    try:
+        return datetime.now(UTC) - timedelta(seconds=parse_duration(text))
+    except (DurationError, OverflowError):
+        raise UsageError(f"--since: {text!r} is neither an age such as 2m nor a time") from None
+
+
+def _chosen(
+    chapters: list[Chapter], at: Invocation, start: datetime | None, limit: int | None
+) -> list[Chapter]:
+    from fairlead.cli.versions.retained import DELETED
+    from fairlead.cli.versions.telling import newer_than
+
+    if start is not None:
+        chapters = newer_than(chapters, start)
+    if at.options.fields:
+        chapters = [one for one in chapters if one.lines or one.version.change == DELETED]
+    return chapters[-limit:] if limit is not None else chapters
+
+
+def _document(named: Named, since: int, chapters: list[Chapter], sight: Sight) -> dict[str, Any]:
+    return {
+        **named.document(),
+        "knownSince": str(since) if since else None,
+        "versions": [one.document(sight) for one in chapters],
+    }
+
+
+def _tell(at: Invocation, named: Named, since: int, chapters: list[Chapter]) -> None:
+    from fairlead.cli.output.colours import Paint
+
+    at.screen.print(f"{named.title} ({named.resource.type.api_version})")
+    if since:
+        at.screen.print(f"The server knows its history from revision {since} on.")
+    paint, now = Paint(at.screen), datetime.now(UTC)
+    for one in chapters:
+        at.screen.print()
+        for line in one.told(paint, now):
+            at.screen.print(line)
+    if not chapters:
+        at.screen.print("\nNothing has changed in what was asked for.")

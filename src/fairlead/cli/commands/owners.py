@@ -1,0 +1,154 @@
+"""Show which manager owns each field of an object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.manifests import Manifest, add_file_flags, manifests
+from fairlead.cli.masking import masked
+from fairlead.cli.naming import Named, named_object
+from fairlead.cli.output import documents
+from fairlead.cli.screen import printable
+
+if TYPE_CHECKING:
+    from fairlead.cli.ownership.fields import Field
+    from fairlead.cli.ownership.managers import Manager
+    from fairlead.cli.ownership.planning import Plan
+    from fairlead.cli.ownership.rows import Wanted
+
+_NOTHING = "error: no objects passed to owners"
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="KIND NAME", nargs="*")
+    parser.add_argument("--manager", metavar="NAME", help="only the fields of this manager")
+    add_file_flags(parser, "try to apply, without changing anything")
+    parser.add_argument(
+        "--field-manager",
+        metavar="NAME",
+        default="fairlead",
+        help="who would apply the file",
+    )
+    parser.add_switch("--show-secrets", help="show the values of Secrets")
+    parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="json")
+
+
+async def run(at: Invocation) -> int:
+    if at.options.output not in ("", "json"):
+        raise UsageError(f"unknown output format {at.options.output!r}, it must be json")
+    if at.options.filename:
+        return await _run_plans(at)
+    from fairlead.cli.ownership.fields import field_tree
+    from fairlead.cli.ownership.managers import managers_of
+
+    named = await named_object(at, at.options.words)
+    live = await named.resource.get(named.name, named.namespace)
+    managers = managers_of(live)
+    shown = live if at.options.show_secrets else masked(live)
+    tree = field_tree(shown, managers)
+    if at.options.output:
+        from fairlead.cli.ownership.document import document
+
+        wanted = _wanted(at, named, managers)
+        at.screen.print(documents.as_json(document(named, managers, tree, wanted=wanted)))
+    else:
+        _show(at, named, managers, tree)
+    return 0
+
+
+async def _run_plans(at: Invocation) -> int:
+    from fairlead.cli.ownership.document import document
+    from fairlead.cli.ownership.planning import plan_of, planned_tree
+
+    if at.options.manager:
+        raise UsageError("--manager and -f cannot be used together")
+    found = manifests(at.options.filename, at.options.recursive)
+    wanted = await named_object(at, at.options.words) if at.options.words else None
+    plans = [(await _named_by(at, one), one.value) for one in found]
+    if wanted is not None:
+        plans = [one for one in plans if _same(one[0], wanted)]
+    if not plans:
+        raise CommandFailed(f"error: {wanted.title} is not in the file" if wanted else _NOTHING)
+    conflicts, written = 0, []
+    for place, (named, value) in enumerate(plans):
+        plan = await plan_of(named.resource, value, named.namespace, at.options.field_manager)
+        tree, managers = planned_tree(plan, at.options.show_secrets)
+        conflicts += len(plan.conflicts)
+        if at.options.output:
+            written.append(document(named, managers, tree, plan))
+        else:
+            if place:
+                at.screen.print()
+            _show(at, named, managers, tree, plan)
+    if written:
+        at.screen.print(documents.as_json(written if len(written) > 1 else written[0]))
+    return 1 if conflicts else 0
+
+
+async def _named_by(at: Invocation, manifest: Manifest) -> Named:
+    """The object that a file is about, in the namespace that it names."""
+    resource = await at.client.resource_of(manifest.value)
+    metadata = manifest.value.get("metadata") or {}
+    name = metadata.get("name")
+    if not isinstance(name, str) or not name:
+        raise CommandFailed(f"error: {manifest.origin}: an object to apply must have a name")
+    space = str(metadata.get("namespace") or at.namespace) if resource.type.namespaced else ""
+    if at.options.namespace and space not in ("", at.options.namespace):
+        raise CommandFailed(
+            f'error: the namespace from the provided object "{space}" does not match the namespace'
+            f" \"{at.options.namespace}\". You must pass '--namespace={space}' to perform this"
+            " operation."
+        )
+    return Named(resource, name, space)
+
+
+def _same(one: Named, other: Named) -> bool:
+    """The file may be in another version than the one that a word means."""
+    return (one.resource.type.group, one.resource.type.kind, one.name, one.namespace) == (
+        other.resource.type.group,
+        other.resource.type.kind,
+        other.name,
+        other.namespace,
+    )
+
+
+def _show(
+    at: Invocation, named: Named, managers: list[Manager], tree: Field, plan: Plan | None = None
+) -> None:
+    from fairlead.cli.ownership.drawing import Drawing
+    from fairlead.cli.ownership.rows import rows_of
+
+    wanted = _wanted(at, named, managers)
+    drawing = Drawing(at.screen, managers)
+    at.screen.print(f"{named.title} ({named.resource.type.api_version})")
+    if plan is not None:
+        at.screen.print(_outcome(plan, at.options.field_manager))
+    at.screen.print(f"\n{drawing.legend()}\n")
+    planner = at.options.field_manager if plan is not None else ""
+    at.screen.print(drawing.fields(rows_of(tree, wanted), planner))
+
+
+def _wanted(at: Invocation, named: Named, managers: list[Manager]) -> Wanted | None:
+    """What `--manager` leaves of the fields; raises CommandFailed if that is nothing."""
+    only = at.options.manager
+    if not only:
+        return None
+    if all(one.name != only for one in managers):
+        known = printable(", ".join(sorted({one.name for one in managers}))) or "none"
+        raise CommandFailed(
+            f'error: "{only}" manages no fields of {named.title} (managers: {known})'
+        )
+    return lambda field: any(one.name == only for one in field.owners)
+
+
+def _outcome(plan: Plan, manager: str) -> str:
+    if plan.live is None:
+        return f"An apply as {manager} would create it."
+    if not plan.conflicts:
+        return f"An apply as {manager} conflicts with nobody."
+    fields = "1 field" if len(plan.conflicts) == 1 else f"{len(plan.conflicts)} fields"
+    others = sorted({name for names in plan.conflicts.values() for name in names})
+    return f"An apply as {manager} conflicts in {fields} with {printable(', '.join(others))}."

@@ -1,0 +1,91 @@
+"""Send any request and show the answer."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import orjson
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.refusals import worded
+from fairlead.cli.sending import escaped_path, pour
+from fairlead.client import ApiError
+from fairlead.client.session import JSON, Request
+
+_HEADERS = ("accept", "content-type")
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", nargs="*", metavar="PATH")
+    parser.add_argument(
+        "-X", "--method", metavar="METHOD", default="", help="GET unless there is a body, then POST"
+    )
+    parser.add_argument(
+        "-d", "--data", metavar="BODY", help="the body; @FILE is read from a file, - from the input"
+    )
+    parser.add_argument(
+        "-H",
+        "--header",
+        metavar="HEADER",
+        action="append",
+        default=[],
+        help="'Content-Type: TYPE' or 'Accept: TYPE'",
+    )
+
+
+async def run(at: Invocation) -> int:
+    request = _request(at)
+    try:
+        last = await pour(at, request)
+    except ApiError as error:
+        at.screen.print(orjson.dumps(error.status).decode())
+        at.screen.flush()
+        at.screen.warn(worded(error))
+        return 1
+    if last and not last.endswith(b"\n") and at.screen.is_terminal:
+        at.screen.print()
+    return 0
+
+
+def _request(at: Invocation) -> Request:
+    """Raises UsageError and CommandFailed."""
+    options = at.options
+    if len(options.words) != 1:
+        raise UsageError("one path is needed, such as /version")
+    body = b"" if options.data is None else _body(options.data)
+    method = options.method or ("GET" if options.data is None else "POST")
+    if not method.isascii() or not method.isalpha():
+        raise UsageError(f"{method!r} is not a method")
+    headers = dict(_header(text) for text in options.header)
+    return Request(
+        method.upper(),
+        escaped_path(options.words[0]),
+        body=body,
+        content_type=headers.get("content-type", JSON),
+        accept=headers.get("accept", "*/*"),
+    )
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    name, value = name.strip().lower(), value.strip()
+    if not colon or name not in _HEADERS:
+        raise UsageError(f"{text!r}: only Content-Type and Accept can be given")
+    if not value.isascii() or not value.isprintable():
+        raise UsageError(f"{text!r} is not a header")
+    return name, value
+
+
+def _body(data: str) -> bytes:
+    if data == "-":
+        buffer = getattr(sys.stdin, "buffer", None)
+        return bytes(buffer.read()) if buffer is not None else sys.stdin.read().encode()
+    if not data.startswith("@"):
+        return data.encode()
+    try:
+        return Path(data[1:]).read_bytes()
+    except OSError as error:
+        raise CommandFailed(f"error: {data[1:]}: {error.strerror}") from None

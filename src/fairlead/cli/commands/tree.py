@@ -1,0 +1,43 @@
+"""Show what an object owns, down to the pods."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.naming import named_object
+from fairlead.cli.output import documents
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="KIND NAME", nargs="*")
+    parser.add_switch("--up", help="show its owners instead, and theirs")
+    parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="json")
+
+
+async def run(at: Invocation) -> int:
+    from fairlead.cli.relations import drawing
+    from fairlead.cli.relations.items import all_items, get_item
+    from fairlead.cli.relations.states import states_of
+    from fairlead.cli.relations.trees import branches, owned_by, owners_of
+
+    if at.options.output not in ("", "json"):
+        raise UsageError(f"unknown output format {at.options.output!r}, it must be json")
+    named = await named_object(at, at.options.words)
+    item = await get_item(named.resource, named.name, named.namespace)
+    notes: list[str] = []
+    if at.options.up:
+        root = await owners_of(at.client, item)
+    else:
+        found = await all_items(at.client, named.namespace)
+        root, notes = owned_by(item, found), found.notes
+    states = await states_of(at.client, (branch.item for _, branch in branches(root)))
+    if at.options.output:
+        below = "owners" if at.options.up else "owned"
+        at.screen.print(documents.as_json(drawing.document(root, states, below)))
+    else:
+        at.screen.print(drawing.drawn(root, states, at.screen))
+    at.screen.flush()
+    for note in notes:
+        at.screen.warn(f"Note: {note}")
+    return 0

@@ -1,0 +1,75 @@
+"""Show the versions of this command and of the server."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from fairlead import __version__
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output import documents
+from fairlead.cli.screen import printable
+from fairlead.client.session import Request
+
+_FILES = "KUBECONFIG"
+_USUAL_FILE = "~/.kube/config"
+_IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+_PATIENCE = 10.0
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", nargs="*", metavar="")
+    parser.add_switch("--client", help="do not ask the server")
+    parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="one of json, yaml")
+
+
+async def run(at: Invocation) -> int:
+    options = at.options
+    if options.words:
+        raise UsageError(f"unexpected arguments: [{' '.join(options.words)}]")
+    if options.output not in ("", "json", "yaml"):
+        raise CommandFailed("error: --output must be 'yaml' or 'json'")
+    asks = not options.client and _has_configuration(at)
+    if not options.output:
+        at.screen.print(f"fairlead {__version__}")
+        at.screen.flush()
+        if asks:
+            server = await _server(at)
+            version = printable(str(server["serverVersion"].get("gitVersion")))
+            at.screen.print(f"Server Version: {version} (dialect {server['dialect']})")
+        return 0
+    told: dict[str, Any] = {"clientVersion": {"gitVersion": f"v{__version__}"}}
+    failure: Exception | None = None
+    if asks:
+        from fairlead.cli.running import EXPECTED
+
+        try:
+            told |= await _server(at)
+        except EXPECTED as error:
+            failure = error
+    show = documents.as_json if options.output == "json" else documents.as_yaml
+    at.screen.print(show(told))
+    if failure is not None:
+        raise failure
+    return 0
+
+
+async def _server(at: Invocation) -> dict[str, Any]:
+    version = await at.client.session.json(Request("GET", "/version", timeout=_PATIENCE))
+    dialect = await at.client.discovery.dialect()
+    return {"serverVersion": version, "dialect": dialect.name}
+
+
+def _has_configuration(at: Invocation) -> bool:
+    """Whether anybody has said which server is meant."""
+    options = at.options
+    return bool(
+        options.kubeconfig
+        or options.context
+        or os.environ.get(_FILES)
+        or os.environ.get(_IN_CLUSTER)
+        or Path(_USUAL_FILE).expanduser().exists()
+    )

@@ -1,0 +1,152 @@
+"""The hidden command `__complete`: the words that can stand at the end of a command."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.catalog import COMMANDS, GROUPS
+from fairlead.cli.completion.offers import Offers, offers_for, value_offers
+from fairlead.cli.connecting import add_connection_flags, behind_command
+from fairlead.cli.errors import UsageError
+
+_SERVER_SIDE = {
+    "serve": "run a server",
+    "backup": "copy all objects of a server or a storage into a file",
+    "restore": "fill a data directory or etcd from such a file",
+    "migrate": "copy one storage into another",
+    "help": "show the commands",
+}
+_PATIENCE = 3.0  # seconds for a server to answer
+
+
+class Typed(NamedTuple):
+    """What stands before the word that is being typed."""
+
+    command: str
+    reader: ArgumentReader
+    before: Sequence[str]  # the command's words and flags
+    current: str
+
+
+def complete(words: Sequence[str]) -> int:
+    """Print what could stand for the last word, each with a tab and what it is for. Silent about
+    everything that goes wrong: nobody wants to read errors while typing."""
+    try:
+        for word, told in _offered(list(words) or [""]):
+            print(f"{word}\t{told}" if told else word)
+    except (Exception, SystemExit):
+        pass
+    return 0
+
+
+def _offered(words: list[str]) -> Iterator[tuple[str, str]]:
+    *before, current = words
+    if before and before[0].startswith("-"):
+        before = behind_command(before)
+    if before and before[0].startswith("-"):
+        reader = ArgumentReader()
+        add_connection_flags(reader)
+        if _wants_value(reader, before[-1]):
+            return _words(Typed("", reader, before, current))
+    if not before or before[0].startswith("-"):
+        return _matching(_commands(), current)
+    if before[0] in GROUPS and len(before) == 1:
+        return _matching(_members(before[0]), current)
+    name = " ".join(before[:2]) if before[0] in GROUPS else before[0]
+    if name not in COMMANDS:
+        return iter(())
+    reader = _reader(name)
+    return _words(Typed(name, reader, before[len(name.split()) :], current))
+
+
+def _commands() -> dict[str, str]:
+    client = {name: listed.help for name, listed in COMMANDS.items() if " " not in name}
+    groups = {group: f"{group} commands" for group in sorted(GROUPS)}
+    return client | groups | _SERVER_SIDE
+
+
+def _members(group: str) -> dict[str, str]:
+    return {
+        name.partition(" ")[2]: listed.help
+        for name, listed in COMMANDS.items()
+        if name.startswith(f"{group} ")
+    }
+
+
+def _reader(name: str) -> ArgumentReader:
+    reader = ArgumentReader(prog=name, add_help=True)
+    path = name.replace(" ", ".").replace("-", "_")
+    import_module(f"fairlead.cli.commands.{path}").add_flags(reader)
+    add_connection_flags(reader)
+    return reader
+
+
+def _words(typed: Typed) -> Iterator[tuple[str, str]]:
+    current = typed.current
+    actions = typed.reader._option_string_actions
+    flag, sign, begun = current.partition("=")
+    if sign and _wants_value(typed.reader, flag):
+        for word, told in _matching(_ask(typed, value_offers(typed.command, actions[flag])), begun):
+            yield f"{flag}={word}", told
+        return
+    last = typed.before[-1] if typed.before else ""
+    if _wants_value(typed.reader, last):
+        yield from _matching(_ask(typed, value_offers(typed.command, actions[last])), current)
+    elif current.startswith("-"):
+        yield from _matching(_flags(actions), current)
+    else:
+        said = _positionals(typed.reader, typed.before)
+        yield from _matching(_ask(typed, offers_for(typed.command, said, current)), current)
+
+
+def _wants_value(reader: ArgumentReader, word: str) -> bool:
+    """Whether it is a flag that is nothing without the word behind it."""
+    action = reader._option_string_actions.get(word)
+    return action is not None and action.nargs != 0
+
+
+def _flags(actions: dict[str, argparse.Action]) -> dict[str, str]:
+    return {
+        name: str(action.help or "")
+        for name, action in actions.items()
+        if action.help != argparse.SUPPRESS
+    }
+
+
+def _positionals(reader: ArgumentReader, words: Sequence[str]) -> list[str]:
+    """The words that are neither flags nor their values."""
+    found = []
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif word.startswith("-") and word != "-":
+            skip = _wants_value(reader, word)
+        else:
+            found.append(word)
+    return found
+
+
+def _ask(typed: Typed, offers: Offers | None) -> dict[str, str]:
+    if offers is None:
+        return {}
+    return asyncio.run(asyncio.wait_for(offers(_options(typed)), _PATIENCE))
+
+
+def _options(typed: Typed) -> argparse.Namespace:
+    """The flags as far as they can be read."""
+    try:
+        return typed.reader.parse_known_intermixed_args(list(typed.before))[0]
+    except UsageError:
+        return typed.reader.parse_known_intermixed_args([])[0]
+
+
+def _matching(offered: dict[str, str], begun: str) -> Iterator[tuple[str, str]]:
+    for word, told in offered.items():
+        if word.startswith(begun) and word.isprintable() and " " not in word:
+            yield word, " ".join(told.split())

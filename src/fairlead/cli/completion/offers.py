@@ -1,0 +1,161 @@
+"""What can stand where: kinds, names, namespaces, contexts, formats."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Awaitable, Callable, Sequence
+
+from fairlead.cli.catalog import COMMANDS
+from fairlead.cli.invocation import Invocation
+from fairlead.client.session import JSON
+from fairlead.dialect import CLUSTER, KUBERNETES
+
+Offers = Callable[[argparse.Namespace], Awaitable[dict[str, str]]]
+
+_METADATA = ",".join(
+    (
+        *(
+            f"{JSON};as=PartialObjectMetadataList;v=v1;g={one.meta_group}"
+            for one in (KUBERNETES, CLUSTER)
+        ),
+        JSON,
+    )
+)
+_MOST = 500
+_FILES = "KUBECONFIG"
+_USUAL_FILE = "~/.kube/config"
+_VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+_SHORT_FORMATS = ("json", "yaml", "name")
+# The words of commands that do not begin with a kind: what each of them is one of. The last one
+# goes for all that follow.
+_PLACES: dict[str, tuple[str, ...]] = {
+    "logs": ("names of pods",),
+    "auth can-i": ("verbs", "kinds"),
+    "auth why": ("verbs", "kinds"),
+    "certificate approve": ("names of certificatesigningrequests",),
+    "certificate deny": ("names of certificatesigningrequests",),
+    "token create": ("names of serviceaccounts",),
+    "config use-context": ("contexts",),
+    "config rename-context": ("contexts", ""),
+    "config delete-context": ("contexts",),
+    "config set-context": ("contexts",),
+    "config get-contexts": ("contexts",),
+    "completion": ("shells",),
+    "explain": ("kinds", ""),
+    "watch": ("kinds",),
+}
+
+
+def offers_for(command: str, said: Sequence[str], current: str) -> Offers | None:
+    """For the next word of a command after those that were said."""
+    places = _PLACES.get(command)
+    if places is not None:
+        return _offers(places[min(len(said), len(places) - 1)])
+    if not COMMANDS[command].usage.startswith("KIND"):
+        return None
+    if "/" in current or any("/" in word for word in said):
+        return _pairs(current.partition("/")[0])
+    if said:
+        return _names(said[0])
+    head, comma, _ = current.rpartition(",")
+    return _kinds(f"{head}{comma}")
+
+
+def value_offers(command: str, action: argparse.Action) -> Offers | None:
+    """For the value of a flag."""
+    if action.dest == "namespace":
+        return _names("namespaces")
+    if action.dest == "context":
+        return _contexts
+    if action.choices:
+        return _fixed([str(choice) for choice in action.choices])
+    if action.dest == "output":
+        if command == "get":
+            from fairlead.cli.output.printers import FORMATS
+
+            return _fixed([f"{one}=" if "-" in one or "path" in one else one for one in FORMATS])
+        told = str(action.help or "").partition("one of ")[2]
+        return _fixed([one.strip() for one in told.split(",") if one] or _SHORT_FORMATS)
+    return None
+
+
+def _offers(place: str) -> Offers | None:
+    if place.startswith("names of "):
+        return _names(place.removeprefix("names of "))
+    if place == "shells":
+        from fairlead.cli.completion.scripts import SCRIPTS
+
+        return _fixed(list(SCRIPTS))
+    return {
+        "verbs": _fixed(_VERBS),
+        "kinds": _kinds(""),
+        "contexts": _contexts,
+    }.get(place)
+
+
+def _fixed(words: Sequence[str]) -> Offers:
+    async def offers(options: argparse.Namespace) -> dict[str, str]:
+        return dict.fromkeys(words, "")
+
+    return offers
+
+
+async def _contexts(options: argparse.Namespace) -> dict[str, str]:
+    return dict.fromkeys(_known_contexts(options.kubeconfig), "")
+
+
+def _known_contexts(path: str | None) -> list[str]:
+    usual = os.path.expanduser(_USUAL_FILE)
+    names = (path or os.environ.get(_FILES) or usual).split(os.pathsep)
+    return [one for name in names if os.path.isfile(name) for one in _contexts_of(name)]
+
+
+def _contexts_of(name: str) -> list[str]:
+    import yaml
+
+    with open(name, encoding="utf-8") as file:
+        written = yaml.load(file, Loader=yaml.CSafeLoader)
+    return [str(one["name"]) for one in written.get("contexts") or ()]
+
+
+def _kinds(front: str) -> Offers:
+    """The resources, by their plain names where these are not taken twice."""
+
+    async def offers(options: argparse.Namespace) -> dict[str, str]:
+        at = Invocation(options)
+        try:
+            found: dict[str, str] = {}
+            for type in await at.client.discovery.all_resources():
+                if "list" in type.verbs:
+                    name = type.name if type.name not in found else type.qualified
+                    found.setdefault(name, type.api_version)
+            return {f"{front}{name}": told for name, told in found.items()}
+        finally:
+            await at.close()
+
+    return offers
+
+
+def _names(kind: str) -> Offers:
+    async def offers(options: argparse.Namespace) -> dict[str, str]:
+        at = Invocation(options)
+        try:
+            resource = await at.client.resource(kind.partition(",")[0])
+            page = await resource.page(at.namespace, accept=_METADATA, limit=_MOST)
+            return {str(one["metadata"]["name"]): "" for one in page["items"]}
+        finally:
+            await at.close()
+
+    return offers
+
+
+def _pairs(kind: str) -> Offers:
+    """KIND/NAME."""
+
+    async def offers(options: argparse.Namespace) -> dict[str, str]:
+        if not kind:
+            return {}
+        return {f"{kind}/{name}": told for name, told in (await _names(kind)(options)).items()}
+
+    return offers

@@ -1,0 +1,53 @@
+"""Describing one object: asking for what belongs to it, and drawing it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fairlead.cli.describing.asking import Asker
+from fairlead.cli.describing.layout import Layout, Subject
+from fairlead.cli.describing.layouts import layout_of
+from fairlead.cli.describing.page import Page
+from fairlead.cli.describing.parts.events import draw_events
+from fairlead.client import Client, ResourceType
+from fairlead.client.resources import Object
+from fairlead.dialect import Dialect
+
+_EVENTS = "events of the object"
+
+
+class Describer:
+    """Gives the texts of objects. Raises Unreachable, AccessError, and CommandFailed for an object
+    that cannot be read; what the server refuses to tell beside it is part of the text."""
+
+    def __init__(self, client: Client, dialect: Dialect, chunk: int, show_events: bool) -> None:
+        self._asker = Asker(client, dialect, chunk)
+        self._dialect = dialect
+        self._show_events = show_events
+
+    async def describe(self, type: ResourceType, value: Object) -> str:
+        # Objects of a list do not say what they are.
+        whole = {"apiVersion": type.api_version, "kind": type.kind, **value}
+        layout = layout_of(type, self._dialect)
+        subject = Subject(whole, self._dialect)
+        await self._ask(layout, subject)
+        page = Page()
+        layout.draw(page, subject)
+        if _EVENTS in subject.answers:
+            draw_events(page, subject.answers[_EVENTS])
+        return page.text()
+
+    async def _ask(self, layout: Layout, subject: Subject) -> None:
+        questions: dict[str, Any] = {
+            name: question(subject, self._asker) for name, question in layout.related.items()
+        }
+        if self._show_events and layout.events is not None:
+            questions[_EVENTS] = self._events(layout, subject)
+        answers = await asyncio.gather(*questions.values())
+        subject.answers.update(zip(questions, answers, strict=True))
+
+    async def _events(self, layout: Layout, subject: Subject) -> list[Any]:
+        assert layout.events is not None
+        asked = [self._asker.events(subject.namespace, about) for about in layout.events(subject)]
+        return [event for found in await asyncio.gather(*asked) for event in found.items]

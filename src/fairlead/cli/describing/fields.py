@@ -1,0 +1,64 @@
+"""Objects of a server as somebody reads them who trusts nothing: a field may be missing, null or of
+another type than it should be, and none of that is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fairlead.cli.describing.parts.words import shown
+
+
+class Fields:
+    """A value and what is in it, by dotted paths; "" is the value itself."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def at(self, path: str) -> Any:
+        """Whatever is there; None for nothing."""
+        value = self.value
+        for step in path.split(".") if path else ():
+            if not isinstance(value, dict):
+                return None
+            value = value.get(step)
+        return value
+
+    def part(self, path: str) -> Fields:
+        return Fields(self.at(path))
+
+    def has(self, path: str = "") -> bool:
+        return self.at(path) is not None
+
+    def text(self, path: str = "", missing: str = "") -> str:
+        """A scalar as text. What is missing or empty is shown as `missing`."""
+        value = self.at(path)
+        return missing if value is None or value == "" else shown(value)
+
+    def number(self, path: str) -> int:
+        """0 for what is not a number."""
+        value = self.at(path)
+        return int(value) if isinstance(value, int | float) and abs(value) < 2**63 else 0
+
+    def flag(self, path: str) -> bool:
+        return self.at(path) is True
+
+    def items(self, path: str = "") -> list[Fields]:
+        value = self.at(path)
+        return [Fields(item) for item in value] if isinstance(value, list) else []
+
+    def texts(self, path: str = "") -> list[str]:
+        return [item.text() for item in self.items(path)]
+
+    def map(self, path: str = "") -> dict[str, str]:
+        """Keys and values as text, in the order of the keys."""
+        return {key: value.text() for key, value in self.parts(path)}
+
+    def parts(self, path: str = "") -> Iterator[tuple[str, Fields]]:
+        """What is in a map, in the order of its keys."""
+        value = self.at(path)
+        if isinstance(value, dict):
+            for key in sorted(value):
+                yield key, Fields(value[key])

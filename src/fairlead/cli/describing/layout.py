@@ -1,0 +1,78 @@
+"""What a layout is: how the objects of a kind are drawn, and what else has to be known for it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairlead.cli.describing.asking import Asker, Found
+from fairlead.cli.describing.fields import Fields
+from fairlead.cli.describing.page import Page
+from fairlead.dialect import Dialect
+
+
+@dataclass(slots=True)
+class Subject(Fields):
+    """An object that is described, with the answers to what its layout asked."""
+
+    value: Any
+    dialect: Dialect
+    answers: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.text("metadata.name")
+
+    @property
+    def namespace(self) -> str:
+        return self.text("metadata.namespace")
+
+    @property
+    def uid(self) -> str:
+        return self.text("metadata.uid")
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.map("metadata.labels")
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.map("metadata.annotations")
+
+    @property
+    def is_terminating(self) -> bool:
+        return self.has("metadata.deletionTimestamp")
+
+    def found(self, question: str) -> Found:
+        """What came of a question for objects."""
+        answer = self.answers.get(question)
+        return answer if isinstance(answer, Found) else Found()
+
+
+Question = Callable[[Subject, Asker], Awaitable[Any]]
+Selectors = Callable[[Subject], Sequence[Mapping[str, str]]]
+
+
+def by_reference(subject: Subject) -> Sequence[Mapping[str, str]]:
+    """Events that name the object in full."""
+    return [
+        {
+            "name": subject.name,
+            "namespace": subject.namespace,
+            "kind": subject.text("kind"),
+            "uid": subject.uid,
+        }
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a kind is drawn. `related` is asked for all at once before; `events` says which ones are
+    the object's, None that none are shown; `version` is the one that the layout knows, where a
+    group has several."""
+
+    draw: Callable[[Page, Subject], None]
+    related: Mapping[str, Question] = field(default_factory=dict)
+    events: Selectors | None = by_reference
+    version: str = ""

@@ -1,0 +1,51 @@
+"""Conditions of a status as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fairlead.cli.describing.fields import Fields
+from fairlead.cli.describing.page import Page
+from fairlead.cli.describing.parts.times import in_full
+
+# How long the rules under the head are, where they are not as long as the names.
+_RULES = {"LastProbeTime": "-----------------"}
+
+
+def draw_conditions(page: Page, value: Fields) -> None:
+    """Type, status and reason."""
+    _draw(page, value, ("Type", "Status", "Reason"), lambda cells: [f"{cells[0]} ", *cells[1:]])
+
+
+def draw_conditions_with_message(page: Page, value: Fields) -> None:
+    _draw(page, value, ("Type", "Status", "Reason", "Message"))
+
+
+def draw_conditions_with_time(page: Page, value: Fields) -> None:
+    """The same with the time when they became so."""
+    _draw(page, value, ("Type", "Status", "LastTransitionTime", "Reason", "Message"))
+
+
+def draw_conditions_with_times(page: Page, value: Fields, probed: str) -> None:
+    """Everything that is known of them; `probed` names the time of the last look."""
+    head = ("Type", "Status", probed, "LastTransitionTime", "Reason", "Message")
+    _draw(page, value, head, lambda cells: [*(f"{cell} " for cell in cells[:-1]), cells[-1]])
+
+
+def _draw(
+    page: Page,
+    value: Fields,
+    head: Sequence[str],
+    spaced: Callable[[list[str]], list[str]] = lambda cells: cells,
+) -> None:
+    """A table, if there are any. `spaced` puts the blanks behind the cells that some have."""
+    conditions = value.items("status.conditions")
+    if conditions:
+        page.write("Conditions:")
+        rows = (spaced([_cell(one, name) for name in head]) for one in conditions)
+        page.table(head, rows, rules=[_RULES.get(name, "-" * len(name)) for name in head])
+
+
+def _cell(condition: Fields, name: str) -> str:
+    path = name[0].lower() + name[1:]
+    return in_full(condition.at(path)) if name.endswith("Time") else condition.text(path)

@@ -1,0 +1,120 @@
+"""Containers of a pod or of a template of pods."""
+
+from __future__ import annotations
+
+import json
+
+from fairlead.cli.describing.fields import Fields
+from fairlead.cli.describing.page import Page
+from fairlead.cli.describing.parts.environment import draw_environment
+from fairlead.cli.describing.parts.probes import probe_text
+from fairlead.cli.describing.parts.quantities import draw_limits_and_requests
+from fairlead.cli.describing.parts.times import in_full
+from fairlead.cli.describing.parts.words import NONE, yes_or_no
+
+_PROBES = (
+    ("Liveness", "livenessProbe"),
+    ("Readiness", "readinessProbe"),
+    ("Startup", "startupProbe"),
+)
+
+
+def draw_containers(
+    page: Page, name: str, containers: list[Fields], statuses: list[Fields], pod: Fields
+) -> None:
+    """`pod` is nothing where a template is described; that stands one level further in."""
+    of_template = not pod.has()
+    page.write(f"{name}:" if containers else f"{name}: {NONE}", int(of_template))
+    by_name = {status.text("name"): status for status in statuses}
+    for container in containers:
+        page.write(f"{' ' * of_template}{container.text('name')}:", 1)
+        status = by_name.get(container.text("name"), Fields(None))
+        _draw_container(page, container, status, pod)
+
+
+def _draw_container(page: Page, container: Fields, status: Fields, pod: Fields) -> None:
+    _draw_image(page, container, status)
+    draw_security_profile(page, container, 2, 3)
+    for name, path in (("Command", "command"), ("Args", "args")):
+        words = container.texts(path)
+        if words:
+            page.write(f"{name}:", 2)
+        for word in words:
+            for line in word.split("\n"):
+                page.write(line, 3)
+    if status.has():
+        _draw_status(page, status)
+    draw_limits_and_requests(page, container.part("resources"), 2)
+    for name, path in _PROBES:
+        if container.has(path):
+            page.pair(name, probe_text(container.part(path)), 2)
+    draw_environment(page, container, pod)
+    _draw_mounts(page, container)
+
+
+def _draw_image(page: Page, container: Fields, status: Fields) -> None:
+    known = status.has()
+    if known:
+        page.pair("Container ID", status.text("containerID"), 2)
+    page.pair("Image", container.text("image"), 2)
+    if known:
+        page.pair("Image ID", status.text("imageID"), 2)
+    for name, path in (("Port", "containerPort"), ("Host Port", "hostPort")):
+        ports = [
+            f"{port.number(path)}/{port.text('protocol')}" for port in container.items("ports")
+        ]
+        page.pair(f"{name}s" if len(ports) > 1 else name, ", ".join(ports) or NONE, 2)
+
+
+def draw_security_profile(page: Page, value: Fields, level: int, inner: int) -> None:
+    """The seccomp profile of a container or a pod."""
+    profile = value.part("securityContext.seccompProfile")
+    if profile.has():
+        page.pair("SeccompProfile", profile.text("type"), level)
+        if profile.text("type") == "Localhost":
+            page.pair("LocalhostProfile", profile.text("localhostProfile"), inner)
+
+
+def _draw_status(page: Page, status: Fields) -> None:
+    _draw_state(page, "State", status.part("state"))
+    if status.has("lastState.terminated"):
+        _draw_state(page, "Last State", status.part("lastState"))
+    page.pair("Ready", yes_or_no(status.flag("ready")), 2)
+    page.pair("Restart Count", status.number("restartCount"), 2)
+
+
+def _draw_state(page: Page, name: str, state: Fields) -> None:
+    if state.has("running"):
+        page.pair(name, "Running", 2)
+        page.pair("Started", in_full(state.at("running.startedAt")), 3)
+    elif state.has("terminated") and not state.has("waiting"):
+        page.pair(name, "Terminated", 2)
+        _draw_end(page, state.part("terminated"))
+    else:
+        page.pair(name, "Waiting", 2)
+        page.pairs_if(("Reason", state.text("waiting.reason")), level=3)
+
+
+def _draw_end(page: Page, end: Fields) -> None:
+    page.pairs_if(("Reason", end.text("reason")), ("Message", end.text("message")), level=3)
+    page.pair("Exit Code", end.number("exitCode"), 3)
+    if end.number("signal") > 0:
+        page.pair("Signal", end.number("signal"), 3)
+    page.pair("Started", in_full(end.at("startedAt")), 3)
+    page.pair("Finished", in_full(end.at("finishedAt")), 3)
+
+
+def _draw_mounts(page: Page, container: Fields) -> None:
+    mounts = sorted(container.items("volumeMounts"), key=lambda mount: mount.text("mountPath"))
+    none = "" if mounts else f"\t{NONE}"
+    page.write(f"Mounts:{none}", 2)
+    for mount in mounts:
+        ways = "ro" if mount.flag("readOnly") else "rw"
+        if mount.text("subPath"):
+            ways += f",path={json.dumps(mount.text('subPath'), ensure_ascii=False)}"
+        page.write(f"{mount.text('mountPath')} from {mount.text('name')} ({ways})", 3)
+    devices = sorted(container.items("volumeDevices"), key=lambda one: one.text("devicePath"))
+    if devices:
+        page.write(f"Devices:{none}", 2)
+    for device in devices:
+        page.write(f"{device.text('devicePath')} from {device.text('name')}", 3)

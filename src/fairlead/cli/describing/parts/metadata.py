@@ -1,0 +1,80 @@
+"""Names, labels and annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlead.cli.describing.fields import Fields
+from fairlead.cli.describing.layout import Subject
+from fairlead.cli.describing.page import Page
+from fairlead.cli.describing.parts.words import NONE
+from fairlead.dialect import Dialect
+
+_LONGEST = 140  # of an annotation on one line
+# Written by clients that apply: it repeats the object.
+_LAST_APPLIED = "kubectl.@/last-applied-configuration"
+
+
+def draw_head(page: Page, subject: Subject) -> None:
+    """What most descriptions begin with."""
+    page.pairs(("Name", subject.name), ("Namespace", subject.namespace))
+    draw_labels_and_annotations(page, subject)
+
+
+def draw_cluster_head(page: Page, subject: Subject) -> None:
+    """The same for those that are in no namespace, or whose layout leaves it out."""
+    page.pair("Name", subject.name)
+    draw_labels_and_annotations(page, subject)
+
+
+def draw_labels_and_annotations(page: Page, subject: Subject) -> None:
+    draw_labels(page, "Labels", subject.labels)
+    draw_annotations(page, "Annotations", subject)
+
+
+def draw_labels(page: Page, name: str, labels: Mapping[str, str], level: int = 0) -> None:
+    page.entries(name, [f"{key}={value}" for key, value in labels.items()], level)
+
+
+def draw_annotations(page: Page, name: str, subject: Subject, path: str = "metadata") -> None:
+    page.entries(name, annotation_lines(subject.map(f"{path}.annotations"), subject.dialect))
+
+
+def annotation_lines(annotations: Mapping[str, str], dialect: Dialect) -> list[str]:
+    """A long one, or one of several lines, stands below its key."""
+    lines: list[str] = []
+    for key, value in annotations.items():
+        if key == dialect.label(_LAST_APPLIED):
+            continue
+        text = value.removesuffix("\n")
+        if len(text.encode()) + len(key) + 2 <= _LONGEST and "\n" not in text:
+            lines.append(f"{key}: {text}")
+        else:
+            lines.append(f"{key}:")
+            lines += [f"  {shortened(line, _LONGEST - 2)}" for line in text.split("\n")]
+    return lines
+
+
+def shortened(text: str, longest: int) -> str:
+    """Text of at most so many bytes, and a sign that there is more."""
+    raw = text.encode()
+    return text if len(raw) <= longest else raw[:longest].decode(errors="ignore") + "..."
+
+
+def one_line(labels: Mapping[str, str]) -> str:
+    """Labels as `a=1,b=2`."""
+    return ",".join(f"{key}={value}" for key, value in labels.items()) or NONE
+
+
+def controller_of(value: Fields) -> Fields:
+    """The reference to what controls an object."""
+    for owner in value.items("metadata.ownerReferences"):
+        if owner.flag("controller"):
+            return owner
+    return Fields(None)
+
+
+def draw_controller(page: Page, value: Fields) -> None:
+    owner = controller_of(value)
+    if owner.has():
+        page.pair("Controlled By", f"{owner.text('kind')}/{owner.text('name')}")

@@ -1,0 +1,45 @@
+"""The pods of a workload."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from fairlead.cli.describing.asking import PODS, Asker, Found
+from fairlead.cli.describing.fields import Fields
+from fairlead.cli.describing.layout import Question, Subject
+from fairlead.cli.describing.parts.metadata import controller_of
+from fairlead.cli.describing.parts.selectors import selector_text
+
+_PHASES = (
+    ("Running", "Running"),
+    ("Pending", "Waiting"),
+    ("Succeeded", "Succeeded"),
+    ("Failed", "Failed"),
+)
+
+
+def pods_by(selector: Callable[[Subject], str]) -> Question:
+    """The pods that a workload's labels select."""
+
+    def ask(workload: Subject, asker: Asker) -> Awaitable[Found]:
+        return asker.all(PODS, workload.namespace, labelSelector=selector(workload))
+
+    return ask
+
+
+def label_selector(workload: Fields) -> str:
+    return selector_text(workload.part("spec.selector"))
+
+
+def pods_status(workload: Subject) -> str:
+    """How many of its pods are in which phase, or why that cannot be told."""
+    found = workload.found("pods")
+    if found.error is not None:
+        return f"error in fetching pods: {found.error.message}"
+    phases = Counter(
+        pod.text("status.phase")
+        for pod in found.items
+        if controller_of(pod).text("uid") == workload.uid
+    )
+    return " / ".join(f"{phases[phase]} {name}" for phase, name in _PHASES)

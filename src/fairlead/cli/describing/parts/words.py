@@ -1,0 +1,61 @@
+"""Values as text, the way the reference prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+NONE = "<none>"
+UNSET = "<unset>"
+NIL = "<nil>"
+_DEEPEST = 50
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1  # of whole numbers
+_PLAIN_EXPONENTS = range(-4, 6)  # of fractions that are written without an exponent
+
+
+def shown(value: Any, depth: int = 0) -> str:
+    """Any value on one line: `[a b]`, `map[a:1]`, `true`, `<nil>`."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return NIL
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) or (isinstance(value, int) and not _SMALLEST <= value <= _LARGEST):
+        return _fraction(float(value))
+    if depth >= _DEEPEST:
+        return "..."
+    if isinstance(value, list):
+        return f"[{' '.join(shown(item, depth + 1) for item in value)}]"
+    if isinstance(value, dict):
+        inside = (f"{key}:{shown(value[key], depth + 1)}" for key in sorted(value))
+        return f"map[{' '.join(inside)}]"
+    return str(value)
+
+
+def _fraction(value: float) -> str:
+    """As few digits as say which number it is."""
+    sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
+    if not isinstance(power, int):  # not a number that JSON can have
+        return str(value)
+    exponent = len(digits) - 1 + power
+    if exponent in _PLAIN_EXPONENTS:
+        return f"{Decimal((sign, digits, power)):f}"
+    figures = "".join(map(str, digits))
+    point = "." if len(figures) > 1 else ""
+    return f"{'-' * sign}{figures[0]}{point}{figures[1:]}e{exponent:+03d}"
+
+
+def listed(values: Iterable[str]) -> str:
+    """A list as the reference prints one: `[a b]`."""
+    return f"[{' '.join(values)}]"
+
+
+def yes_or_no(value: Any) -> str:
+    """A switch that may not be set."""
+    return UNSET if value is None else ("True" if value is True else "False")
+
+
+def host_and_port(host: str, port: Any) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,82 @@
+"""What is told of a kind or of a field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.explaining.schemas import Schema
+from fairlead.cli.explaining.wrapping import wrapped
+from fairlead.cli.screen import printable
+from fairlead.client import ResourceType
+
+_FIELD = 3  # spaces in front of a field, and of each level below it
+_TEXT = 5
+
+
+def at_path(schema: Schema, path: Sequence[str]) -> Schema:
+    """The schema of a field, through lists and maps; raises CommandFailed."""
+    for name in path:
+        field = _innermost(schema).fields.get(name)
+        if field is None:
+            raise CommandFailed(f'error: field "{name}" does not exist')
+        schema = field
+    return schema
+
+
+def _innermost(schema: Schema) -> Schema:
+    """What stands in a list, in a list of lists and so on."""
+    while schema.items is not None and not schema.fields:
+        schema = schema.items
+    return schema
+
+
+def page(type: ResourceType, schema: Schema, path: Sequence[str], recursive: bool) -> Iterator[str]:
+    """The lines of all that is told."""
+    inner = _innermost(schema)
+    yield f"KIND:     {type.kind}"
+    yield f"VERSION:  {type.api_version}"
+    yield ""
+    if path:
+        what = "RESOURCE:" if inner.fields else "FIELD:   "
+        yield f"{what} {path[-1]} <{schema.type}>"
+        yield ""
+    yield "DESCRIPTION:"
+    yield from _described(schema, inner)
+    if inner.fields:
+        yield ""
+        yield "FIELDS:"
+        yield from _tree(inner, _FIELD, frozenset()) if recursive else _listed(inner)
+
+
+def _described(schema: Schema, inner: Schema) -> Iterator[str]:
+    told = list(schema.descriptions)
+    if inner is not schema:
+        told += inner.descriptions
+    for at, text in enumerate(told or ["<empty>"]):
+        if at:
+            yield ""
+        yield from wrapped(printable(text), _TEXT)
+
+
+def _head(name: str, field: Schema, indent: int) -> str:
+    return f"{' ' * indent}{printable(name)}\t<{field.type}>"
+
+
+def _listed(schema: Schema) -> Iterator[str]:
+    for name, field in schema.fields.items():
+        needed = " -required-" if name in schema.required else ""
+        yield f"{_head(name, field, _FIELD)}{needed}"
+        yield from wrapped(printable(field.description), _TEXT)
+        yield ""
+
+
+def _tree(schema: Schema, indent: int, above: frozenset[str]) -> Iterator[str]:
+    """All fields below; one that contains itself is not opened again."""
+    for name, field in schema.fields.items():
+        yield _head(name, field, indent)
+        inner = _innermost(field)
+        if not inner.name:
+            yield from _tree(inner, indent + _FIELD, above)
+        elif inner.name not in above:
+            yield from _tree(inner, indent + _FIELD, above | {inner.name})

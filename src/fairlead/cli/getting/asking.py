@@ -1,0 +1,133 @@
+"""What is asked for: the requests that the words and flags of a command stand for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, NamedTuple
+
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.manifests import Manifest, manifests
+from fairlead.cli.targets import targets_of
+from fairlead.client import ApiError, Resource
+from fairlead.client.errors import BadRequest, NotFound
+from fairlead.client.session import Request
+
+Object = dict[str, Any]
+
+
+class Wanted(NamedTuple):
+    """One object, or all objects of a resource where there is no name."""
+
+    resource: Resource
+    name: str = ""
+    namespace: str = ""  # all of them where it is empty
+    labels: str = ""
+    fields: str = ""
+    subresource: str = ""
+
+    async def pages(self, accept: str, limit: int, **query: Any) -> AsyncIterator[Object]:
+        """The object, or the list in one page or more; raises ApiError."""
+        if self.name:
+            path = self.resource.path(self.name, self.namespace, self.subresource)
+            yield await self.resource.session.json(Request("GET", path, query, accept=accept))
+            return
+        query = {**self.selectors(), **query}
+        try:
+            async for page in self.resource.pages(
+                self.namespace, limit=limit, accept=accept, **query
+            ):
+                yield page
+        except (BadRequest, NotFound) as error:
+            raise self._told(error) from None
+
+    def selectors(self) -> dict[str, str]:
+        asked = {"labelSelector": self.labels, "fieldSelector": self.fields}
+        return {name: text for name, text in asked.items() if text}
+
+    def _told(self, error: ApiError) -> ApiError:
+        """With what could not be listed in the message."""
+        type = self.resource.type
+        name = f"{type.group}/{type.version}, Resource={type.name}"
+        said = f'Unable to list "{name}"'
+        if self.labels or self.fields:
+            said = (
+                f'Unable to find "{name}" that match label selector "{self.labels}",'
+                f' field selector "{self.fields}"'
+            )
+        message = f"{said}: {error.message}"
+        return error.__class__({**error.status, "message": message}, error.retry_after)
+
+
+class Asked(NamedTuple):
+    """All that a command asks for. `is_single` where it can be one object only."""
+
+    wanted: Sequence[Wanted]
+    is_single: bool
+
+
+async def asked_by(at: Invocation) -> Asked:
+    """Raises CommandFailed, UsageError and UnknownResource."""
+    options = at.options
+    if options.filename:
+        return await _in_files(at, manifests(options.filename, options.recursive))
+    everywhere = options.all_namespaces
+    namespace = "" if everywhere else at.namespace
+    found: list[Wanted] = []
+    targets = await targets_of(at.client, options.words)
+    names = [name for target in targets for name in target.names]
+    if names and (options.selector or options.field_selector):
+        if "/" in options.words[0] or "," in options.words[0]:
+            raise _failed(
+                "selectors and the all flag cannot be used when passing resource/name arguments"
+            )
+        raise _failed("name cannot be provided when a selector is specified")
+    if options.subresource and not names:
+        raise _failed("subresource cannot be used when bulk resources are specified")
+    for resource, wanted in targets:
+        if wanted and everywhere and resource.type.namespaced:
+            raise _failed("a resource cannot be retrieved by name across all namespaces")
+        found += [
+            Wanted(
+                resource,
+                name,
+                namespace,
+                options.selector,
+                options.field_selector,
+                options.subresource,
+            )
+            for name in wanted or ("",)
+        ]
+    return Asked(found, len(names) == 1 == len(targets))
+
+
+async def _in_files(at: Invocation, found: Sequence[Manifest]) -> Asked:
+    options = at.options
+    if options.words:
+        raise _failed(
+            "when paths, URLs, or stdin is provided as input, you may not specify resource"
+            " arguments as well"
+        )
+    wanted = []
+    for value, origin in found:
+        metadata = value.get("metadata") or {}
+        name = metadata.get("name")
+        if not isinstance(name, str) or not name:
+            raise _failed(f'error validating "{origin}": resource name may not be empty')
+        resource = await at.client.resource_of(value)
+        namespace = metadata.get("namespace") or at.namespace
+        wanted.append(Wanted(resource, name, str(namespace), subresource=options.subresource))
+    is_single = len(options.filename) == 1 and options.filename[0] != "-"
+    return Asked(wanted, is_single and len(wanted) == 1)
+
+
+def _failed(text: str) -> CommandFailed:
+    return CommandFailed(f"error: {text}")
+
+
+async def first_page(
+    wanted: Wanted, accept: str, limit: int, **query: Any
+) -> tuple[Object, AsyncIterator[Object]]:
+    """A page and those that follow; raises ApiError."""
+    pages = wanted.pages(accept, limit, **query)
+    return await anext(pages), pages

@@ -1,0 +1,183 @@
+"""Objects shown once: tables page by page, documents as a whole."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fairlead.cli.getting.asking import Asked, Wanted, first_page
+from fairlead.cli.getting.progress import Progress
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output.printers import Printer
+from fairlead.cli.output.server_tables import Layout, TableText, as_table
+from fairlead.cli.refusals import worded
+from fairlead.client import ApiError, ResourceType
+from fairlead.client.errors import NotFound
+from fairlead.client.resources import TABLE
+from fairlead.client.session import JSON
+
+if TYPE_CHECKING:
+    from fairlead.cli.output.sorting import Order
+
+Object = dict[str, Any]
+Begun = tuple[Wanted, Object, AsyncIterator[Object]]
+
+_AT_ONCE = 8
+
+
+class Failures:
+    """What could not be had; it is told at the end, and the rest is shown all the same."""
+
+    def __init__(self, at: Invocation) -> None:
+        self._at = at
+        self._texts: dict[str, None] = {}
+
+    def add(self, error: ApiError) -> None:
+        if not (self._at.options.ignore_not_found and isinstance(error, NotFound)):
+            self._texts[worded(error)] = None
+
+    def tell(self) -> int:
+        """The exit code."""
+        self._at.screen.flush()
+        for text in self._texts:
+            self._at.screen.warn(text)
+        return int(bool(self._texts))
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+
+def accepted(at: Invocation) -> str:
+    """The media type of tables, unless the server is not to make them."""
+    return TABLE if at.options.server_print else JSON
+
+
+def table_layout(at: Invocation, type: ResourceType, with_kind: bool) -> Layout:
+    options = at.options
+    kind = f"{type.kind}.{type.group}" if type.group else type.kind
+    return Layout(
+        wide=options.output == "wide",
+        headers=not options.no_headers,
+        labels=options.show_labels,
+        label_columns=tuple(name for text in options.label_columns for name in text.split(",")),
+        namespaces=options.all_namespaces and type.namespaced,
+        kind=kind.lower() if with_kind or options.show_kind else "",
+        events=options.output_watch_events,
+    )
+
+
+async def show_tables(at: Invocation, asked: Asked, order: Order | None) -> int:
+    failures = Failures(at)
+    limit = 0 if order else at.options.chunk_size
+    query = {"includeObject": "Object"} if order else {}
+    begun = await _begun(asked.wanted, failures, accepted(at), limit, query)
+    kinds = {(wanted.resource.type.group, wanted.resource.type.kind) for wanted, _, _ in begun}
+    shown = 0
+    last: tuple[ResourceType, TableText] | None = None
+    with Progress(at.screen) as progress:
+        for wanted, page, following in begun:
+            type = wanted.resource.type
+            if last is None or last[0] is not type:
+                last = type, TableText(table_layout(at, type, len(kinds) > 1))
+                is_new = True
+            pages = _chained(page, following)
+            try:
+                async for one in pages:
+                    text = last[1].text(_sorted(as_table(one), order))
+                    progress.clear()
+                    if text and is_new and shown and not at.options.no_headers:
+                        at.screen.print()
+                    is_new = is_new and not text
+                    at.screen.out.write(text)
+                    shown += len(text)
+                    progress.seen(one)
+            except ApiError as error:
+                failures.add(error)
+    if not shown and not failures and not at.options.ignore_not_found:
+        _tell_nothing(at, [wanted.resource.type for wanted in asked.wanted])
+    return failures.tell()
+
+
+async def show_documents(
+    at: Invocation, asked: Asked, printer: Printer, order: Order | None
+) -> int:
+    failures = Failures(at)
+    items: list[Object] = []
+    limit = at.options.chunk_size
+    with Progress(at.screen) as progress:
+        for wanted, page, following in await _begun(asked.wanted, failures, JSON, limit, {}):
+            try:
+                async for one in _chained(page, following):
+                    items += objects_of(one) if not wanted.name else [one]
+                    progress.seen(one)
+            except ApiError as error:
+                failures.add(error)
+    if (not items and at.options.ignore_not_found) or (asked.is_single and not items):
+        return failures.tell()
+    if order is not None:
+        order.sort(items, lambda item: item)
+    value = items[0] if asked.is_single else as_list(items)
+    at.screen.out.write(printer(value))
+    return failures.tell()
+
+
+def as_list(items: Sequence[Object]) -> Object:
+    """Objects of any kinds in one."""
+    return {
+        "apiVersion": "v1",
+        "items": list(items),
+        "kind": "List",
+        "metadata": {"resourceVersion": ""},
+    }
+
+
+def objects_of(page: Object) -> list[Object]:
+    """The objects of a list, each with the kind that the list leaves out."""
+    kind, version = str(page.get("kind", "")).removesuffix("List"), page.get("apiVersion")
+    items = page.get("items") or []
+    for item in items:
+        item.setdefault("apiVersion", version)
+        item.setdefault("kind", kind)
+    return items
+
+
+async def _begun(
+    wanted: Sequence[Wanted], failures: Failures, accept: str, limit: int, query: Object
+) -> list[Begun]:
+    """The first pages of all, asked for side by side."""
+    room = asyncio.Semaphore(_AT_ONCE)
+
+    async def begin(one: Wanted) -> Begun | ApiError:
+        async with room:
+            try:
+                return one, *await first_page(one, accept, limit, **query)
+            except ApiError as error:
+                return error
+
+    found: list[Begun] = []
+    for one in await asyncio.gather(*map(begin, wanted)):
+        if isinstance(one, ApiError):
+            failures.add(one)
+        else:
+            found.append(one)
+    return found
+
+
+async def _chained(page: Object, following: AsyncIterator[Object]) -> AsyncIterator[Object]:
+    yield page
+    async for one in following:
+        yield one
+
+
+def _sorted(table: Object, order: Order | None) -> Object:
+    if order is not None:
+        order.sort(table.get("rows") or [], lambda row: row.get("object") or {})
+    return table
+
+
+def _tell_nothing(at: Invocation, types: Sequence[ResourceType]) -> None:
+    namespaced = not at.options.all_namespaces and all(type.namespaced for type in types)
+    place = f" in {at.namespace} namespace." if namespaced else ""
+    at.screen.flush()
+    at.screen.warn(f"No resources found{place}")

@@ -1,0 +1,20 @@
+"""Colours of text, where the screen has them."""
+
+from __future__ import annotations
+
+from fairlead.cli.screen import Screen
+
+RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN = "31", "32", "33", "34", "35", "36"
+BOLD, DIM = "1", "2"
+
+
+class Paint:
+    """Call it with a text and colours; it gives the text alone where there is no colour."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._on = screen.has_colour
+
+    def __call__(self, text: str, *codes: str) -> str:
+        if not self._on or not codes or not text:
+            return text
+        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m"

@@ -1,0 +1,82 @@
+"""Tables whose columns the user chooses: `-o custom-columns=NAME:.metadata.name,...`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.output.jsonpath import JsonPathError, Path, parse, relaxed
+from fairlead.cli.output.tables import Columns
+from fairlead.cli.output.values import plain
+from fairlead.cli.screen import printable
+
+_NONE = "<none>"
+_CONTROLS = str.maketrans({"\n": "\\n", "\t": "\\t"})
+
+
+class Column(NamedTuple):
+    header: str
+    path: Path
+
+
+def columns_of(text: str) -> list[Column]:
+    """Raises CommandFailed."""
+    if not text:
+        raise CommandFailed("error: custom-columns format specified but no custom columns given")
+    found = []
+    for part in text.split(","):
+        header, colon, path = part.partition(":")
+        if not colon:
+            raise CommandFailed(
+                f"error: unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>"
+            )
+        found.append(_column(header, path))
+    return found
+
+
+def columns_of_file(text: str) -> list[Column]:
+    """From a file with a line of headers and a line of paths; raises CommandFailed."""
+    lines = text.splitlines()
+    if len(lines) < 2:
+        raise CommandFailed("error: unexpected end of the custom columns file")
+    headers, paths = lines[0].split(), lines[1].split()
+    if len(headers) != len(paths):
+        raise CommandFailed(
+            f"error: number of headers ({len(headers)}) and field specifications ({len(paths)})"
+            " don't match"
+        )
+    return [_column(header, path) for header, path in zip(headers, paths, strict=True)]
+
+
+def _column(header: str, path: str) -> Column:
+    try:
+        return Column(header, parse(relaxed(path)))
+    except JsonPathError as error:
+        raise CommandFailed(f"error: {error}") from None
+
+
+class CustomTable:
+    """Objects as rows; the header goes with the first ones, even if there are none."""
+
+    def __init__(self, columns: Sequence[Column], headers: bool) -> None:
+        self._columns = columns
+        self._layout = Columns()
+        self._has_header = not headers
+
+    def text(self, objects: Sequence[Any]) -> str:
+        """Raises CommandFailed."""
+        rows = [[_cell(column, value) for column in self._columns] for value in objects]
+        if not self._has_header:
+            rows.insert(0, [column.header for column in self._columns])
+            self._has_header = True
+        return self._layout.text(rows)
+
+
+def _cell(column: Column, value: Any) -> str:
+    try:
+        found = column.path.find(value)
+    except JsonPathError as error:
+        raise CommandFailed(f"error: {error}") from None
+    shown = ",".join(map(plain, found)) if found else _NONE
+    return printable(shown.translate(_CONTROLS))

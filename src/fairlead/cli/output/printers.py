@@ -1,0 +1,171 @@
+"""The formats in which objects are shown: what `-o` can say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.output import documents
+from fairlead.cli.screen import printable
+
+Object = dict[str, Any]
+
+FORMATS = (
+    "custom-columns",
+    "custom-columns-file",
+    "json",
+    "jsonpath",
+    "jsonpath-as-json",
+    "jsonpath-file",
+    "name",
+    "wide",
+    "yaml",
+)
+_TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
+
+
+class Choice(NamedTuple):
+    """What the flags of a command say about its output."""
+
+    output: str = ""
+    template: str = ""
+    headers: bool = True
+    managed_fields: bool = False
+
+
+# Makes a text of an object, or of a list of them, with the end of its last line; raises
+# CommandFailed.
+Printer = Callable[[Object], str]
+
+
+def is_table(output: str) -> bool:
+    """Whether people read it: a table, which the server makes."""
+    return output in ("", "wide")
+
+
+def printer_for(choice: Choice) -> Printer:
+    """Raises CommandFailed for a format that is not there."""
+    form, sign, given = choice.output.partition("=")
+    if form in _TEMPLATES:
+        raise CommandFailed(
+            "error: Go templates are not there: use -o jsonpath=TEMPLATE or"
+            " -o custom-columns=HEADER:PATH"
+        )
+    made = _PRINTERS.get(form)
+    if made is None or (sign and form in _BARE):
+        raise CommandFailed(
+            f'error: unable to match a printer suitable for the output format "{choice.output}",'
+            f" allowed formats are: {','.join(FORMATS)}"
+        )
+    return made(choice, given or choice.template)
+
+
+class _Json:
+    def __init__(self, choice: Choice, given: str) -> None:
+        self._shown = _shown(choice)
+
+    def __call__(self, value: Object) -> str:
+        return f"{documents.as_json(self._shown(value))}\n"
+
+
+class _Yaml:
+    """Documents; a line stands between them."""
+
+    def __init__(self, choice: Choice, given: str) -> None:
+        self._shown = _shown(choice)
+        self._is_first = True
+
+    def __call__(self, value: Object) -> str:
+        between = "" if self._is_first else "---\n"
+        self._is_first = False
+        return f"{between}{documents.as_yaml(self._shown(value))}\n"
+
+
+class _Names:
+    def __init__(self, choice: Choice, given: str) -> None:
+        pass
+
+    def __call__(self, value: Object) -> str:
+        return "".join(f"{_name(one)}\n" for one in _each(value))
+
+
+class _JsonPath:
+    def __init__(self, choice: Choice, given: str) -> None:
+        from fairlead.cli.output.jsonpath import JsonPathError, template
+
+        form = choice.output.partition("=")[0]
+        if not given:
+            raise CommandFailed("error: template format specified but no template given")
+        text = _content(given) if form == "jsonpath-file" else given
+        try:
+            self._template = template(text)
+        except JsonPathError as error:
+            raise CommandFailed(f"error: error parsing jsonpath {text}, {error}") from None
+        self._errors = JsonPathError
+        self._as_json = form == "jsonpath-as-json"
+
+    def __call__(self, value: Object) -> str:
+        try:
+            if self._as_json:
+                return self._template.render_json(value)
+            return self._template.render(value)
+        except self._errors as error:
+            text = self._template.text
+            raise CommandFailed(
+                f'error: error executing jsonpath "{text}": Error executing template:'
+                f" {printable(str(error))}"
+            ) from None
+
+
+class _CustomColumns:
+    def __init__(self, choice: Choice, given: str) -> None:
+        from fairlead.cli.output.custom_columns import CustomTable, columns_of, columns_of_file
+
+        if choice.output.startswith("custom-columns-file"):
+            columns = columns_of_file(_content(given))
+        else:
+            columns = columns_of(given)
+        self._table = CustomTable(columns, choice.headers)
+
+    def __call__(self, value: Object) -> str:
+        return self._table.text(_each(value))
+
+
+_PRINTERS: dict[str, Callable[[Choice, str], Printer]] = {
+    "json": _Json,
+    "yaml": _Yaml,
+    "name": _Names,
+    "jsonpath": _JsonPath,
+    "jsonpath-as-json": _JsonPath,
+    "jsonpath-file": _JsonPath,
+    "custom-columns": _CustomColumns,
+    "custom-columns-file": _CustomColumns,
+}
+_BARE = ("json", "yaml", "name")
+
+
+def _each(value: Object) -> list[Object]:
+    items = value.get("items")
+    is_list = isinstance(items, list) and str(value.get("kind")).endswith("List")
+    return items if is_list and items is not None else [value]
+
+
+def _shown(choice: Choice) -> Callable[[Object], Object]:
+    return (lambda value: value) if choice.managed_fields else documents.without_managed_fields
+
+
+def _name(value: Object) -> str:
+    group = str(value.get("apiVersion") or "").rpartition("/")[0]
+    kind = str(value.get("kind") or "<unknown>").lower()
+    name = printable(str((value.get("metadata") or {}).get("name", "")))
+    return f"{kind}.{group}/{name}" if group else f"{kind}/{name}"
+
+
+def _content(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise CommandFailed(f"error: error reading template {path}, {why}") from None

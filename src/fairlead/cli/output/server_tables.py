@@ -1,0 +1,128 @@
+"""Tables that a server made of objects, as lines: with the columns that were asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fairlead.cli.output.tables import Columns
+from fairlead.cli.output.values import plain
+from fairlead.cli.screen import printable
+
+Object = dict[str, Any]
+
+_LINE_END = re.compile(r"[\f\n\r]")
+_NONE = "<none>"
+
+
+class Layout(NamedTuple):
+    """What is shown of tables besides what the server shows anyway."""
+
+    wide: bool = False
+    headers: bool = True
+    labels: bool = False
+    label_columns: Sequence[str] = ()
+    namespaces: bool = False
+    kind: str = ""  # stands in front of names
+    events: bool = False
+
+
+class TableText:
+    """Turns tables of one kind into lines; only the first one gets a header."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._columns = Columns()
+        self._known: list[Object] = []  # the columns: tables that follow need not repeat them
+        self._has_header = not layout.headers
+
+    def text(self, table: Object, event: str = "") -> str:
+        """The lines of a table; nothing where it has no rows."""
+        columns = table.get("columnDefinitions") or self._known
+        if columns != self._known:
+            self._known, self._has_header = columns, not self._layout.headers
+        rows = [self._row(columns, row, event) for row in table.get("rows") or ()]
+        if not rows:
+            return ""
+        if not self._has_header:
+            rows.insert(0, list(self._header(columns)))
+            self._has_header = True
+        return self._columns.text(rows)
+
+    def _header(self, columns: Sequence[Object]) -> Iterator[str]:
+        layout = self._layout
+        if layout.events:
+            yield "EVENT"
+        if layout.namespaces:
+            yield "NAMESPACE"
+        for column in columns:
+            if layout.wide or not column.get("priority"):
+                yield printable(str(column["name"]).upper())
+        for label in layout.label_columns:
+            yield label.rpartition("/")[2].upper()
+        if layout.labels:
+            yield "LABELS"
+
+    def _row(self, columns: Sequence[Object], row: Object, event: str) -> list[str]:
+        layout = self._layout
+        metadata = (row.get("object") or {}).get("metadata")
+        shown = [event] if layout.events else []
+        if layout.namespaces:
+            shown.append((metadata or {}).get("namespace", ""))
+        named = not layout.kind
+        for column, value in zip(columns, row.get("cells") or (), strict=False):
+            text = cell(value)
+            if not named and (column.get("format"), column.get("type")) == ("name", "string"):
+                text, named = f"{layout.kind}/{text}", True
+            if layout.wide or not column.get("priority"):
+                shown.append(text)
+        labels = (metadata or {}).get("labels") or {}
+        shown += [cell(labels.get(name)) for name in layout.label_columns]
+        if layout.labels:
+            shown.append(_listed(labels) if metadata is not None else "")
+        return shown
+
+
+def cell(value: Any) -> str:
+    """The first line of what stands in a cell, with dots if there is more."""
+    if value is None:
+        return ""
+    text = plain(value)
+    if text.isprintable():
+        return text
+    end = _LINE_END.search(text)
+    if end is not None:
+        text = f"{text[: end.start()]}..."
+    return printable(text.replace("\t", " "))
+
+
+def _listed(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={cell(labels[name])}" for name in sorted(labels)) or _NONE
+
+
+def as_table(value: Object) -> Object:
+    """A table of objects that the server did not put into one: their names and ages."""
+    if value.get("kind") == "Table":
+        return value
+    from datetime import UTC, datetime
+
+    from fairlead.schema.ages import since
+
+    now = datetime.now(UTC)
+    items = value["items"] if isinstance(value.get("items"), list) else [value]
+    rows = []
+    for item in items:
+        metadata = item.get("metadata") or {}
+        cells = [metadata.get("name", ""), since(metadata.get("creationTimestamp"), now)]
+        rows.append({"cells": cells, "object": item})
+    columns = [
+        {"name": "Name", "type": "string", "format": "name", "priority": 0},
+        {"name": "Age", "type": "string", "format": "", "priority": 0},
+    ]
+    return {
+        "kind": "Table",
+        "metadata": value.get("metadata") or {},
+        "columnDefinitions": columns,
+        "rows": rows,
+    }

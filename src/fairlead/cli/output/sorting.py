@@ -1,0 +1,85 @@
+"""Putting objects into the order of a field's values: `--sort-by`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.output.jsonpath import JsonPathError, parse, relaxed
+
+Object = dict[str, Any]
+_PIECES = re.compile(r"[0-9]+|[^0-9]")
+
+
+class Order:
+    """By the values that an expression finds; those that have none come first."""
+
+    def __init__(self, field: str) -> None:
+        """Raises CommandFailed."""
+        self._field = field
+        try:
+            self._path = parse(relaxed(field))
+        except JsonPathError as error:
+            raise CommandFailed(f"error: {error}") from None
+
+    def sort(self, rows: list[Any], object_of: Callable[[Any], Object]) -> None:
+        """In place; raises CommandFailed."""
+        keys = [self._key(object_of(row)) for row in rows]
+        if rows and not any(keys):
+            raise CommandFailed(
+                f'error: couldn\'t find any field with path "{self._shown}" in the list of objects'
+            )
+        order = sorted(range(len(rows)), key=lambda at: keys[at])
+        rows[:] = [rows[at] for at in order]
+
+    @property
+    def _shown(self) -> str:
+        return relaxed(self._field)
+
+    def _key(self, value: Object) -> tuple[Any, ...]:
+        try:
+            found = self._path.find(value)
+        except JsonPathError as error:
+            raise CommandFailed(f"error: {error}") from None
+        if not found:
+            return ()
+        first = found[0]
+        if isinstance(first, dict | list):
+            kind = "map" if isinstance(first, dict) else "slice"
+            raise CommandFailed(
+                f"error: Field {self._shown} in the list of objects is an unsortable type: {kind}"
+            )
+        return _sortable(first)
+
+
+def _sortable(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return (0,)
+    if isinstance(value, bool | int | float):
+        return (1, value)
+    amount = _amount(value)
+    return (2, amount) if amount is not None else (3, _natural(value))
+
+
+def _amount(text: str) -> Any:
+    """The value of a quantity such as 100m or 2Gi."""
+    from fairlead.schema.quantity import QuantityError, quantity
+
+    if not text[:1] or text[0] not in "0123456789+-.":
+        return None
+    try:
+        return quantity(text)
+    except QuantityError:
+        return None
+
+
+def _natural(text: str) -> list[tuple[Any, ...]]:
+    """Runs of digits count as numbers: web-9 before web-10."""
+    pieces: list[tuple[Any, ...]] = []
+    for piece in _PIECES.findall(text):
+        digits = piece.lstrip("0")
+        is_number = piece[0] in "0123456789"
+        pieces.append((ord("0"), len(digits), digits, len(piece)) if is_number else (ord(piece),))
+    return pieces

@@ -1,0 +1,1 @@
+"""Who manages which fields of an object."""

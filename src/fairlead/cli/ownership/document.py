@@ -1,0 +1,75 @@
+"""Owners of fields and plans, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fairlead.cli.naming import Named
+from fairlead.cli.ownership.fields import Field
+from fairlead.cli.ownership.managers import Manager
+from fairlead.cli.ownership.planning import ADDED, REMOVED, THEIRS, YOURS, Plan
+from fairlead.cli.ownership.rows import Wanted
+
+Object = dict[str, Any]
+
+
+def document(
+    named: Named,
+    managers: Sequence[Manager],
+    tree: Field,
+    plan: Plan | None = None,
+    wanted: Wanted | None = None,
+) -> Object:
+    """Managers by the path of the field, of all or of wanted ones; of a plan also what would
+    change."""
+    made: Object = {
+        **named.document(),
+        "managers": [_described(one) for one in managers],
+        "fields": {
+            one.path: [owner.document() for owner in one.owners]
+            for one in _present(tree)
+            if one.path and (wanted(one) if wanted else one.owners or one.is_leaf)
+        },
+    }
+    if plan is not None:
+        made["conflicts"] = _pairs(tree, THEIRS, YOURS)
+        for one in made["conflicts"]:
+            one["managers"] = list(plan.conflicts[one["field"]])
+        made["changes"] = _pairs(tree, REMOVED, ADDED)
+    return made
+
+
+def _described(one: Manager) -> Object:
+    return {
+        **one.document(),
+        "apiVersion": one.api_version,
+        "time": one.time or None,
+        "fields": one.count,
+    }
+
+
+def _present(field: Field) -> Iterator[Field]:
+    """What is there now, without what would be."""
+    if field.mark in (YOURS, ADDED):
+        return
+    yield field
+    for child in field.children:
+        yield from _present(child)
+
+
+def _pairs(tree: Field, before: str, after: str) -> list[Object]:
+    """The values of fields that have one of two marks."""
+    found: dict[str, Object] = {}
+    for one in _marked(tree):
+        if one.mark in (before, after):
+            name = one.mark if before == THEIRS else ("from" if one.mark == before else "to")
+            found.setdefault(one.path, {"field": one.path})[name] = one.value
+    return list(found.values())
+
+
+def _marked(field: Field) -> Iterator[Field]:
+    if field.mark:
+        yield field
+    for child in field.children:
+        yield from _marked(child)

@@ -1,0 +1,86 @@
+"""A tree of fields as lines that look like YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from fairlead.cli.ownership.fields import Field, Owners
+from fairlead.cli.screen import printable
+
+Wanted = Callable[[Field], bool]
+
+# Text that YAML readers take for itself without quotes.
+_PLAIN = re.compile(
+    r"[A-Za-z0-9_./][A-Za-z0-9_./@%+=,$-]*(?:[ :][A-Za-z0-9_./@%+=,$-]+)*", re.ASCII
+)
+_NO_TEXT = re.compile(
+    r"(?i)null|true|false|yes|no|on|off|y|n|\.nan|\.inf|[-+.0-9][-+.0-9_:xobea-f]*(?:[tz ].*)?"
+)
+
+
+class Row(NamedTuple):
+    """A line; `is_leaf` when it shows a value and not only where values are."""
+
+    text: str
+    owners: Owners
+    is_leaf: bool
+    mark: str
+
+
+def rows_of(tree: Field, wanted: Wanted | None = None) -> Iterator[Row]:
+    """Lines of all fields, or of those that are wanted and what they stand in."""
+    for child in _visible(tree, wanted):
+        yield from _rows(child, "", "", "", wanted)
+
+
+def _visible(field: Field, wanted: Wanted | None) -> Sequence[Field]:
+    if wanted is None:
+        return field.children
+    return [child for child in field.children if _has_any(child, wanted)]
+
+
+def _has_any(field: Field, wanted: Wanted) -> bool:
+    return wanted(field) or any(_has_any(child, wanted) for child in field.children)
+
+
+def _rows(field: Field, first: str, rest: str, mark: str, wanted: Wanted | None) -> Iterator[Row]:
+    """`first` stands in front of the first line and `rest` in front of the others."""
+    mark = mark or field.mark
+    label = f"{scalar(field.step[2:])}:" if field.step[:2] == "f:" else ""
+    if field.is_leaf:
+        text = f"{label} {scalar(field.value)}" if label else scalar(field.value)
+        yield Row(first + text, field.owners, True, mark)
+        return
+    children = _visible(field, wanted)
+    is_list = isinstance(field.value, list)
+    inner = rest + "  " if label and not is_list else rest
+    if label or _stands_alone(field, children):
+        yield Row(first + label if label else first.rstrip(), field.owners, False, mark)
+        first = inner
+    for child in children:
+        if is_list:
+            yield from _rows(child, first + "- ", inner + "  ", mark, wanted)
+        else:
+            yield from _rows(child, first, inner, mark, wanted)
+        first = inner
+
+
+def _stands_alone(item: Field, children: Sequence[Field]) -> bool:
+    """Whether the dash of an item has a line of its own, for what is said of the first field in it
+    is not true of the item."""
+    if not children or (children[0].mark and not item.mark):
+        return True
+    return bool(item.owners) and item.owners != children[0].owners
+
+
+def scalar(value: Any) -> str:
+    """A value on one line, quoted where it would be read as something else."""
+    import json
+
+    if isinstance(value, str):
+        if _PLAIN.fullmatch(value) and not _NO_TEXT.fullmatch(value):
+            return value
+        return printable(json.dumps(value, ensure_ascii=False))
+    return json.dumps(value, ensure_ascii=False)

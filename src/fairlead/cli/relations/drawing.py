@@ -1,0 +1,84 @@
+"""Trees of objects as lines, and as documents for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from fairlead.cli.output import colours, tables
+from fairlead.cli.relations.states import UNKNOWN, State
+from fairlead.cli.relations.trees import Branch, branches
+from fairlead.cli.screen import Screen, printable
+from fairlead.schema.ages import since
+
+States = Mapping[str, State]
+_HEAD = ("NAME", "READY", "STATUS", "AGE")
+_GOOD = ("Running", "Active", "Bound", "Ready", "Completed", "Succeeded", "Complete", "Available")
+_WAITING = ("Pending", "ContainerCreating", "PodInitializing", "Terminating", "Suspended")
+
+
+def drawn(root: Branch, states: States, screen: Screen) -> str:
+    """Lines with the names of namespaces where the root is in none."""
+    spaces = not root.item.namespace
+    found = list(branches(root))
+    rows = [_cells(lead, branch, states, spaces) for lead, branch in found]
+    width = tables.widths([_HEAD, *rows])
+    paint = colours.Paint(screen)
+    lines = [
+        paint(tables.line(row, width), *_colour(branch, states))
+        for row, (_, branch) in zip(rows, found, strict=True)
+    ]
+    return "\n".join((tables.line(_HEAD, width), *lines))
+
+
+def _cells(lead: str, branch: Branch, states: States, spaces: bool) -> tuple[str, ...]:
+    item, state = branch.item, states.get(branch.item.uid, UNKNOWN)
+    place = f"{item.namespace}/" if spaces and item.namespace else ""
+    name = f"{lead}{item.type.kind}/{place}{item.name}"
+    if item.is_missing:
+        return _cell(name), "", _joined("(missing)", branch.note), ""
+    status = "Terminating" if item.is_deleting and not state.status else state.status
+    said = _joined(status, *state.trouble, branch.note, "(shown elsewhere)" * branch.is_repeated)
+    age = since(item.created, datetime.now(UTC)) if item.created else ""
+    return _cell(name), _cell(state.ready), said, age
+
+
+def _joined(*words: str) -> str:
+    return _cell(", ".join(word for word in words if word))
+
+
+def _cell(text: str) -> str:
+    return printable(text).replace("\n", " ")
+
+
+def _colour(branch: Branch, states: States) -> Iterator[str]:
+    state = states.get(branch.item.uid, UNKNOWN)
+    if branch.is_repeated:
+        yield colours.DIM
+    elif branch.item.is_missing or (state.status and state.status not in (*_GOOD, *_WAITING)):
+        yield colours.RED
+    elif state.trouble or branch.item.is_deleting or state.status in _WAITING:
+        yield colours.YELLOW
+
+
+def document(root: Branch, states: States, name: str) -> dict[str, Any]:
+    """Nested objects; those below are under `name`."""
+    item, state = root.item, states.get(root.item.uid, UNKNOWN)
+    made: dict[str, Any] = {
+        "apiVersion": item.type.api_version,
+        "kind": item.type.kind,
+        "name": item.name,
+        "namespace": item.namespace or None,
+        "uid": item.uid,
+        "creationTimestamp": item.created or None,
+        "ready": state.ready or None,
+        "status": state.status or None,
+        "trouble": list(state.trouble),
+    }
+    for key, said in (("missing", item.is_missing), ("repeated", root.is_repeated)):
+        if said:
+            made[key] = True
+    if root.note:
+        made["note"] = root.note
+    return {**made, name: [document(one, states, name) for one in root.below]}

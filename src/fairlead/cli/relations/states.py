@@ -1,0 +1,113 @@
+"""How objects are, in the words of the server's tables and by their conditions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.cli.relations.items import Item
+from fairlead.client import Client, ResourceType
+from fairlead.client.errors import ApiError
+from fairlead.client.resources import TABLE
+
+# The good status of conditions that every kind means alike; of others nothing is known.
+_GOOD_STATUS = {
+    "Ready": "True",
+    "Available": "True",
+    "Progressing": "True",
+    "ContainersReady": "True",
+    "Initialized": "True",
+    "PodScheduled": "True",
+    "Established": "True",
+    "NamesAccepted": "True",
+    "Healthy": "True",
+    "Synced": "True",
+    "Failed": "False",
+    "FailureTarget": "False",
+    "ReplicaFailure": "False",
+    "Stalled": "False",
+    "Degraded": "False",
+    "MemoryPressure": "False",
+    "DiskPressure": "False",
+    "PIDPressure": "False",
+    "NetworkUnavailable": "False",
+    "DisruptionTarget": "False",
+}
+_GOOD_REASONS = ("PodCompleted",)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """`trouble` are conditions that are not as they should be."""
+
+    ready: str = ""
+    status: str = ""
+    trouble: tuple[str, ...] = ()
+
+
+UNKNOWN = State()
+
+
+async def states_of(client: Client, items: Iterable[Item]) -> dict[str, State]:
+    """By uid; an object that has gone meanwhile or may not be read has none."""
+    wanted: dict[tuple[ResourceType, str], set[str]] = {}
+    for item in items:
+        if not item.is_missing:
+            wanted.setdefault((item.type, item.namespace), set()).add(item.uid)
+    found: dict[str, State] = {}
+
+    async def ask(type: ResourceType, namespace: str, uids: set[str]) -> None:
+        try:
+            pages = client.of(type).pages(namespace, accept=TABLE, includeObject="Object")
+            async for table in pages:
+                found.update(_of_table(table, uids))
+        except ApiError:
+            return  # a tree without states is better than none
+
+    await asyncio.gather(*(ask(*place, uids) for place, uids in wanted.items()))
+    return found
+
+
+def _of_table(table: Mapping[str, Any], uids: set[str]) -> dict[str, State]:
+    names = [str(one["name"]) for one in table.get("columnDefinitions") or ()]
+    found: dict[str, State] = {}
+    for row in table.get("rows") or ():
+        value = row.get("object") or {}
+        uid = (value.get("metadata") or {}).get("uid")
+        if uid in uids:
+            found[uid] = _state(dict(zip(names, row["cells"], strict=False)), value)
+    return found
+
+
+def _state(cells: Mapping[str, Any], value: Mapping[str, Any]) -> State:
+    ready = cells.get("Ready", cells.get("Completions", ""))
+    if "Desired" in cells and "Ready" in cells:
+        ready = f"{cells['Ready']}/{cells['Desired']}"
+    status = value.get("status")
+    conditions = status.get("conditions") if isinstance(status, dict) else None
+    return State(_text(ready), _text(cells.get("Status", "")), trouble_in(conditions))
+
+
+def _text(cell: Any) -> str:
+    return "" if cell is None else str(cell)
+
+
+def trouble_in(conditions: Any) -> tuple[str, ...]:
+    """Conditions that are bad news, such as `Available=False (MinimumReplicasUnavailable)`."""
+    listed: Sequence[Any] = conditions if isinstance(conditions, list) else ()
+    return tuple(_worded(one) for one in listed if isinstance(one, dict) and _is_bad(one))
+
+
+def _is_bad(condition: Mapping[str, Any]) -> bool:
+    good = _GOOD_STATUS.get(str(condition.get("type")))
+    if good is None or condition.get("reason") in _GOOD_REASONS:
+        return False
+    return condition.get("status") != good
+
+
+def _worded(condition: Mapping[str, Any]) -> str:
+    said = f"{condition.get('type')}={condition.get('status')}"
+    reason = condition.get("reason")
+    return f"{said} ({reason})" if reason else said

@@ -1,0 +1,101 @@
+"""Trees of owners and owned. Each object is opened once, so that circles end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from fairlead.cli.relations.items import Found, Item, Owner, get_item
+from fairlead.client import Client, ResourceType, UnknownKind
+from fairlead.client.errors import Forbidden, NotFound
+
+_DEEPEST = 100  # levels; what lies below is not shown
+
+
+@dataclass(slots=True)
+class Branch:
+    """An object and what belongs below it; `is_repeated` for one that is opened elsewhere."""
+
+    item: Item
+    below: list[Branch] = field(default_factory=list)
+    is_repeated: bool = False
+    note: str = ""
+
+
+def owned_by(item: Item, found: Found) -> Branch:
+    """What an object owns, and what that owns, and so on."""
+    owned = found.by_owner()
+    root = Branch(item)
+    opened = {item.uid}
+    level = [root]
+    for _ in range(_DEEPEST):
+        following: list[Branch] = []
+        for branch in level:
+            for one in sorted(owned.get(branch.item.uid, ()), key=_order):
+                child = Branch(one, is_repeated=one.uid in opened)
+                branch.below.append(child)
+                if not child.is_repeated:
+                    opened.add(one.uid)
+                    following.append(child)
+        level = following
+    for branch in level:
+        if branch.item.uid in owned:
+            branch.note = "owns more, which is not shown"
+    return root
+
+
+async def owners_of(client: Client, item: Item) -> Branch:
+    """Who owns an object, and who owns that, and so on."""
+    root = Branch(item)
+    opened = {item.uid}
+    level = [root]
+    for _ in range(_DEEPEST):
+        following: list[Branch] = []
+        for branch in level:
+            for owner in branch.item.owners:
+                child = await _owner(client, owner, branch.item.namespace)
+                child.is_repeated = child.item.uid in opened
+                branch.below.append(child)
+                if not child.is_repeated:
+                    opened.add(child.item.uid)
+                    following.append(child)
+        level = following
+    return root
+
+
+async def _owner(client: Client, owner: Owner, namespace: str) -> Branch:
+    """The owner itself, or that it is not there: another one of its name is not the owner."""
+    try:
+        type = await client.discovery.of_kind(owner.api_version, owner.kind)
+    except UnknownKind:
+        group, _, version = owner.api_version.rpartition("/")
+        unknown = ResourceType(group, version, "", owner.kind, False)
+        return Branch(_absent(unknown, "", owner), note="is of a kind that is not served")
+    place = namespace if type.namespaced else ""
+    try:
+        item = await get_item(client.of(type), owner.name, place)
+    except NotFound:
+        return Branch(_absent(type, place, owner))
+    except Forbidden:
+        known = Item(type, place, owner.name, owner.uid)
+        return Branch(known, note="may not be read")
+    if item.uid != owner.uid:
+        return Branch(_absent(type, place, owner), note="another one has its name now")
+    return Branch(item)
+
+
+def _absent(type: ResourceType, namespace: str, owner: Owner) -> Item:
+    return Item(type, namespace, owner.name, owner.uid, is_missing=True)
+
+
+def _order(item: Item) -> tuple[str, str, str]:
+    return item.type.kind, item.namespace, item.name
+
+
+def branches(root: Branch, lead: str = "", rest: str = "") -> Iterator[tuple[str, Branch]]:
+    """All branches with the lines that lead to them."""
+    yield lead, root
+    for place, branch in enumerate(root.below):
+        last = place == len(root.below) - 1
+        lines = ("└─", "  ") if last else ("├─", "│ ")
+        yield from branches(branch, rest + lines[0], rest + lines[1])

@@ -1,0 +1,1 @@
+"""The versions of an object that a server still knows."""

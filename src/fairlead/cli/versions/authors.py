@@ -1,0 +1,69 @@
+"""Who made a version out of the one before it, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairlead.cli.ownership.fields import Field, field_tree
+from fairlead.cli.ownership.managers import Manager, managers_of
+from fairlead.cli.versions.retained import CHANGED, DELETED, Version
+from fairlead.patching.entries import Identity
+from fairlead.patching.field_sets import covers
+
+
+def authors_of(version: Version, before: Version | None) -> list[Manager]:
+    """The managers whose entries tell of the change. Those that say nothing new may have written
+    twice in a second: then the newest of those that own what is different. Of a deletion nobody
+    is known."""
+    if version.change == DELETED:
+        return []
+    managers = managers_of(version.value)
+    if version.change != CHANGED or before is None:
+        return _newest(managers)
+    known = {_identity(one): one for one in managers_of(before.value)}
+    return (
+        [one for one in managers if _is_newer(one, known.get(_identity(one)))]
+        or [one for one in managers if not covers(known[_identity(one)].fields, one.fields)]
+        or _newest(_concerned(version, before, managers))
+    )
+
+
+def time_of(version: Version, authors: Sequence[Manager]) -> str:
+    """When it was made, as far as it says; empty where it does not."""
+    metadata = version.value["metadata"]
+    if version.change == DELETED:
+        return str(metadata.get("deletionTimestamp") or "")
+    told = max((one.time for one in authors), default="")
+    return told or (
+        str(metadata.get("creationTimestamp") or "") if version.change != CHANGED else ""
+    )
+
+
+def _identity(one: Manager) -> Identity:
+    return one.name, one.operation, one.api_version, one.subresource
+
+
+def _is_newer(one: Manager, before: Manager | None) -> bool:
+    return before is None or one.time != before.time
+
+
+def _newest(managers: Sequence[Manager]) -> list[Manager]:
+    last = max((one.time for one in managers), default="")
+    return [one for one in managers if one.time == last]
+
+
+def _concerned(version: Version, before: Version, managers: Sequence[Manager]) -> list[Manager]:
+    """Those who own a field whose value is another one now."""
+    earlier = {one.path: one.value for one in _leaves(field_tree(before.value, managers))}
+    found: dict[Manager, None] = {}
+    for one in _leaves(field_tree(version.value, managers)):
+        if one.path not in earlier or earlier[one.path] != one.value:
+            found.update(dict.fromkeys(one.owners))
+    return list(found)
+
+
+def _leaves(field: Field) -> Iterator[Field]:
+    if field.is_leaf:
+        yield field
+    for child in field.children:
+        yield from _leaves(child)

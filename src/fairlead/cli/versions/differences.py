@@ -1,0 +1,93 @@
+"""What is different between two versions, as lines of YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import unified_diff
+from typing import Any
+
+from fairlead.cli.masking import masked, masked_pair
+from fairlead.cli.output import documents
+from fairlead.cli.output.colours import CYAN, GREEN, RED, Paint
+
+Object = dict[str, Any]
+Path = tuple[str, ...]
+
+_NOISE = ("managedFields", "resourceVersion", "generation")
+_STEP = re.compile(r"\[([^\]]*)\]|((?:[^.\[\\]|\\.)+)")
+_COLOURS = {"+": (GREEN,), "-": (RED,), "@": (CYAN,)}
+
+
+class Sight:
+    """What is shown of versions: all but noise, or some fields; values of Secrets or not."""
+
+    def __init__(self, *, noise: bool, secrets: bool, fields: Sequence[Path] = ()) -> None:
+        self._noise = noise
+        self._secrets = secrets
+        self._fields = fields
+
+    def difference(self, before: Object | None, after: Object | None) -> list[str]:
+        """Lines of a unified diff without its head; none where nothing that is shown differs."""
+        if not self._secrets:
+            before, after = masked_pair(before or {}, after or {})
+        found = unified_diff(self._lines(before), self._lines(after), lineterm="")
+        return list(found)[2:]
+
+    def lines(self, value: Object) -> list[str]:
+        """A version as a whole."""
+        return self._lines(value if self._secrets else masked(value))
+
+    def shown(self, value: Object) -> Object:
+        """What programs are shown of a version."""
+        return self._trimmed(value if self._secrets else masked(value))
+
+    def _lines(self, value: Object | None) -> list[str]:
+        trimmed = self._trimmed(value) if value else None
+        return documents.as_yaml(trimmed).split("\n") if trimmed else []
+
+    def _trimmed(self, value: Object) -> Object:
+        if not self._noise:
+            kept = {key: item for key, item in value["metadata"].items() if key not in _NOISE}
+            value = {**value, "metadata": kept}
+        trimmed: Object = _only(value, self._fields) if self._fields else value
+        return trimmed
+
+
+def painted(lines: Sequence[str], paint: Paint) -> Iterator[str]:
+    for line in lines:
+        yield paint(line, *_COLOURS.get(line[:1], ()))
+
+
+def parsed_path(text: str) -> Path:
+    """The steps of `.spec.ports[0]` or of `metadata.annotations.a\\.b`; raises ValueError."""
+    steps: list[str] = []
+    place = 0
+    while place < len(text):
+        if text[place] == ".":
+            place += 1
+            continue
+        found = _STEP.match(text, place)
+        if found is None:
+            raise ValueError(text)
+        steps.append(found[1] if found[1] is not None else re.sub(r"\\(.)", r"\1", found[2]))
+        place = found.end()
+    if not steps or not all(steps):
+        raise ValueError(text)
+    return tuple(steps)
+
+
+def _only(value: Any, paths: Sequence[Path]) -> Any:
+    """The parts of a value that lie at some paths; places in lists are not kept."""
+    if () in paths or not isinstance(value, (dict, list)):
+        return value if () in paths else {}
+    entries: Mapping[str, Any] = (
+        value if isinstance(value, dict) else {str(at): item for at, item in enumerate(value)}
+    )
+    made: Object = {}
+    for key, item in entries.items():
+        below = [path[1:] for path in paths if path[0] in (key, "*")]
+        kept = _only(item, below) if below else {}
+        if kept or () in below:
+            made[key] = kept
+    return made if isinstance(value, dict) else list(made.values())

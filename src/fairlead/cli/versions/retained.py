@@ -1,0 +1,164 @@
+"""Every version of an object that a server still knows, by the standard API alone.
+
+A watch from the beginning is answered with the oldest revision that can be watched from; a list at
+exactly that revision shows how the object was then, and a watch from there all that came after.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from fairlead.cli.naming import Named
+from fairlead.client.errors import Expired, NotFound, error_of_status
+from fairlead.client.session import Request
+from fairlead.client.transport.errors import Unreachable
+
+Object = dict[str, Any]
+KNOWN, CREATED, CHANGED, DELETED = "known", "created", "changed", "deleted"
+
+_BEGINNING = 1
+_FLOOR = re.compile(r"too old resource version: \d+ \((\d{1,19})\)")
+_CHANGES = {"ADDED": CREATED, "MODIFIED": CHANGED, "DELETED": DELETED}
+_BOOKMARK = "BOOKMARK"
+_MOST_TRIES = 10  # while the server forgets as fast as we ask, or ends watches early
+# Where no version is known to be the last one, a bookmark tells that there are no more. It comes
+# two seconds before the end of a watch, or the watch ends without.
+_SECONDS = 2
+_PATIENCE = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """How an object was from a revision on; a deletion shows it as it was before."""
+
+    revision: int
+    change: str
+    value: Object
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """`since` is the revision from which on everything is known; 0 when that is all there was."""
+
+    versions: list[Version] = field(default_factory=list)
+    since: int = 0
+
+
+async def history_of(named: Named) -> History:
+    """Raises NotFound where the server knows of no such object, now or before."""
+    now = await _listed(named, {})
+    floor = _BEGINNING
+    for _ in range(_MOST_TRIES):
+        try:
+            versions = await _versions(named, floor, now)
+        except Expired as error:
+            floor = await _floor(named, error, floor, now)
+            continue
+        if not versions and not now["items"]:
+            await named.resource.get(named.name, named.namespace)  # says that there is none
+        return History(versions, floor if floor > _BEGINNING else 0)
+    raise Expired({"code": 410, "reason": "Expired", "message": "the history changes too fast"})
+
+
+async def object_at(named: Named, revision: str) -> Object:
+    """The object as it was at a revision; raises NotFound and Expired."""
+    exact = {"resourceVersion": revision, "resourceVersionMatch": "Exact"}
+    items = (await _listed(named, exact))["items"]
+    if not items:
+        kind = named.resource.type.qualified
+        message = f'{kind} "{named.name}" not found at revision {revision}'
+        raise NotFound({"code": 404, "reason": "NotFound", "message": message})
+    return _typed(named, items[0])
+
+
+async def _listed(named: Named, query: Mapping[str, str]) -> Object:
+    return await named.resource.page(named.namespace, fieldSelector=_only(named), **query)
+
+
+def _only(named: Named) -> str:
+    """The selector of one object, whatever was typed as its name."""
+    return "metadata.name=" + re.sub(r"([\\,=])", r"\\\1", named.name)
+
+
+async def _versions(named: Named, floor: int, now: Object) -> list[Version]:
+    """All versions from a floor on up to now; raises Expired where that is gone."""
+    found: list[Version] = []
+    try:
+        value = await object_at(named, str(floor))
+        found.append(Version(_revision(value), KNOWN, value))
+    except (NotFound, Expired):  # watches may reach farther back than lists
+        pass
+    newest = _revision(now["items"][0]) if now["items"] else 0
+    last = floor
+    for _ in range(_MOST_TRIES):
+        if newest and last >= newest:
+            break
+        begun = last
+        async with aclosing(_events(named, last)) as events:
+            async for event in events:
+                last = _revision(event["object"])
+                if event["type"] in _CHANGES:
+                    value = _typed(named, event["object"])
+                    found.append(Version(last, _CHANGES[event["type"]], value))
+                if last >= newest if newest else event["type"] == _BOOKMARK:
+                    return found
+        if last == begun and not newest:
+            break
+    if not found and now["items"]:
+        found.append(Version(newest, KNOWN, _typed(named, now["items"][0])))
+    return found
+
+
+async def _events(named: Named, revision: int) -> AsyncGenerator[Object]:
+    query = {
+        "watch": "true",
+        "resourceVersion": str(revision),
+        "fieldSelector": _only(named),
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": str(_SECONDS),
+    }
+    path = named.resource.path("", named.namespace)
+    request = Request("GET", path, query, timeout=_PATIENCE)
+    async with named.resource.session.open(request) as answer:
+        async for line in answer.lines():
+            if not line.strip():
+                continue
+            try:
+                event = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                raise Unreachable(f"malformed watch event: {error}", sent=True) from None
+            if event["type"] == "ERROR":
+                raise error_of_status(event["object"])
+            yield event
+
+
+async def _floor(named: Named, error: Expired, tried: int, now: Object) -> int:
+    """The oldest revision that is known: as the server says, else as it can be found out."""
+    told = _FLOOR.search(error.message)
+    if told and int(told[1]) > tried:
+        return int(told[1])
+    low, high = tried, int(now["metadata"]["resourceVersion"])
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            await _listed(named, {"resourceVersion": str(middle), "resourceVersionMatch": "Exact"})
+            high = middle
+        except Expired:
+            low = middle
+    return high
+
+
+def _revision(value: Mapping[str, Any]) -> int:
+    return int(value["metadata"]["resourceVersion"])
+
+
+def _typed(named: Named, item: Object) -> Object:
+    """Items of lists need not say what they are."""
+    type = named.resource.type
+    return {"apiVersion": type.api_version, "kind": type.kind, **item}

@@ -1,0 +1,112 @@
+"""`fairlead explain`: what the server's schemas say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.commands import Commands
+from support.things import Space, random_word
+
+from fairlead.cli.explaining.wrapping import wrapped
+
+
+def test_a_kind_and_its_fields(fairlead: Commands) -> None:
+    shown = fairlead("explain", "cm")
+    assert shown.startswith("KIND:     ConfigMap\nVERSION:  v1\n\nDESCRIPTION:\n     ")
+    assert "\nFIELDS:\n" in shown
+    assert "\n   data\t<map[string]string>\n     " in shown
+    assert "\n   metadata\t<Object>\n" in shown
+
+
+def test_a_field_with_fields(fairlead: Commands) -> None:
+    lines = fairlead("explain", "pods.spec.containers").splitlines()
+    assert lines[:4] == ["KIND:     Pod", "VERSION:  v1", "", "RESOURCE: containers <[]Object>"]
+    assert "   name\t<string> -required-" in lines
+
+
+def test_a_field_of_its_own(fairlead: Commands) -> None:
+    lines = fairlead("explain", "deploy.spec.replicas").splitlines()
+    assert lines[:4] == [
+        "KIND:     Deployment",
+        "VERSION:  apps/v1",
+        "",
+        "FIELD:    replicas <integer>",
+    ]
+    assert lines[5] == "DESCRIPTION:"
+
+
+def test_the_tree_of_fields(fairlead: Commands) -> None:
+    lines = fairlead("explain", "deploy.spec.selector", "--recursive").splitlines()
+    at = lines.index("FIELDS:")
+    assert lines[at + 1 :] == [
+        "   matchExpressions\t<[]Object>",
+        "      key\t<string>",
+        "      operator\t<string>",
+        "      values\t<[]string>",
+        "   matchLabels\t<map[string]string>",
+    ]
+
+
+def test_a_type_that_contains_itself_ends(fairlead: Commands) -> None:
+    assert "openAPIV3Schema\t<Object>" in fairlead("explain", "crd", "--recursive")
+
+
+def test_a_group_or_a_version_can_be_named(fairlead: Commands) -> None:
+    group = fairlead.space.dialect.group_name("networking.@")
+    assert "FIELD:    ingressClassName" in fairlead(
+        "explain", f"ingresses.{group}.spec.ingressClassName"
+    )
+    shown = fairlead("explain", "hpa", "--api-version=autoscaling/v1")
+    assert "VERSION:  autoscaling/v1\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("pods.spec.foo",), 'error: field "foo" does not exist\n'),
+        (("pods.spec.nodeName.x",), 'error: field "x" does not exist\n'),
+        (("nothings",), 'error: the server doesn\'t have a resource type "nothings"\n'),
+        ((), "error: You must specify the type of resource to explain."),
+        (("pods", "web"), "error: We accept only this format: explain RESOURCE\n"),
+        (("pods", "--api-version=a/v1"), 'error: couldn\'t find resource for "a/v1, Kind=Pod"\n'),
+    ],
+)
+def test_what_cannot_be_explained(fairlead: Commands, words: tuple[str, ...], said: str) -> None:
+    ran = fairlead.run("explain", *words)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.errors.startswith(said)
+
+
+def test_custom_kinds_are_explained_too(space: Space) -> None:
+    plural, group = f"{random_word()}s", f"{random_word()}.example.com"
+    schema: dict[str, Any] = {
+        "type": "object",
+        "description": "A thing \x1b[31mof ours.",
+        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+    }
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": plural, "singular": plural[:-1], "kind": plural.title()}
+    space.everywhere("customresourcedefinitions", "apiextensions.@").create(
+        f"{plural}.{group}",
+        spec={"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
+    )
+    commands = Commands(space)
+    ran = commands.run("explain", plural)
+    while ran.code:  # until it is served
+        ran = commands.run("explain", plural)
+    assert "     A thing ^[[31mof ours.\n" in ran.out
+    assert "FIELD:    size <integer>" in commands("explain", f"{plural}.spec.size")
+
+
+def test_descriptions_are_folded_and_lists_are_kept() -> None:
+    text = f"{'word ' * 20}\nand more:\n- one\n- two\n\n    code  stays\nlast"
+    assert list(wrapped(text, 5)) == [
+        f"     {'word ' * 14}word",
+        f"     {'word ' * 5}and more:",
+        "     - one",
+        "     - two",
+        "",
+        "         code  stays",
+        "     last",
+    ]

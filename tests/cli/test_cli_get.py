@@ -1,0 +1,190 @@
+"""`fairlead get`, in both dialects."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from support.commands import Commands
+from support.things import Space
+
+from fairlead.cli import main
+
+
+@pytest.fixture
+def filled(fairlead: Commands) -> Commands:
+    for name in ("a", "b"):
+        fairlead.space.secrets.create(name, labels={"app": name})
+    return fairlead
+
+
+def test_namespaces_are_shown_as_a_table(fairlead: Commands) -> None:
+    head, *rows = fairlead("get", "ns").splitlines()
+    assert head.split() == ["NAME", "STATUS", "AGE"]
+    assert any(row.split()[:2] == ["default", "Active"] for row in rows)
+
+
+def test_a_resource_that_is_not_served(fairlead: Commands) -> None:
+    ran = fairlead.run("get", "nothings")
+    assert ran.code == 1
+    assert ran.errors == 'error: the server doesn\'t have a resource type "nothings"\n'
+
+
+def test_several_kinds_are_told_apart(filled: Commands) -> None:
+    filled.space.config_maps.create("c")
+    lines = filled("get", "secrets/a", "cm/c").splitlines()
+    assert [line.split()[0] for line in lines if line] == [
+        "NAME",
+        "secret/a",
+        "NAME",
+        "configmap/c",
+    ]
+    assert "" in lines
+
+
+def test_what_is_there_is_shown_though_something_is_not(filled: Commands) -> None:
+    ran = filled.run("get", "secrets", "a", "x", "b", "--no-headers")
+    assert ran.code == 1
+    assert [line.split()[0] for line in ran.out.splitlines()] == ["a", "b"]
+    assert ran.errors == 'Error from server (NotFound): secrets "x" not found\n'
+
+
+def test_nothing_to_show(fairlead: Commands) -> None:
+    ran = fairlead.run("get", "secrets")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.errors == f"No resources found in {fairlead.space.name} namespace.\n"
+
+
+def test_names_of_kinds_have_the_groups_of_the_dialect(space: Space) -> None:
+    name = Commands(space)("get", "priorityclasses", "system-node-critical", "-o", "name")
+    group = space.dialect.group_name("scheduling.@")
+    assert name == f"priorityclass.{group}/system-node-critical\n"
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+def test_documents_leave_out_who_owns_fields(filled: Commands, output: str) -> None:
+    read = json.loads if output == "json" else yaml.safe_load
+    words = ("get", "secret", "a", "-o", output)
+    assert "managedFields" not in read(filled(*words))["metadata"]
+    assert "managedFields" in read(filled(*words, "--show-managed-fields"))["metadata"]
+
+
+def test_long_lists_come_in_pages(filled: Commands) -> None:
+    rows = filled("get", "secrets", "--chunk-size=1").splitlines()
+    assert [row.split()[0] for row in rows] == ["NAME", "a", "b"]
+    documents = json.loads(filled("get", "secrets", "--chunk-size=1", "-o", "json"))
+    assert [one["metadata"]["name"] for one in documents["items"]] == ["a", "b"]
+
+
+def test_numbers_in_names_are_sorted_as_numbers(fairlead: Commands) -> None:
+    for name in ("web-10", "web-9", "web-1"):
+        fairlead.space.secrets.create(name)
+    for flags in ((), ("-o", "custom-columns=NAME:.metadata.name")):
+        rows = fairlead("get", "secrets", "--sort-by=metadata.name", *flags).splitlines()
+        assert [row.split()[0] for row in rows] == ["NAME", "web-1", "web-9", "web-10"]
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        (".spec.none", 'error: couldn\'t find any field with path "{.spec.none}" in the list'),
+        (".metadata", "error: Field {.metadata} in the list of objects is an unsortable type: map"),
+        ("{a}{b}", "error: unexpected path string"),
+    ],
+)
+def test_what_nothing_can_be_sorted_by(filled: Commands, field: str, said: str) -> None:
+    ran = filled.run("get", "secrets", "--sort-by", field)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.errors.startswith(said)
+
+
+def test_quantities_are_sorted_by_what_they_are_worth(fairlead: Commands) -> None:
+    quotas = fairlead.space.things("resourcequotas")
+    for name, amount in (("a", "2"), ("b", "1500m"), ("c", "1k")):
+        quotas.create(name, spec={"hard": {"requests.cpu": amount}})
+    path = r".spec.hard.requests\.cpu"
+    assert fairlead("get", "quota", "--sort-by", path, "-o", "name").split() == [
+        "resourcequota/b",
+        "resourcequota/a",
+        "resourcequota/c",
+    ]
+
+
+def test_columns_and_paths_from_files(filled: Commands, tmp_path: Path) -> None:
+    columns = tmp_path / "columns"
+    columns.write_text("NAME APP\n.metadata.name {.metadata.labels.app}\n")
+    shown = filled("get", "secrets", "-o", f"custom-columns-file={columns}")
+    assert [line.split() for line in shown.splitlines()] == [
+        ["NAME", "APP"],
+        ["a", "a"],
+        ["b", "b"],
+    ]
+    path = tmp_path / "path"
+    path.write_text("{.items[*].metadata.name}")
+    assert filled("get", "secrets", "-o", f"jsonpath-file={path}") == "a b"
+    assert filled("get", "secrets", "-o", "jsonpath-file", "--template", str(path)) == "a b"
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("jsonpath-file=/nope", "error: error reading template /nope, No such file or directory"),
+        ("go-template={{.x}}", "error: Go templates are not there: use -o jsonpath=TEMPLATE or"),
+        ("json=x", 'error: unable to match a printer suitable for the output format "json=x"'),
+        ("xml", 'error: unable to match a printer suitable for the output format "xml"'),
+        ("jsonpath={.metadata[0]}", 'error: error executing jsonpath "{.metadata[0]}": Error exec'),
+    ],
+)
+def test_formats_that_do_not_work(filled: Commands, output: str, said: str) -> None:
+    ran = filled.run("get", "secret", "a", "-o", output)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.errors.startswith(said)
+
+
+def test_objects_of_files_are_looked_for(filled: Commands, tmp_path: Path) -> None:
+    file = tmp_path / "objects.yaml"
+    file.write_text(
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n"
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: none}\n"
+    )
+    ran = filled.run("get", "-f", str(file))
+    assert ran.code == 1
+    assert [line.split()[0] for line in ran.out.splitlines()] == ["NAME", "a"]
+    assert ran.errors == 'Error from server (NotFound): configmaps "none" not found\n'
+    assert filled("get", "-f", str(file), "--ignore-not-found", "-o", "name") == "secret/a\n"
+
+
+def test_escape_sequences_do_not_reach_the_reader(fairlead: Commands) -> None:
+    fairlead.space.config_maps.create("c", data={"k": "\x1b[31mred\x07\x9b\nmore"})
+    shown = fairlead("get", "cm", "c", "-o", "custom-columns=K:.data.k")
+    assert shown == "K\n^[[31mred^G\\x9b\\nmore\n"
+
+
+def test_cells_of_several_lines_are_cut(fairlead: Commands) -> None:
+    space = fairlead.space
+    space.things("events").create(
+        "e",
+        involvedObject={"kind": "Pod", "namespace": space.name, "name": "p"},
+        message="first \x1b[1m\r\nsecond",
+        reason="R",
+        type="Normal",
+    )
+    (row,) = fairlead("get", "events", "--no-headers").splitlines()
+    assert row.endswith("first ^[[1m...")
+
+
+def test_a_server_that_is_not_there(
+    fairlead_kubernetes: Commands, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = yaml.safe_load(fairlead_kubernetes.config.read_text())
+    config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    path = tmp_path / "config"
+    path.write_text(yaml.safe_dump(config))
+    assert main(["get", "ns", "--kubeconfig", str(path)]) == 1
+    assert capsys.readouterr() == (
+        "",
+        "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or"
+        " port?\n",
+    )

@@ -1,0 +1,149 @@
+"""JSONPath expressions of the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairlead.cli.output.jsonpath import JsonPathError, parse, relaxed, template
+
+POD: dict[str, Any] = {
+    "kind": "Pod",
+    "metadata": {"name": "web", "labels": {"x.y/z": "1", "app": "a<b"}, "when": None},
+    "spec": {
+        "replicas": 2,
+        "share": 0.5,
+        "paused": False,
+        "containers": [
+            {"name": "c", "image": "nginx", "ports": [{"port": 80}, {"port": 443}]},
+            {"name": "d", "image": "redis"},
+        ],
+    },
+}
+C = ".spec.containers"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("{.metadata.name} is a {.kind}", "web is a Pod"),
+        ("{['metadata']['name']}", "web"),
+        ("{ $.metadata.name }{@.kind}", "webPod"),
+        (r"{.metadata.labels.x\.y/z}", "1"),
+        ("{.metadata.labels['x\\.y/z']}", "1"),
+        ("{.metadata.labels}", '{"app":"a\\u003cb","x.y/z":"1"}'),
+        ("{.metadata.when}", "null"),
+        ("{.spec.replicas} {.spec.share} {.spec.paused}", "2 0.5 false"),
+        ("{.nothing.more}", ""),
+        (f"{{{C}[*].name}}", "c d"),
+        (f"{{{C}[-1].name}}", "d"),
+        (f"{{{C}[-2:].name}}", "c d"),
+        (f"{{{C}[0:1].name}}", "c"),
+        (f"{{{C}[::2].name}}", "c"),
+        (f"{{{C}[0:0].name}}", ""),
+        (f"{{{C}[0, 1].name}}", "c d"),
+        (f"{{{C}[0]['name','image']}}", "c nginx"),
+        (f'{{{C}[?(@.name=="d")].image}}', "redis"),
+        (f"{{{C}[?(@.name!='d')].image}}", "nginx"),
+        (f"{{{C}[?(@.ports)].image}}", "nginx"),
+        (f"{{{C}[0].ports[?(@.port>=443)].port}}", "443"),
+        (f'{{{C}[?(@.name==")")].image}}', ""),
+        (f"{{{C}[?(@.name==@.name)].image}}", "nginx redis"),
+        ("{..port}", "80 443"),
+        ("{.spec..name}", "c d"),
+        (f'{{range {C}[*]}}{{.name}}{{"\\t"}}{{.image}}{{"\\n"}}{{end}}.', "c\tnginx\nd\tredis\n."),
+        (
+            f"{{range {C}[*]}}[{{.name}}{{range .ports[*]}},{{.port}}{{end}}]{{end}}",
+            "[c,80,443][d]",
+        ),
+        ("{range .nothing[*]}{.name}{end}after", "after"),
+        (r"{'it\'s'}{" + r'"\u0041\x42"}', "it'sAB"),
+        ("{true}{1}{1.5}{-3}", "true11.5-3"),
+    ],
+)
+def test_what_a_template_shows(text: str, shown: str) -> None:
+    assert template(text).render(POD) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{.metadata.name", "unclosed action"),
+        ("{#}", "unrecognized character in action: U+0023 '#'"),
+        ('{"open', "unterminated quoted string"),
+        ('{"\\q"}', 'unquote string "\\q" error invalid syntax'),
+        ("{.a[0", "unterminated array"),
+        ("{.a[x]}", "invalid array index x"),
+        ("{.a[-]}", "array index - is not a number"),
+        ("{.a[" + "9" * 5000 + "]}", "invalid array index"),
+        ("{.a[?(@.b]}", "unterminated filter"),
+        ("{.a[?(@.b)}", "unclosed array expect ]"),
+        ("{1.2.3}", "cannot parse number 1.2.3"),
+        ("{....x}", "invalid multiple recursive descent"),
+        ("{end}", "not in range, nothing to end"),
+        ("{range .a}" * 1000, "too many loops in each other"),
+    ],
+)
+def test_what_cannot_be_read(text: str, said: str) -> None:
+    with pytest.raises(JsonPathError) as raised:
+        template(text)
+    assert str(raised.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{foo}", "unrecognized identifier foo"),
+        (f"{{{C}[5]}}", "array index out of bounds: index 5, length 2"),
+        (f"{{{C}[-5]}}", "array index out of bounds: index -3, length 2"),
+        (f"{{{C}[0:3]}}", "array index out of bounds: index 2, length 2"),
+        (f"{{{C}[1:0]}}", "starting index 1 is greater than ending index 0"),
+        (f"{{{C}[::0]}}", "step must be > 0"),
+        ("{.spec.replicas[0]}", "int64 is not array or slice"),
+        ("{.kind[?(@.x)]}", "Pod is not array or slice and cannot be filtered"),
+        (f"{{{C}[?(@.name==1)]}}", "incompatible types for comparison"),
+        (f'{{{C}[?(@.ports=="a")]}}', "invalid type for comparison"),
+        (f"{{{C}[?(@.ports[*].port==80)]}}", "can only compare one element at a time"),
+        (f'{{{C}[?(@.name<>"a")]}}', "unrecognized filter operator <>"),
+    ],
+)
+def test_what_does_not_fit_the_value(text: str, said: str) -> None:
+    with pytest.raises(JsonPathError) as raised:
+        template(text).render(POD)
+    assert str(raised.value).startswith(said)
+
+
+def test_values_are_found_as_they_are() -> None:
+    assert parse(f"{{{C}[*].ports}}").find(POD) == [[{"port": 80}, {"port": 443}]]
+    assert parse("{.spec.replicas}").find(POD) == [2]
+    assert parse("{.nothing}").find(POD) == []
+
+
+def test_fields_that_must_be_there() -> None:
+    with pytest.raises(JsonPathError, match="nothing is not found"):
+        parse("{.metadata.nothing}").find(POD, strict=True)
+
+
+@pytest.mark.parametrize("text", ["a.b", ".a.b", "{a.b}", "{.a.b}"])
+def test_people_leave_out_braces_and_the_first_dot(text: str) -> None:
+    assert relaxed(text) == "{.a.b}"
+
+
+def test_what_is_no_path_even_so() -> None:
+    with pytest.raises(JsonPathError, match="unexpected path string"):
+        relaxed("{a}{b}")
+
+
+def test_each_expression_as_a_list_of_json() -> None:
+    assert template("{.kind}{.spec.replicas}").render_json(POD) == (
+        '[\n    "Pod"\n]\n[\n    2\n]\n'
+    )
+
+
+def test_a_deep_value_is_no_trouble() -> None:
+    deep: Any = {"name": "bottom"}
+    for _ in range(5000):
+        deep = {"a": deep}
+    assert template("{..name}").render(deep) == "bottom"

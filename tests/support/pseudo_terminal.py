@@ -1,0 +1,40 @@
+"""Commands whose output and errors go to a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import threading
+from contextlib import redirect_stderr, redirect_stdout
+from unittest import mock
+
+from fairlead.cli import main
+from support.commands import Commands
+
+
+def seen_on_terminal(commands: Commands, *words: str, width: int = 120, **environment: str) -> str:
+    """All that a terminal of some width is sent."""
+    ours, theirs = pty.openpty()
+    received: list[bytes] = []
+
+    def read() -> None:
+        while True:
+            try:
+                received.append(os.read(ours, 65536))
+            except OSError:  # so the other side's end is told
+                return
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    settings = {"COLUMNS": str(width), "TERM": "xterm", "NO_COLOR": "", **environment}
+    flags = ("--kubeconfig", str(commands.config), "-n", commands.space.name)
+    with (
+        mock.patch.dict(os.environ, settings),
+        open(theirs, "w") as screen,
+        redirect_stdout(screen),
+        redirect_stderr(screen),
+    ):
+        main([*flags, *words])
+    reader.join()
+    os.close(ours)
+    return b"".join(received).decode().replace("\r\n", "\n")

@@ -1,0 +1,188 @@
+"""What is given to users: the wheel, the container's description, the changelog."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from shutil import copy, copytree, ignore_patterns
+
+import pytest
+
+from fairlead import __version__
+from fairlead.cli.catalog import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
+COMPILED = ignore_patterns("__pycache__", "*.egg-info", "*.pyc")
+
+
+def run(directory: Path, *words: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=directory,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy, as pip does it but with what is installed: no network is needed."""
+    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "MANIFEST.in"):
+        copy(ROOT / name, source)
+    copytree(ROOT / "src", source / "src", ignore=COMPILED)
+    module, _, function = PROJECT["build-system"]["build-backend"].partition(":")
+    build = f"import {module} as backend; backend{function}.build_wheel({str(out)!r})"
+    run(source, "-c", build)
+    (found,) = out.iterdir()
+    return found
+
+
+def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("fairlead/")}
+    sources = {
+        str(path.relative_to(ROOT / "src"))
+        for path in (ROOT / "src" / "fairlead").rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    assert packed == sources
+
+
+def test_the_wheel_tells_what_it_is(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        folder = f"fairlead-{__version__}.dist-info"
+        told = archive.read(f"{folder}/METADATA").decode()
+        points = archive.read(f"{folder}/entry_points.txt").decode()
+    assert f"\nVersion: {__version__}\n" in told
+    assert "\nLicense-Expression: Apache-2.0\n" in told
+    assert "\nDescription-Content-Type: text/markdown\n" in told
+    assert "# Fairlead" in told
+    assert points.split() == ["[console_scripts]", "fairlead", "=", "fairlead.cli:main"]
+
+
+def test_what_is_in_the_wheel_runs(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    found = run(tmp_path, "-c", "import fairlead; print(fairlead.__file__)", PYTHONPATH="")
+    assert Path(found.strip()) == tmp_path / "fairlead" / "__init__.py"
+    told = run(tmp_path, "-m", "fairlead", "--version", PYTHONPATH="")
+    assert told == f"fairlead {__version__}\n"
+
+
+def test_the_version_stands_in_one_place() -> None:
+    assert "version" in PROJECT["project"]["dynamic"]
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "fairlead.__version__"}
+    literal = f'"{__version__}"'
+    written = [path for path in (ROOT / "src").rglob("*.py") if literal in path.read_text()]
+    assert written == [ROOT / "src" / "fairlead" / "__init__.py"]
+
+
+def test_the_changelog_has_the_version_and_what_comes_next() -> None:
+    heads = re.findall(r"^## (.*)$", CHANGELOG, re.MULTILINE)
+    assert heads[0] == "[Unreleased]"
+    released = [
+        re.fullmatch(r"\[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)", head) for head in heads[1:]
+    ]
+    assert all(released)
+    assert __version__ in {found[1] for found in released if found is not None}
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall(r"^### (.*)$", CHANGELOG, re.MULTILINE)) <= kinds
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Of the Containerfile, with continued lines joined."""
+    text = (ROOT / "Containerfile").read_text()
+    joined = re.sub(r"\\\n\s*", " ", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
+    return [
+        (word, rest)
+        for word, _, rest in (line.partition(" ") for line in joined.split("\n"))
+        if word
+    ]
+
+
+def stages() -> list[list[tuple[str, str]]]:
+    found: list[list[tuple[str, str]]] = []
+    for one in instructions():
+        if one[0] == "FROM":
+            found.append([])
+        found[-1].append(one)
+    return found
+
+
+def values(word: str) -> list[str]:
+    """What an instruction says in the last stage."""
+    return [rest for name, rest in stages()[-1] if name == word]
+
+
+def test_the_container_is_described_in_words_that_engines_know() -> None:
+    known = {
+        *("FROM", "RUN", "COPY", "ENV", "USER", "WORKDIR", "VOLUME"),
+        *("EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"),
+    }
+    assert {word for word, _ in instructions()} <= known
+    assert len(stages()) == 2
+    for stage in stages():
+        assert re.fullmatch(r"\S+/python:3\.\d+-slim( AS \w+)?", stage[0][1])
+
+
+def test_what_is_copied_into_the_image_is_there() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert ignored[0] == "*"
+    copied: set[str] = set()
+    for word, rest in instructions():
+        if word == "COPY" and not rest.startswith("--from="):
+            copied.update(shlex.split(rest)[:-1])
+    assert copied
+    for name in copied:
+        assert (ROOT / name).exists()
+        assert f"!{name}" in ignored
+    needed = {PROJECT["project"]["readme"], *PROJECT["project"]["license-files"], "pyproject.toml"}
+    assert needed <= copied
+
+
+def test_the_image_runs_as_nobody_in_particular_and_keeps_its_data() -> None:
+    (user,) = values("USER")
+    assert user.split(":")[0] not in ("0", "root")
+    assert any(f"--uid {user.split(':')[0]} " in rest for rest in values("RUN"))
+    assert values("VOLUME") == ["/data"]
+    last = stages()[-1]
+    assert last.index(("USER", user)) > max(
+        place for place, (word, _) in enumerate(last) if word in ("RUN", "COPY")
+    )
+
+
+def test_the_image_serves_as_its_flags_say() -> None:
+    from fairlead.cli.parsing import Parser
+    from fairlead.server.options import add_serve_flags
+
+    assert json.loads(values("ENTRYPOINT")[0]) == ["fairlead"]
+    command, *flags = json.loads(values("CMD")[0])
+    assert command == "serve"
+    parser = Parser(prog="fairlead serve")
+    add_serve_flags(parser)
+    options = parser.parse_args(flags)
+    assert options.bind_address == "0.0.0.0"
+    assert str(options.data_dir) == values("VOLUME")[0]
+    assert values("EXPOSE") == [str(options.secure_port)]
+    assert f"KUBECONFIG={options.data_dir}/admin.kubeconfig" in values("ENV")[0].split()
+
+
+def test_the_image_asks_itself_whether_it_is_well() -> None:
+    (check,) = values("HEALTHCHECK")
+    program, command, path = json.loads(check.partition("CMD ")[2])
+    assert program == "fairlead"
+    assert command in COMMANDS
+    assert path == "/readyz"
