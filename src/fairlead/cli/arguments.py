@@ -14,6 +14,11 @@ _TRUE = ("true", "1", "t", "T", "TRUE", "True")
 _FALSE = ("false", "0", "f", "F", "FALSE", "False")
 
 
+def truth(text: str) -> bool | None:
+    """What a text says that stands for yes or no; None if it says neither."""
+    return True if text in _TRUE else False if text in _FALSE else None
+
+
 class Switch(argparse.Action):
     """A flag that is on when it is there: `--watch`, and also `--watch=false`."""
 
@@ -34,11 +39,23 @@ class Switch(argparse.Action):
 class ArgumentReader(argparse.ArgumentParser):
     """The flags of one command. Raises UsageError where argparse would end the process."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, words: Sequence[str] = (), **settings: Any) -> None:
+        """`words` are those that will be read, for commands with several forms."""
         super().__init__(allow_abbrev=False, formatter_class=Help, exit_on_error=True, **settings)
+        self.words = tuple(words)
+        self._bare: dict[str, str] = {}
 
     def add_switch(self, *names: str, help: str, **settings: Any) -> None:
         self.add_argument(*names, action=Switch, help=help, **settings)
+
+    def unused(self, names: Sequence[str]) -> list[str]:
+        """Those of these flags that the command does not have."""
+        return [name for name in names if name not in self._option_string_actions]
+
+    def add_choice(self, name: str, *, bare: str, help: str, **settings: Any) -> None:
+        """A flag whose value stands behind `=`; alone it means `bare`."""
+        self.add_argument(name, help=help, **settings)
+        self._bare[name] = f"{name}={bare}"
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Raises UsageError."""
@@ -61,13 +78,16 @@ class ArgumentReader(argparse.ArgumentParser):
     def _without_value(self, word: str, off: list[str]) -> str:
         """A switch with its value becomes a plain one, or nothing and a name in `off`."""
         name, sign, value = word.partition("=")
+        if word in self._bare:
+            return self._bare[word]
         action = self._option_string_actions.get(name) if sign else None
         if not isinstance(action, Switch):
             return word
-        if value in _FALSE:
+        found = truth(value)
+        if found is False:
             off.append(action.dest)
             return ""
-        if value not in _TRUE:
+        if found is None:
             raise UsageError(
                 f'invalid argument "{value}" for "{", ".join(action.option_strings)}" flag:'
                 f' strconv.ParseBool: parsing "{value}": invalid syntax'

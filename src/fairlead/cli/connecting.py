@@ -5,40 +5,87 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.arguments import ArgumentReader, Switch
+from fairlead.cli.errors import UsageError
 from fairlead.client.access.loading import load_access
-from fairlead.client.access.model import Access, Impersonation
+from fairlead.client.access.model import Access
 
 # Those that take a value: they may also stand in front of the command.
 _VALUES: dict[tuple[str, ...], tuple[str, str]] = {
     ("--kubeconfig",): ("FILE", "client configuration file"),
     ("--context",): ("NAME", "context of the configuration that is used"),
+    ("--cluster",): ("NAME", "cluster of the configuration that is used"),
+    ("--user",): ("NAME", "user of the configuration that is used"),
     ("-n", "--namespace"): ("NAMESPACE", "namespace that is meant"),
+    ("-s", "--server"): ("URL", "server to talk to"),
+    ("--certificate-authority",): ("FILE", "certificates of whom to trust as a server"),
+    ("--tls-server-name",): ("NAME", "whom the server's certificate must be for"),
+    ("--token",): ("TOKEN", "bearer token that shows who you are"),
+    ("--username",): ("NAME", "name for basic authentication"),
+    ("--password",): ("PASSWORD", "password for basic authentication"),
+    ("--client-certificate",): ("FILE", "certificate that shows who you are"),
+    ("--client-key",): ("FILE", "key of that certificate"),
     ("--as",): ("USER", "act as this user"),
+    ("--as-uid",): ("UID", "act as a user with this uid"),
+    ("--request-timeout",): ("TIME", "how long to wait for an answer, as 5s or 2m; 0 is for ever"),
 }
 _REPEATED: dict[tuple[str, ...], tuple[str, str]] = {
     ("--as-group",): ("GROUP", "act as a member of this group; can be given more than once"),
 }
+_INSECURE = "--insecure-skip-tls-verify"
+_CLUSTER_FIELDS = ("server", "certificate-authority", "tls-server-name", "insecure-skip-tls-verify")
+_USER_FIELDS = ("token", "username", "password", "client-certificate", "client-key", "as", "as-uid")
+_STDIN_READER = "used by stdin resource manifest reader"
+VALUED = frozenset(name for names in (*_VALUES, *_REPEATED) for name in names)
 
 
 def add_connection_flags(parser: ArgumentReader) -> None:
+    """A command that has a flag of the same name means something else by it."""
     group = parser.add_argument_group("Which server, and as whom")
     for names, (value, text) in _VALUES.items():
-        group.add_argument(*names, metavar=value, help=text)
+        if free := parser.unused(names):
+            group.add_argument(*free, metavar=value, help=text)
     for names, (value, text) in _REPEATED.items():
         group.add_argument(*names, metavar=value, help=text, action="append", default=[])
+    if free := parser.unused((_INSECURE,)):
+        group.add_argument(*free, action=Switch, help="do not check the server's certificate")
 
 
 def behind_command(words: Sequence[str]) -> list[str]:
     """Flags of a connection that stand in front of the command go behind it."""
-    takes_value = {name for names in (*_VALUES, *_REPEATED) for name in names}
     at = 0
     while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in takes_value else 1
+        at += 2 if words[at] in VALUED else 1
     return [*words[at:], *words[:at]]
 
 
 def access_of(options: argparse.Namespace) -> Access:
-    """Raises AccessError."""
-    who = Impersonation(getattr(options, "as") or "", tuple(options.as_group))
-    return load_access(options.kubeconfig, impersonation=who)
+    """Raises AccessError and UsageError."""
+    given = {name.replace("_", "-"): value for name, value in vars(options).items()}
+    return load_access(
+        options.kubeconfig,
+        context=options.context or "",
+        cluster=options.cluster or "",
+        user=options.user or "",
+        namespace=options.namespace or "",
+        cluster_fields={name: given[name] for name in _CLUSTER_FIELDS},
+        user_fields={
+            **{name: given[name] for name in _USER_FIELDS},
+            "as-groups": options.as_group,
+        },
+        timeout=_seconds(options.request_timeout or "0"),
+        stdin_taken=_STDIN_READER if "-" in (given.get("filename") or ()) else "",
+    )
+
+
+def _seconds(text: str) -> float | None:
+    """Whole seconds, or a duration; None for no limit. Raises UsageError."""
+    from fairlead.schema.durations import DurationError, parse_duration
+
+    try:
+        return parse_duration(f"{text}s" if text.isascii() and text.isdigit() else text) or None
+    except DurationError:
+        raise UsageError(
+            "Invalid timeout value. Timeout must be a single integer in seconds, or an integer"
+            " followed by a corresponding time unit (e.g. 1s | 2m | 3h)"
+        ) from None

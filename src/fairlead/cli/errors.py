@@ -13,3 +13,10 @@ class CommandFailed(Exception):
     def __init__(self, text: str = "", code: int = 1) -> None:
         super().__init__(text)
         self.code = code
+
+
+class Mistake(CommandFailed):
+    """A command that asks for what cannot be; the text is told as an error."""
+
+    def __init__(self, text: str, code: int = 1) -> None:
+        super().__init__(f"error: {text}", code)

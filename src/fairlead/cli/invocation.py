@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass, field
 
 from fairlead.cli.connecting import access_of
-from fairlead.cli.screen import Screen
+from fairlead.cli.screen import Screen, printable
 from fairlead.client import Client
 
 
@@ -24,7 +24,11 @@ class Invocation:
         """Raises AccessError."""
         if self._client is None:
             self._client = Client(access_of(self.options))
+            self._client.session.on_warning = self._warn
         return self._client
+
+    def _warn(self, text: str) -> None:
+        self.screen.warn(f"Warning: {printable(text)}")
 
     @property
     def namespace(self) -> str:

@@ -1,24 +1,27 @@
-"""Objects from files, folders and the standard input, as YAML or JSON."""
+"""Objects from files, folders, addresses and the standard input, as YAML or JSON."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import CommandFailed
+from fairlead.cli.errors import Mistake
 
 Object = dict[str, Any]
 _ENDINGS = (".yaml", ".yml", ".json")
+_ADDRESSES = ("http://", "https://")
+_SECONDS_FOR_ADDRESS = 30
+_LARGEST_ANSWER = 64 * 1024 * 1024
+_SEPARATOR = re.compile(r"^---.*$", re.MULTILINE)
+_ADVICE = "if you choose to ignore these errors, turn validation off with --validate=false"
 
 
-class ManifestError(CommandFailed):
+class ManifestError(Mistake):
     """A file that cannot be read as objects."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(f"error: {text}")
 
 
 class Manifest(NamedTuple):
@@ -35,19 +38,22 @@ def add_file_flags(parser: ArgumentReader, what: str) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help=f"file or folder with the objects to {what}; - is the standard input",
+        help=f"file, folder or URL with the objects to {what}; - is the standard input",
     )
     parser.add_switch("-R", "--recursive", help="also folders within the folders named by -f")
 
 
 def manifests(names: Sequence[str], recursive: bool = False) -> list[Manifest]:
     """All objects in the order in which they are found; raises ManifestError."""
-    return [one for name in names for one in _read(name, recursive)]
+    return [one for name in names for part in name.split(",") for one in _read(part, recursive)]
 
 
 def _read(name: str, recursive: bool) -> Iterator[Manifest]:
     if name == "-":
         yield from parsed(sys.stdin.read(), "STDIN")
+        return
+    if name.startswith(_ADDRESSES):
+        yield from parsed(_fetched(name), name)
         return
     path = Path(name)
     try:
@@ -64,31 +70,89 @@ def _read(name: str, recursive: bool) -> Iterator[Manifest]:
         raise ManifestError(f"error reading {name}: {error}") from None
 
 
-def parsed(text: str, origin: str) -> Iterator[Manifest]:
-    """The objects of a text; raises ManifestError."""
-    import yaml
+def _fetched(address: str) -> str:
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.request import urlopen
 
     try:
-        documents = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
-    except yaml.YAMLError as error:
-        said = " ".join(str(error).split())
-        raise ManifestError(f"error parsing {origin}: {said}") from None
-    for value in documents:
+        with urlopen(address, timeout=_SECONDS_FOR_ADDRESS) as answer:
+            content: bytes = answer.read(_LARGEST_ANSWER + 1)
+    except HTTPError as error:
+        raise ManifestError(
+            f'unable to read URL "{address}", server reported {error.code} {error.reason},'
+            f" status code={error.code}"
+        ) from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise ManifestError(f'unable to read URL "{address}": {error}') from None
+    if len(content) > _LARGEST_ANSWER:
+        raise ManifestError(f'unable to read URL "{address}": it is too long')
+    return content.decode(errors="replace")
+
+
+def parsed(text: str, origin: str) -> Iterator[Manifest]:
+    """The objects of a text; raises ManifestError."""
+    for value in documents(text, origin):
         if value is not None:
             yield from _flattened(value, origin)
+
+
+def documents(text: str, origin: str) -> Iterator[Any]:
+    """The values that a text holds: YAML documents, or JSON values one behind the other."""
+    if text.lstrip().startswith("{"):
+        values = _json_values(text)
+        if values is not None:
+            yield from values
+            return
+    from fairlead.serialization.yaml import YamlError, load
+
+    for document in _SEPARATOR.split(text):
+        try:
+            yield load(document.encode(errors="surrogatepass"))[0]
+        except (YamlError, UnicodeError) as error:
+            raise ManifestError(
+                f"error parsing {origin}: error converting YAML to JSON: {error}"
+            ) from None
+
+
+def _json_values(text: str) -> list[Any] | None:
+    """None for text that is YAML after all."""
+    import json
+
+    decoder = json.JSONDecoder()
+    found: list[Any] = []
+    at = 0
+    try:
+        while at < len(text):
+            if text[at].isspace():
+                at += 1
+                continue
+            value, at = decoder.raw_decode(text, at)
+            found.append(value)
+    except (ValueError, RecursionError):
+        return None
+    return found
 
 
 def _flattened(value: Any, origin: str) -> Iterator[Manifest]:
     """The object itself, or those of a List."""
     if not isinstance(value, dict):
-        raise ManifestError(f"error validating {origin}: invalid object to validate")
-    for name in ("apiVersion", "kind"):
-        if not isinstance(value.get(name), str) or not value[name]:
-            raise ManifestError(f'error validating "{origin}": {name} not set')
+        raise _invalid(origin, "invalid object to validate")
+    missing = [
+        f"{name} not set"
+        for name in ("apiVersion", "kind")
+        if not isinstance(value.get(name), str) or not value[name]
+    ]
+    if missing:
+        raise _invalid(origin, missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]")
     if value["kind"].endswith("List") and isinstance(value.get("items"), list):
         for item in value["items"]:
             yield from _flattened(item, origin)
         return
     if not isinstance(value.get("metadata", {}), dict):
-        raise ManifestError(f'error validating "{origin}": metadata is not an object')
+        raise _invalid(origin, "metadata is not an object")
     yield Manifest(value, origin)
+
+
+def _invalid(origin: str, why: str) -> ManifestError:
+    return ManifestError(f'error validating "{origin}": error validating data: {why}; {_ADVICE}')

@@ -46,6 +46,14 @@ class Help(argparse.HelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=_COLUMN, width=_WIDTH)
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Lines stay lines."""
+        fill = super()._fill_text
+        return "\n".join(
+            line if line.startswith(" ") else fill(line, width, indent)
+            for line in text.splitlines()
+        )
+
     def _get_help_string(self, action: argparse.Action) -> str:
         default = shown_default(action)
         text = f"{action.help} (default {default})" if default else action.help or ""

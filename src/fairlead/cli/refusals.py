@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairlead.client.access.model import CredentialsError, InvalidConfiguration
 from fairlead.client.errors import ApiError
 from fairlead.client.transport.errors import Unreachable
 
@@ -15,6 +16,10 @@ def worded(error: Exception) -> str:
         return _refused(error)
     if isinstance(error, Unreachable):
         return _unreached(str(error))
+    if isinstance(error, InvalidConfiguration):
+        return _invalid_configuration(error.problems)
+    if isinstance(error, CredentialsError):
+        return f"Unable to connect to the server: {error}"
     return f"error: {error}"
 
 
@@ -29,8 +34,10 @@ def _refused(error: ApiError) -> str:
 
 
 def _invalid(details: Mapping[str, Any], causes: list[dict[str, str]]) -> str:
-    said = f'The {details.get("kind", "request")} "{details.get("name", "")}" is invalid'
-    lines = [_cause(one) for one in causes]
+    said = "The request is invalid"
+    if details.get("kind") or details.get("name"):
+        said = f'The {details.get("kind", "")} "{details.get("name", "")}" is invalid'
+    lines = list(dict.fromkeys(_cause(one) for one in causes))
     if len(lines) == 1:
         return f"{said}: {lines[0]}"
     listed = "".join(f"\n* {line}" for line in lines)
@@ -40,6 +47,12 @@ def _invalid(details: Mapping[str, Any], causes: list[dict[str, str]]) -> str:
 def _cause(cause: Mapping[str, str]) -> str:
     field, message = cause.get("field", ""), cause.get("message", "")
     return f"{field}: {message}" if field else message
+
+
+def _invalid_configuration(problems: Sequence[str]) -> str:
+    if len(problems) == 1:
+        return f"Error in configuration: {problems[0]}"
+    return "\n".join(("Error in configuration: ", *(f"* {one}" for one in problems)))
 
 
 def _unreached(text: str) -> str:

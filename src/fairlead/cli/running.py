@@ -29,7 +29,9 @@ def run_command(program: str, words: Sequence[str]) -> int:
     if module is None:
         return _tell_group(program, words[0], words[1] if len(words) > 1 else "")
     listed = COMMANDS[name]
+    own = words[len(name.split()) :]
     reader = ArgumentReader(
+        words=own,
         prog=f"{program} {name}",
         usage=f"{program} {name} {listed.usage} [FLAGS]",
         description=f"{listed.help[:1].upper()}{listed.help[1:]}.",
@@ -37,11 +39,11 @@ def run_command(program: str, words: Sequence[str]) -> int:
     module.add_flags(reader)
     add_connection_flags(reader)
     try:
-        options = reader.read(words[len(name.split()) :])
+        options = reader.read(own)
         return asyncio.run(_run(module.run, Invocation(options)))
     except UsageError as error:
         print(f"error: {error}\nSee '{program} {name} --help' for usage.", file=sys.stderr)
-        return 1
+        return int(getattr(module, "MISUSED", 1))
     except BrokenPipeError:
         # Whoever read what we write has gone; the interpreter must not try again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

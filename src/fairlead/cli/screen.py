@@ -30,6 +30,7 @@ class Screen:
         for stream in (self.out, self.errors):
             if isinstance(stream, TextIOWrapper):  # which may not know all letters
                 stream.reconfigure(errors="backslashreplace")
+        self._documents = 0
 
     @property
     def is_terminal(self) -> bool:
@@ -47,6 +48,11 @@ class Screen:
 
     def print(self, text: str = "") -> None:
         self.out.write(text + "\n")
+
+    def print_document(self, text: str) -> None:
+        """A YAML document, set apart from the one before it."""
+        self.print(f"---\n{text}" if self._documents else text)
+        self._documents += 1
 
     def flush(self) -> None:
         self.out.flush()

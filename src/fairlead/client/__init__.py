@@ -7,6 +7,8 @@ async with Client.load() as client:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from fairlead.client.access.model import Access, AccessError, Impersonation
 from fairlead.client.client import Client
 from fairlead.client.discovery import ResourceType, UnknownKind, UnknownResource
@@ -14,15 +16,55 @@ from fairlead.client.errors import ApiError
 from fairlead.client.resources import Resource
 from fairlead.client.transport.errors import Unreachable
 
+if TYPE_CHECKING:
+    from fairlead.client.election import LeaderElection, Pace
+    from fairlead.client.informer import Informer
+    from fairlead.client.sync import SyncClient, SyncResource
+    from fairlead.client.waiting import exists, has_condition, has_value, is_gone
+    from fairlead.client.watching import Event, Watch
+
 __all__ = [
     "Access",
     "AccessError",
     "ApiError",
     "Client",
+    "Event",
     "Impersonation",
+    "Informer",
+    "LeaderElection",
+    "Pace",
     "Resource",
     "ResourceType",
+    "SyncClient",
+    "SyncResource",
     "UnknownKind",
     "UnknownResource",
     "Unreachable",
+    "Watch",
+    "exists",
+    "has_condition",
+    "has_value",
+    "is_gone",
 ]
+# What not everybody needs is loaded by those who name it.
+_LATER = {
+    "LeaderElection": "election",
+    "Pace": "election",
+    "Informer": "informer",
+    "SyncClient": "sync",
+    "SyncResource": "sync",
+    "exists": "waiting",
+    "has_condition": "waiting",
+    "has_value": "waiting",
+    "is_gone": "waiting",
+    "Event": "watching",
+    "Watch": "watching",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -45,7 +45,7 @@ class Client:
     def of(self, type: ResourceType) -> Resource:
         return Resource(self.session, type, self.namespace)
 
-    async def raw(self, method: str, path: str, **parts: Any) -> bytes:
+    async def raw(self, /, method: str, path: str, **parts: Any) -> bytes:
         """The body of a successful answer to any request."""
         async with self.session.open(Request(method, path, **parts)) as answer:
             return await answer.content()

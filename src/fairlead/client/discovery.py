@@ -79,7 +79,8 @@ class Discovery:
         """All groups in the server's order, which says whose resource a short name means. The
         first one is the core group."""
         if self._groups is None:
-            listed = (await self._session.json(Request("GET", "/apis")))["groups"]
+            answer = await self._session.object(Request("GET", "/apis"))
+            listed = answer.get("groups") or ()
             self._groups = (Group("", ("v1",)), *(_group(one) for one in listed))
         return self._groups
 
@@ -96,7 +97,7 @@ class Discovery:
         if known is None:
             path = f"/apis/{group}/{version}" if group else f"/api/{version}"
             try:
-                answer = await self._session.json(Request("GET", path))
+                answer = await self._session.object(Request("GET", path))
             except ApiError as error:
                 if error.code not in (404, 503):
                     raise

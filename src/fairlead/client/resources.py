@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import orjson
@@ -11,6 +11,10 @@ import orjson
 from fairlead.client.discovery import ResourceType
 from fairlead.client.session import JSON, Request, Session
 from fairlead.dialect import CLUSTER, KUBERNETES
+
+if TYPE_CHECKING:
+    from fairlead.client.waiting import Holds
+    from fairlead.client.watching import Watch
 
 Object = dict[str, Any]
 
@@ -38,34 +42,43 @@ class Resource:
     def path(self, name: str = "", namespace: str | None = None, subresource: str = "") -> str:
         """Where an object is, or all objects of a namespace; "" stands for all namespaces."""
         steps = [self.type.prefix]
-        if self.type.namespaced:
-            space = self._default_namespace if namespace is None else namespace
-            if space:
-                steps += ["namespaces", quote(space, safe="")]
+        space = self.space(namespace)
+        if space:
+            steps += ["namespaces", quote(space, safe="")]
         steps.append(self.type.name)
         steps += [quote(step, safe="") for step in (name,) if step]
         steps += [subresource] if subresource else []
         return "/".join(steps)
 
+    def space(self, namespace: str | None) -> str:
+        """The namespace that is meant; none for objects that are in none."""
+        if not self.type.namespaced:
+            return ""
+        return self._default_namespace if namespace is None else namespace
+
     async def get(
-        self, name: str, namespace: str | None = None, *, subresource: str = "", **query: Any
+        self, /, name: str, namespace: str | None = None, *, subresource: str = "", **query: Any
     ) -> Object:
-        found: Object = await self.session.json(
+        return await self.session.object(
             Request("GET", self.path(name, namespace, subresource), query)
         )
-        return found
 
     async def page(
-        self, namespace: str | None = None, *, accept: str = JSON, **query: Any
+        self, /, namespace: str | None = None, *, accept: str = JSON, **query: Any
     ) -> Object:
         """One answer to a list, which need not be all of it: `metadata.continue`."""
-        found: Object = await self.session.json(
+        return await self.session.object(
             Request("GET", self.path("", namespace), query, accept=accept)
         )
-        return found
 
     async def pages(
-        self, namespace: str | None = None, *, limit: int = PAGE, accept: str = JSON, **query: Any
+        self,
+        /,
+        namespace: str | None = None,
+        *,
+        limit: int = PAGE,
+        accept: str = JSON,
+        **query: Any,
     ) -> AsyncIterator[Object]:
         """All pages of a list."""
         if limit:
@@ -73,7 +86,7 @@ class Resource:
         while True:
             page = await self.page(namespace, accept=accept, **query)
             yield page
-            following = page["metadata"].get("continue")
+            following = (page.get("metadata") or {}).get("continue")
             if not following:
                 return
             query["continue"] = following
@@ -81,7 +94,7 @@ class Resource:
             query.pop("resourceVersionMatch", None)
 
     async def list(
-        self, namespace: str | None = None, *, limit: int = PAGE, **query: Any
+        self, /, namespace: str | None = None, *, limit: int = PAGE, **query: Any
     ) -> Object:
         """A whole list, however many pages it takes; its metadata is that of the first one."""
         whole: Object | None = None
@@ -90,14 +103,49 @@ class Resource:
                 whole = page
                 whole["items"] = whole.get("items") or []
             else:
-                whole["items"] += page["items"]
+                whole["items"] += page.get("items") or []
         assert whole is not None
         for name in ("continue", "remainingItemCount"):
-            whole["metadata"].pop(name, None)
+            (whole.get("metadata") or {}).pop(name, None)
         return whole
+
+    def watch(
+        self,
+        /,
+        namespace: str | None = None,
+        *,
+        name: str = "",
+        since: str | Mapping[str, Any] = "",
+        accept: str = JSON,
+        timeout: float | None = None,
+        **query: Any,
+    ) -> Watch:
+        """Changes as they happen, for `async for`: first of all an ADDED for each object that is
+        there, or, with `since`, what changed after that list or that version."""
+        from fairlead.client.watching import Watch
+
+        return Watch(
+            self, namespace, name=name, since=since, accept=accept, timeout=timeout, query=query
+        )
+
+    async def wait(
+        self,
+        /,
+        name: str,
+        holds: Holds,
+        namespace: str | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Object | None:
+        """The object as soon as `holds` says so of it (None where it is not there), such as
+        `has_condition("Ready")` of `fairlead.client.waiting`; raises TimeoutError."""
+        from fairlead.client.waiting import wait_until
+
+        return await wait_until(self, name, holds, namespace, timeout)
 
     async def create(
         self,
+        /,
         value: Mapping[str, Any],
         namespace: str | None = None,
         *,
@@ -110,6 +158,7 @@ class Resource:
 
     async def replace(
         self,
+        /,
         value: Mapping[str, Any],
         namespace: str | None = None,
         *,
@@ -122,6 +171,7 @@ class Resource:
 
     async def patch(
         self,
+        /,
         name: str,
         patch: Any,
         namespace: str | None = None,
@@ -135,6 +185,7 @@ class Resource:
 
     async def apply(
         self,
+        /,
         value: Mapping[str, Any],
         namespace: str | None = None,
         *,
@@ -152,6 +203,7 @@ class Resource:
 
     async def delete(
         self,
+        /,
         name: str,
         namespace: str | None = None,
         options: Mapping[str, Any] | None = None,
@@ -162,6 +214,7 @@ class Resource:
 
     async def delete_collection(
         self,
+        /,
         namespace: str | None = None,
         options: Mapping[str, Any] | None = None,
         **query: Any,
@@ -178,5 +231,4 @@ class Resource:
         self, method: str, path: str, body: Any, query: Mapping[str, Any], type: str = JSON
     ) -> Object:
         content = orjson.dumps(body) if body is not None else b""
-        answer: Object = await self.session.json(Request(method, path, query, content, type))
-        return answer
+        return await self.session.object(Request(method, path, query, content, type))

@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import count
 from random import uniform
-from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
 
 from fairlead import __version__
-from fairlead.client.access.model import Access, Proof
+from fairlead.client.access.model import Access, AccessError, Proof
 from fairlead.client.access.tls import Routes
-from fairlead.client.errors import error_of_answer
+from fairlead.client.errors import ApiError, error_of_answer
+from fairlead.client.pauses import Pauses
 from fairlead.client.transport.connection import Connection, Head
+from fairlead.client.transport.dialing import Route
 from fairlead.client.transport.errors import Unreachable
-from fairlead.client.transport.pool import Pool, Route
+from fairlead.client.transport.pool import Pool
 
 JSON = "application/json"
 Query = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _MOST_TRIES = 10  # of a request that the server asks to send again
+_MOST_REPEATS = 3  # of one that changes nothing and whose connection was lost
 _LONGEST_PAUSE = 30.0
+_MOST_AT_ONCE = 64  # requests that are not left open
+_MOST_BYTES = 512 * 1024 * 1024  # of a body that is read as a whole, or of a line
+_TOO_LATE = "the answer did not come to its end in time"
+_TOO_LONG = "the answer is too long"
+_PATH = "%/?#[]@!$&'()*+,;=:~"  # characters of a path that has been escaped
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for. `timeout` covers all tries together, up to the head of the answer."""
+    """What is asked for. `timeout` covers all tries together and, unless the body is read piece by
+    piece, the body."""
 
     method: str
     path: str  # escaped, with what the server's URL has in front left out
@@ -46,29 +57,70 @@ class Request:
 class Answer:
     """An answer whose head has come and is a success."""
 
-    def __init__(self, head: Head, connection: Connection) -> None:
+    def __init__(
+        self,
+        head: Head,
+        connection: Connection,
+        ends: float | None = None,
+        stays: float | None = None,
+    ) -> None:
         self.status = head.status
         self.headers = head.headers
         self._connection = connection
+        self._ends = ends  # for all of it at once
+        self._stays = stays  # piece by piece
 
-    def pieces(self) -> AsyncIterator[bytes]:
-        return self._connection.pieces()
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        pieces = self._connection.pieces()
+        if self._stays is None:
+            async for piece in pieces:
+                yield piece
+            return
+        try:
+            while True:
+                async with asyncio.timeout_at(self._stays):
+                    later = await anext(pieces, None)
+                if later is None:
+                    return
+                yield later
+        except TimeoutError:
+            raise Unreachable(_TOO_LATE, sent=True) from None
 
     async def content(self) -> bytes:
-        return b"".join([piece async for piece in self.pieces()])
+        """All of it; raises Unreachable, also when the time of the request is over."""
+        try:
+            async with asyncio.timeout_at(self._ends):
+                return await _whole(self._connection)
+        except TimeoutError:
+            raise Unreachable(_TOO_LATE, sent=True) from None
 
-    async def lines(self) -> AsyncIterator[bytes]:
+    async def lines(self) -> AsyncGenerator[bytes, None]:
         """The lines of a body as they become whole; the last one needs no end."""
         begun: list[bytes] = []
+        size = 0
         async for piece in self.pieces():
             *whole, rest = piece.split(b"\n")
             for line in whole:
                 yield b"".join((*begun, line)) if begun else line
-                begun = []
+                begun, size = [], 0
             if rest:
                 begun.append(rest)
+                size += len(rest)
+                if size > _MOST_BYTES:
+                    raise Unreachable(_TOO_LONG, sent=True)
         if begun:
             yield b"".join(begun)
+
+
+async def _whole(connection: Connection) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for piece in connection.pieces():
+        size += len(piece)
+        if size > _MOST_BYTES:
+            raise Unreachable(_TOO_LONG, sent=True)
+        parts.append(piece)
+    return b"".join(parts)
 
 
 class Session:
@@ -76,10 +128,12 @@ class Session:
 
     def __init__(self, access: Access, agent: str = "") -> None:
         self.access = access
+        self.on_warning: Callable[[str], None] | None = None  # told what servers warn of
         self._routes = Routes(access)
         self._pool = Pool()
         self._prefix = urlsplit(access.place.server).path.rstrip("/")
         self._fixed = self._fixed_headers(agent or f"fairlead/{__version__}")
+        self._at_once = asyncio.Semaphore(_MOST_AT_ONCE)
 
     def _fixed_headers(self, agent: str) -> str:
         parts = urlsplit(self.access.place.server)
@@ -96,76 +150,116 @@ class Session:
         for key, values in who.extra.items():
             name = quote(key.lower(), safe="!#$&'*+-.^_`|~")
             lines += [f"Impersonate-Extra-{name}: {value}" for value in values]
-        if any("\r" in line or "\n" in line for line in lines):
-            raise ValueError("a header must not have line breaks")
-        return "\r\n".join(lines)
+        return _joined(lines)
 
     async def json(self, request: Request) -> Any:
         """The decoded body of a successful answer; raises ApiError, Unreachable, AccessError."""
-        async with self.open(request) as answer:
-            content = await answer.content()
-        return orjson.loads(content) if content else None
+        async with self._at_once, self.open(request) as answer:
+            try:
+                content = await answer.content()
+                return orjson.loads(content) if content else None
+            except (Unreachable, orjson.JSONDecodeError) as error:
+                said = error if isinstance(error, Unreachable) else f"not JSON: {error}"
+                raise Unreachable(f"{self._named(request)}: {said}", sent=True) from None
+
+    async def object(self, request: Request) -> dict[str, Any]:
+        """The object that is the body of a successful answer; raises as `json` does."""
+        found = await self.json(request)
+        if not isinstance(found, dict):
+            raise Unreachable(f"{self._named(request)}: the answer is not an object", sent=True)
+        return found
 
     @asynccontextmanager
     async def open(self, request: Request) -> AsyncIterator[Answer]:
         """A successful answer, to be read inside the context; raises as `json` does."""
+        # Not in the time that the server has: a person may have to type something.
+        proof = await self.access.credentials.proof()
+        now = asyncio.get_running_loop().time()
+        limits = [one for one in (request.timeout, self.access.timeout) if one is not None]
+        ends = now + min(limits) if limits else None
         try:
-            async with asyncio.timeout(request.timeout):
-                head, connection, route = await self._successful(request)
+            async with asyncio.timeout_at(ends):
+                head, connection, route = await self._successful(request, proof, ends)
         except TimeoutError:
-            message = f"{self._named(request)}: no answer within {request.timeout:g}s"
+            message = f"{self._named(request)}: no answer within {min(limits):g}s"
             raise Unreachable(message, sent=True) from None
+        stays = None if self.access.timeout is None else now + self.access.timeout
         try:
-            yield Answer(head, connection)
+            yield Answer(head, connection, ends, stays)
         finally:
             self._pool.give_back(connection, route)
 
-    async def _successful(self, request: Request) -> tuple[Head, Connection, Route]:
-        ends = monotonic() + (request.timeout or float("inf"))
-        tries = 0
+    async def _successful(
+        self, request: Request, proof: Proof, ends: float | None
+    ) -> tuple[Head, Connection, Route]:
         refreshed = False
-        while True:
-            proof = await self.access.credentials.proof()
+        for tries in count(1):
             head, connection, route = await self._sent(request, proof)
+            self._warn(head)
             if head.status < 300:
                 return head, connection, route
-            content = b"".join([piece async for piece in connection.pieces()])
-            self._pool.give_back(connection, route)
-            tries += 1
+            error = await self._refusal(head, connection, route)
             if head.status == 401 and not refreshed and self.access.credentials.refused(proof):
                 refreshed = True
+                proof = await self.access.credentials.proof()
                 continue
-            later = _seconds(head.headers.get("retry-after", ""))
-            error = error_of_answer(head.status, content, later)
-            if later is None or tries >= _MOST_TRIES or not _may_pass(head.status):
+            if error.retry_after is None or tries >= _MOST_TRIES or not _may_pass(head.status):
                 raise error
-            pause = min(later, _LONGEST_PAUSE) + uniform(0, 0.1)
-            if monotonic() + pause >= ends:
+            pause = min(error.retry_after, _LONGEST_PAUSE) + uniform(0, 0.1)
+            if ends is not None and asyncio.get_running_loop().time() + pause >= ends:
                 raise error
             await asyncio.sleep(pause)
+            proof = await self.access.credentials.proof()
+        raise AssertionError
+
+    def _warn(self, head: Head) -> None:
+        if self.on_warning is not None:
+            for text in _WARNING.findall(head.headers.get("warning", "")):
+                self.on_warning(re.sub(r"\\(.)", r"\1", text))
+
+    async def _refusal(self, head: Head, connection: Connection, route: Route) -> ApiError:
+        """What an answer says that is no success. Redirects are: credentials go where they were
+        meant to go, and nowhere else."""
+        try:
+            content = await _whole(connection)
+        except Unreachable:
+            content = b""  # the status says enough
+        finally:
+            self._pool.give_back(connection, route)
+        if head.status < 400:
+            where = head.headers.get("location", "elsewhere")
+            content = f"the server redirects to {where}, which is not followed".encode()
+        return error_of_answer(head.status, content, _seconds(head.headers.get("retry-after", "")))
 
     async def _sent(self, request: Request, proof: Proof) -> tuple[Head, Connection, Route]:
-        """The head of an answer. A connection that the server has closed meanwhile is no reason to
-        fail, and neither is one that is lost while nothing is changed by asking again."""
+        """The head of an answer. A connection that is lost is no reason to fail while nothing is
+        changed by asking again."""
         route = self._routes.with_proof(proof)
         raw = self._encoded(request, proof)
+        has_body = request.method != "HEAD"
+        pauses = Pauses()
+        repeats = 0
         while True:
             try:
                 connection, used = await self._pool.take(route)
             except Unreachable as error:
                 raise Unreachable(f"{self._named(request)}: {error}") from None
             try:
-                return await connection.send(raw), connection, route
+                return await connection.send(raw, has_body=has_body), connection, route
             except Unreachable as error:
-                connection.close()
-                self._pool.give_back(connection, route)
-                if used and request.method in _SAFE:
-                    continue
-                raise Unreachable(f"{self._named(request)}: {error}", sent=True) from None
+                self._lose(connection, route)
+                if request.method not in _SAFE or repeats >= _MOST_REPEATS:
+                    raise Unreachable(f"{self._named(request)}: {error}", sent=True) from None
             except BaseException:
-                connection.close()
-                self._pool.give_back(connection, route)
+                self._lose(connection, route)
                 raise
+            if not used:  # others were only closed meanwhile
+                repeats += 1
+                await asyncio.sleep(pauses.next())
+
+    def _lose(self, connection: Connection, route: Route) -> None:
+        connection.close()
+        self._pool.give_back(connection, route)
 
     def _named(self, request: Request) -> str:
         """As clients of the API name a request that failed: Get "https://..."."""
@@ -173,22 +267,36 @@ class Session:
         return f'{request.method.capitalize()} "{url}"'
 
     def _encoded(self, request: Request, proof: Proof) -> bytes:
-        lines = [f"{request.method} {self._prefix}{_target(request)} HTTP/1.1", self._fixed]
+        lines = [f"{request.method} {self._prefix}{_target(request)} HTTP/1.1"]
         lines.append(f"Accept: {request.accept}")
         if proof.authorization:
             lines.append(f"Authorization: {proof.authorization}")
         if request.body or request.method in ("POST", "PUT", "PATCH"):
             lines.append(f"Content-Type: {request.content_type}")
             lines.append(f"Content-Length: {len(request.body)}")
-        return "\r\n".join((*lines, "", "")).encode() + request.body
+        return f"{_joined(lines)}\r\n{self._fixed}\r\n\r\n".encode() + request.body
 
     async def close(self) -> None:
         await self._pool.close()
 
 
+def _joined(lines: list[str]) -> str:
+    if any("\r" in line or "\n" in line for line in lines):
+        raise AccessError("a request must not have line breaks in its headers")
+    return "\r\n".join(lines)
+
+
 def _target(request: Request) -> str:
     query = request.query.items() if isinstance(request.query, Mapping) else request.query
-    return f"{request.path}?{urlencode([*query])}" if query else request.path
+    pairs = [(name, _text(value)) for name, value in query if value is not None]
+    path = quote(request.path, safe=_PATH)
+    if not pairs:
+        return path
+    return f"{path}{'&' if '?' in path else '?'}{urlencode(pairs)}"
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _seconds(value: str) -> float | None:

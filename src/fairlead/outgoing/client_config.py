@@ -11,9 +11,12 @@ import binascii
 import os
 import ssl
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 
 class ClientConfigError(ValueError):
@@ -41,7 +44,7 @@ class ClientConfig:
         if self.token_file is not None:
             try:
                 return self.token_file.read_text().strip()
-            except OSError as error:
+            except (OSError, UnicodeDecodeError) as error:
                 raise ClientConfigError(f"cannot read {self.token_file}: {error}") from None
         return self.token
 
@@ -49,7 +52,7 @@ class ClientConfig:
         """The header that proves who we are, empty if there is none."""
         token = self.bearer_token()
         if token:
-            return f"Bearer {token}"
+            return bearer(token)
         if self.username:
             pair = f"{self.username}:{self.password}".encode()
             return f"Basic {base64.b64encode(pair).decode()}"
@@ -80,22 +83,54 @@ def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     with tempfile.NamedTemporaryFile() as file:  # created for its owner alone
         file.write(certificate + b"\n" + key)
         file.flush()
-        context.load_cert_chain(file.name)
+        # With a password, even none, nobody is asked for that of an encrypted key.
+        context.load_cert_chain(file.name, password="")
+
+
+def bearer(token: str) -> str:
+    """The header that shows a token; raises ClientConfigError for what no header may have."""
+    if not token.isascii() or not token.isprintable():
+        raise ClientConfigError("the token has characters that a header must not have")
+    return f"Bearer {token}"
 
 
 def read_client_config(path: Path) -> dict[str, Any]:
-    """The parsed file; raises ClientConfigError."""
-    import yaml  # no start waits for it
-
+    """The parsed file, empty if nothing is in it; raises ClientConfigError."""
     try:
-        value = yaml.safe_load(path.read_text())
+        value = parse_document(path.read_bytes())
     except OSError as error:
         raise ClientConfigError(f"cannot read {path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ClientConfigError(f"{path} is not YAML: {error}") from None
     if not isinstance(value, dict):
         raise ClientConfigError(f"{path} is not a client configuration")
     return value
+
+
+def parse_document(content: bytes) -> Any:
+    """YAML, or JSON, which is read without loading what reads YAML: commands are to start at once.
+    Empty content is an empty object. Raises ValueError."""
+    if content.lstrip()[:1] == b"{":
+        with suppress(orjson.JSONDecodeError):
+            return orjson.loads(content)
+    import yaml
+
+    class Loader(yaml.CSafeLoader):
+        """Times stay the texts that they are."""
+
+        yaml_implicit_resolvers = {
+            first: [one for one in resolvers if not one[0].endswith(":timestamp")]
+            for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+        }
+
+    try:
+        value = yaml.load(content, Loader=Loader)
+    except yaml.MarkedYAMLError as error:
+        line = max(1, error.problem_mark.line) if error.problem_mark is not None else 1
+        raise ValueError(f"yaml: line {line}: {error.problem}") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(f"yaml: {error}") from None
+    return {} if value is None else value
 
 
 def load_client_config(path: Path) -> ClientConfig:
@@ -114,15 +149,20 @@ def credentials(user: dict[str, Any], name: str, directory: Path) -> ClientConfi
             raise ClientConfigError(
                 f"the user {name!r} needs {unsupported}, which is not supported here"
             )
-    token_file = _text(user, "tokenFile")
+    return parse_user(user, directory)
+
+
+def parse_user(user: dict[str, Any], directory: Path) -> ClientConfig:
+    """The credentials that stand in the entry of a user itself."""
+    token_file = text_of(user, "tokenFile")
     config = ClientConfig(
         server="https://",
-        certificate=_pem(user, "client-certificate", directory),
-        key=_pem(user, "client-key", directory),
-        token=_text(user, "token"),
+        certificate=pem_of(user, "client-certificate", directory),
+        key=pem_of(user, "client-key", directory),
+        token=text_of(user, "token"),
         token_file=directory / token_file if token_file else None,
-        username=_text(user, "username"),
-        password=_text(user, "password"),
+        username=text_of(user, "username"),
+        password=text_of(user, "password"),
     )
     if bool(config.certificate) != bool(config.key):
         raise ClientConfigError("a client certificate and its key go together")
@@ -131,21 +171,25 @@ def credentials(user: dict[str, Any], name: str, directory: Path) -> ClientConfi
 
 def parse_client_config(value: dict[str, Any], directory: Path) -> ClientConfig:
     """The current context of a parsed file; relative paths start at `directory`."""
-    context = _named(value, "contexts", "context", _text(value, "current-context"))
-    cluster = _named(value, "clusters", "cluster", _text(context, "cluster"))
-    user_name = _text(context, "user")
+    context = _named(value, "contexts", "context", text_of(value, "current-context"))
+    cluster = _named(value, "clusters", "cluster", text_of(context, "cluster"))
+    user_name = text_of(context, "user")
     user = _named(value, "users", "user", user_name) if user_name else {}
-    proof = credentials(user, user_name, directory)
-    server = _text(cluster, "server")
+    return parse_cluster(cluster, directory, credentials(user, user_name, directory))
+
+
+def parse_cluster(cluster: dict[str, Any], directory: Path, proof: ClientConfig) -> ClientConfig:
+    """The server of the entry of a cluster, with credentials for it."""
+    server = text_of(cluster, "server")
     if not server.startswith(("https://", "http://")):
         raise ClientConfigError(f"the cluster's server {server!r} is not an http or https URL")
     return replace(
         proof,
         server=server,
-        ca=_pem(cluster, "certificate-authority", directory),
+        ca=pem_of(cluster, "certificate-authority", directory),
         insecure=bool(cluster.get("insecure-skip-tls-verify")),
-        server_name=_text(cluster, "tls-server-name"),
-        proxy=_text(cluster, "proxy-url"),
+        server_name=text_of(cluster, "tls-server-name"),
+        proxy=text_of(cluster, "proxy-url"),
     )
 
 
@@ -160,7 +204,7 @@ def _named(value: dict[str, Any], plural: str, singular: str, name: str) -> dict
     raise ClientConfigError(f"there is no {singular} named {name!r}")
 
 
-def _text(value: dict[str, Any], key: str) -> str:
+def text_of(value: dict[str, Any], key: str) -> str:
     found = value.get(key)
     if found is None:
         return ""
@@ -169,15 +213,15 @@ def _text(value: dict[str, Any], key: str) -> str:
     return found
 
 
-def _pem(value: dict[str, Any], key: str, directory: Path) -> bytes:
+def pem_of(value: dict[str, Any], key: str, directory: Path) -> bytes:
     """PEM from `<key>-data`, which wins, or from the file that `<key>` names."""
-    data = _text(value, f"{key}-data")
+    data = text_of(value, f"{key}-data")
     if data:
         try:
             return base64.b64decode(data, validate=True)
         except (binascii.Error, ValueError):
             raise ClientConfigError(f"{key}-data is not base64") from None
-    name = _text(value, key)
+    name = text_of(value, key)
     if not name:
         return b""
     path = Path(os.path.expanduser(directory / name))

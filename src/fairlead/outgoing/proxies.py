@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from urllib.parse import urlsplit
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -9,6 +10,8 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 def proxy_of_environment(url: str) -> str:
     """The proxy for a URL, or nothing; this machine is never reached through one."""
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        return ""
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(url)

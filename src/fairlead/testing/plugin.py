@@ -5,17 +5,18 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fairlead.testing.cluster import Cluster
+if TYPE_CHECKING:  # loaded by the first test that wants a server
+    from fairlead.testing.cluster import Cluster
 
-ClusterFactory = Callable[..., Cluster]
+ClusterFactory = Callable[..., "Cluster"]
 
 _FLAGS, _DIALECT = "fairlead_flags", "fairlead_dialect"
 _MOST_REQUESTS = 20
-_clusters = pytest.StashKey[list[Cluster]]()
+_clusters = pytest.StashKey[list["Cluster"]]()
 _positions = pytest.StashKey[dict[int, int]]()
 
 
@@ -31,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """A server for the whole run, of this worker if there are several."""
+    from fairlead.testing.cluster import Cluster
+
     flags = shlex.split(pytestconfig.getini(_FLAGS))
     with Cluster(*flags, dialect=pytestconfig.getini(_DIALECT)) as made:
         pytestconfig.stash[_clusters].append(made)
@@ -62,6 +65,8 @@ def restored(cluster: Cluster) -> Iterator[Cluster]:
 @pytest.fixture
 def cluster_factory(pytestconfig: pytest.Config) -> Iterator[ClusterFactory]:
     """Starts servers with other flags; they end with the test."""
+    from fairlead.testing.cluster import Cluster
+
     made: list[Cluster] = []
 
     def start(*flags: str, dialect: str = "kubernetes", **settings: Any) -> Cluster:

@@ -18,24 +18,46 @@ def add_output_flag(parser: ArgumentReader) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FORMAT", default="", help=f"one of {', '.join(FORMATS)}"
     )
+    parser.add_switch("--show-managed-fields", help="show who owns which fields in json and yaml")
+
+
+def check_output(at: Invocation) -> None:
+    """Raises UsageError for a format that there is not, before anything is changed."""
+    if at.options.output and at.options.output not in FORMATS:
+        raise UsageError(unknown_format(at.options.output))
 
 
 def show_result(
     at: Invocation, type: ResourceType, value: Mapping[str, Any], done: str, note: str = ""
 ) -> None:
     """Tell what was done with an object, or show it as `-o` asks; raises UsageError."""
-    name = f"{_singular(type)}/{value['metadata'].get('name', '')}"
+    name = named(type, (value.get("metadata") or {}).get("name", ""))
     wanted = at.options.output
     if not wanted:
         at.screen.print(f"{name} {done}{note}")
     elif wanted == "name":
         at.screen.print(name)
-    elif wanted == "json":
-        at.screen.print(documents.as_json(value))
-    elif wanted == "yaml":
-        at.screen.print(documents.as_yaml(value))
     else:
-        raise UsageError(unknown_format(wanted))
+        show_document(at, without_managers(at, value))
+
+
+def show_document(at: Invocation, value: Mapping[str, Any]) -> None:
+    """An object, or a list of them, as JSON or YAML; raises UsageError."""
+    if at.options.output == "json":
+        at.screen.print(documents.as_json(value))
+    elif at.options.output == "yaml":
+        at.screen.print_document(documents.as_yaml(value))
+    else:
+        raise UsageError(unknown_format(at.options.output))
+
+
+def without_managers(at: Invocation, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is shown of an object: who owns its fields only if that is asked for."""
+    metadata = value.get("metadata") or {}
+    if getattr(at.options, "show_managed_fields", False) or "managedFields" not in metadata:
+        return value
+    rest = {name: item for name, item in metadata.items() if name != "managedFields"}
+    return {**value, "metadata": rest}
 
 
 def unknown_format(wanted: str) -> str:
@@ -45,5 +67,10 @@ def unknown_format(wanted: str) -> str:
     )
 
 
-def _singular(type: ResourceType) -> str:
+def named(type: ResourceType, name: str) -> str:
+    """An object as messages name it: deployment.apps/web."""
+    return f"{singular(type)}/{name}"
+
+
+def singular(type: ResourceType) -> str:
     return f"{type.singular}.{type.group}" if type.group else type.singular

@@ -3,23 +3,254 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+from fairlead.client.access.exec_config import check_exec, parse_exec
+from fairlead.client.access.files import (
+    Configuration,
+    Entry,
+    Sources,
+    read_configuration,
+    sources_of,
+)
 from fairlead.client.access.fixed import FixedCredentials
-from fairlead.client.access.model import NOBODY_ELSE, Access, AccessError, Impersonation
-from fairlead.outgoing.client_config import ClientConfigError, load_client_config
+from fairlead.client.access.in_cluster import surroundings
+from fairlead.client.access.model import (
+    NOBODY_ELSE,
+    Access,
+    AccessError,
+    Credentials,
+    Impersonation,
+    InvalidConfiguration,
+)
+from fairlead.client.access.overriding import overridden_cluster, overridden_user
+from fairlead.client.access.validation import check_types, cluster_problems, user_problems
+from fairlead.outgoing.client_config import (
+    ClientConfig,
+    ClientConfigError,
+    parse_cluster,
+    parse_user,
+)
+from fairlead.outgoing.proxies import proxy_of_environment
 
-_FILES = "KUBECONFIG"
-_USUAL_FILE = "~/.kube/config"
+_SERVER = "KUBERNETES_MASTER"
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a caller says instead of the files. `cluster_fields` and `user_fields` are named as in
+    the entries of a file, and take the place of theirs. `stdin_taken` says who reads the standard
+    input, so that no credential plugin does."""
+
+    context: str = ""
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+    cluster_fields: Mapping[str, Any] = field(default_factory=dict)
+    user_fields: Mapping[str, Any] = field(default_factory=dict)
+    timeout: float | None = None
+    stdin_taken: str = ""
 
 
 def load_access(
-    path: Path | str | None = None, *, impersonation: Impersonation = NOBODY_ELSE
+    path: Path | str | None = None,
+    *,
+    impersonation: Impersonation = NOBODY_ELSE,
+    **choices: Any,
 ) -> Access:
-    """The current context of the configuration files; raises AccessError."""
-    name = str(path or os.environ.get(_FILES) or os.path.expanduser(_USUAL_FILE))
+    """What the configuration files say: the one that is named, those of the environment or the
+    usual one; where there is none, what a pod finds. `choices` are those of Choices. Raises
+    AccessError."""
+    sources = sources_of(path)
+    if sources.explicit and not sources.files[0].exists():
+        raise AccessError(f"stat {sources.files[0]}: no such file or directory")
     try:
-        config = load_client_config(Path(name))
+        loading = _Loading(sources, read_configuration(sources), Choices(**choices))
+        return loading.access(impersonation)
     except ClientConfigError as error:
         raise AccessError(str(error)) from None
-    return Access(config, FixedCredentials(config), impersonation=impersonation)
+
+
+class _Loading:
+    def __init__(self, sources: Sources, files: Configuration, choices: Choices) -> None:
+        self._sources = sources
+        self._files = files
+        self._choices = choices
+        self._context_name = choices.context or files.current_context
+        self._context = self._chosen_context()
+        cluster, user = self._chosen("clusters"), self._chosen("users")
+        self._cluster = _with_value(cluster, overridden_cluster(cluster, choices.cluster_fields))
+        self._user = _with_value(user, overridden_user(user, choices.user_fields))
+
+    def _chosen_context(self) -> Mapping[str, Any]:
+        name = self._context_name
+        found = self._files.entries["contexts"].get(name)
+        if found is not None:
+            check_types(found.value, "context", name)
+            return found.value
+        if self._choices.context:
+            raise AccessError(f'context "{name}" does not exist')
+        if name:
+            raise InvalidConfiguration(f"context was not found for specified context: {name}")
+        return {}
+
+    def _name(self, section: str) -> str:
+        chosen = self._choices.cluster if section == "clusters" else self._choices.user
+        return chosen or self._context.get(section[:-1]) or ""
+
+    def _chosen(self, section: str) -> Entry:
+        """The entry that is named by the caller or the context; an empty one if none is."""
+        name, what = self._name(section), section[:-1]
+        found = self._files.entries[section].get(name)
+        if found is not None:
+            check_types(found.value, what, name)
+            return found
+        if self._choices.cluster if what == "cluster" else self._choices.user:
+            shown = "cluster" if what == "cluster" else "auth info"
+            raise AccessError(f'{shown} "{name}" does not exist')
+        if name:
+            raise InvalidConfiguration(
+                f'{what} "{name}" was not found for context "{self._context_name}"'
+            )
+        return Entry({}, self._sources.default)
+
+    def access(self, impersonation: Impersonation) -> Access:
+        """Raises AccessError and ClientConfigError."""
+        user = self._user.value
+        if user.get("exec"):
+            check_exec(user["exec"], self._name("users"))
+        if not self._cluster.value.get("server") and not self._name("clusters"):
+            place, namespace = self._without_files()
+        else:
+            self._check()
+            proof = parse_user(user, self._user.directory)
+            place = _place(self._cluster, proof)
+            namespace = self._context.get("namespace") or ""
+        return Access(
+            place,
+            self._credentials(place),
+            self._choices.namespace or namespace or "default",
+            _impersonation(user, self._name("users"), impersonation),
+            self._cluster.value.get("disable-compression") is not True,
+            self._choices.timeout,
+        )
+
+    def _check(self) -> None:
+        cluster, user = self._cluster, self._user
+        problems = [
+            *user_problems(user.value, self._name("users"), user.directory),
+            *cluster_problems(cluster.value, self._name("clusters"), cluster.directory),
+        ]
+        if problems:
+            raise InvalidConfiguration(*problems)
+
+    def _without_files(self) -> tuple[ClientConfig, str]:
+        """The server and the namespace where no file names one."""
+        proof = parse_user(self._user.value, self._user.directory)
+        around = surroundings()
+        if around is not None:
+            place = around.place()
+            if proof.token or proof.token_file or proof.username or proof.certificate:
+                place = replace(proof, server=place.server, ca=place.ca)
+            return place, around.namespace()
+        server = os.environ.get(_SERVER)
+        if server:
+            fields = {**self._cluster.value, "server": server}
+            return _place(Entry(fields, self._cluster.origin), proof), ""
+        raise InvalidConfiguration(self._nothing())
+
+    def _nothing(self) -> str:
+        listed = ", ".join(str(file) for file in self._sources.files)
+        if self._files.entries["contexts"]:
+            return f"current-context is not set in {listed}: choose one of its contexts"
+        return (
+            f"no configuration has been provided, try setting {_SERVER} environment variable"
+            f" (no server is named in {listed})"
+        )
+
+    def _credentials(self, place: ClientConfig) -> Credentials:
+        """What stands in the entry itself comes first: it is how one gets around a plugin."""
+        user, name = self._user.value, self._name("users")
+        if place.token or place.token_file or place.username:
+            return FixedCredentials(place)
+        if user.get("exec"):
+            from fairlead.client.access.exec_plugin import exec_credentials
+
+            plugin = parse_exec(user["exec"], self._user.directory)
+            cluster = self._cluster.value
+            return exec_credentials(plugin, place, cluster, self._choices.stdin_taken)
+        if user.get("auth-provider"):
+            from fairlead.client.access.oidc import provider_credentials
+
+            return provider_credentials(name, self._user, place)
+        return FixedCredentials(place)
+
+
+def _with_value(entry: Entry, value: dict[str, Any]) -> Entry:
+    return Entry(value, entry.origin)
+
+
+def _place(cluster: Entry, proof: ClientConfig) -> ClientConfig:
+    """Raises ClientConfigError."""
+    fields = dict(cluster.value)
+    fields["server"] = _url(fields, proof)
+    place = parse_cluster(fields, cluster.directory, proof)
+    if place.insecure and place.ca:
+        raise ClientConfigError(
+            "specifying a root certificates file with the insecure flag is not allowed"
+        )
+    return place if place.proxy else replace(place, proxy=proxy_of_environment(place.server))
+
+
+def _url(cluster: Mapping[str, Any], proof: ClientConfig) -> str:
+    """The server with a scheme; raises ClientConfigError."""
+    server: str = cluster["server"]
+    if "://" not in server:
+        secure = proof.certificate or any(
+            cluster.get(field)
+            for field in (
+                "certificate-authority",
+                "certificate-authority-data",
+                "insecure-skip-tls-verify",
+            )
+        )
+        server = f"{'https' if secure else 'http'}://{server}"
+    try:
+        parts = urlsplit(server)
+        usable = bool(parts.hostname) and parts.port != 0 and server.isprintable()
+    except ValueError:
+        usable = False
+    if not usable or " " in server:
+        raise ClientConfigError(
+            f'host must be a URL or a host:port pair: "{_harmless(cluster["server"])}"'
+        )
+    return server
+
+
+def _harmless(text: str) -> str:
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def _impersonation(user: Mapping[str, Any], name: str, chosen: Impersonation) -> Impersonation:
+    """Whom the entry of a user or the caller wants to act as; raises AccessError."""
+    groups, extra = user.get("as-groups") or (), user.get("as-user-extra") or {}
+    if not isinstance(groups, list | tuple) or not isinstance(extra, dict):
+        raise ClientConfigError(f'as-groups or as-user-extra of the user "{name}" is malformed')
+    who = Impersonation(
+        chosen.user or user.get("as") or "",
+        tuple(chosen.groups or groups),
+        chosen.uid or user.get("as-uid") or "",
+        chosen.extra or {key: tuple(values) for key, values in extra.items()},
+    )
+    texts = [who.user, *who.groups, who.uid, *(one for all in who.extra.values() for one in all)]
+    if not all(isinstance(text, str) and text.isprintable() for text in texts):
+        raise AccessError("the user, group, uid or extra to act as is not a line of text")
+    if texts != ["", ""] and not who.user:
+        raise InvalidConfiguration(
+            f"requesting uid, groups or user-extra for {name} without impersonating a user"
+        )
+    return who

@@ -13,6 +13,19 @@ class AccessError(Exception):
     """There is no way to a server, or no credentials for it; the text says why."""
 
 
+class InvalidConfiguration(AccessError):
+    """The configuration files were read, and what they say cannot be used."""
+
+    def __init__(self, *problems: str) -> None:
+        said = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        super().__init__(f"invalid configuration: {said}")
+        self.problems = problems
+
+
+class CredentialsError(AccessError):
+    """Credentials that have to be fetched could not be had."""
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
     """What shows who we are: a header, a certificate with its key (PEM), both or neither."""
@@ -48,10 +61,11 @@ NOBODY_ELSE = Impersonation()
 @dataclass(frozen=True, slots=True)
 class Access:
     """One server as one user reaches it. Of `place` the address, the CA, the proxy and the like
-    are meant, not its credentials."""
+    are meant, not its credentials. `timeout` is for each whole request."""
 
     place: ClientConfig
     credentials: Credentials
     namespace: str = "default"
     impersonation: Impersonation = NOBODY_ELSE
     compression: bool = True
+    timeout: float | None = None

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
-from collections.abc import AsyncIterator, Mapping
+import socket
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 
 import httptools
 
 from fairlead.client.transport.errors import Unreachable
+from fairlead.client.transport.packing import Unpacking
 
-_PIECE = 256 * 1024
 _MOST_HEAD_BYTES = 64 * 1024
+_MOST_HELD_BYTES = 1024 * 1024  # that have come and were not read yet
 _CUT_OFF = "unexpected EOF"
+# So that a server which went away without a word is noticed within about a minute and a half.
+_PROBES = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 
 
 @dataclass(slots=True)
@@ -24,92 +27,143 @@ class Head:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Connection:
-    """Send a request, await its `head`, read its `pieces` to the end, and it is free again."""
+class Connection(asyncio.Protocol):
+    """Send a request, read its `pieces` to the end, and it is free again."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
+        self._waiter: asyncio.Future[None] | None = None
+        self._fault = ""  # why nothing more can come
+        self._keeps = True
+        self._begin(has_body=True)
+        self._is_complete = True
+
+    def _begin(self, has_body: bool) -> None:
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
-        self._has_head = False
-        self._is_complete = True
-        self._keeps = True
+        self._head_bytes = self._held_bytes = 0
+        self._has_head = self._is_complete = False
+        self._has_body = has_body
 
     @property
     def is_free(self) -> bool:
         """Whether another request can be sent."""
-        return (
-            self._is_complete
-            and self._keeps
-            and not self._reader.at_eof()
-            and not self._writer.is_closing()
-        )
+        return self._is_complete and self._keeps and not self._fault
 
-    async def send(self, request: bytes) -> Head:
-        """The head of the answer to a request; raises Unreachable."""
-        self._headers, self._body = {}, []
-        self._has_head = self._is_complete = False
-        try:
-            self._writer.write(request)
-            await self._writer.drain()
-            read = 0
-            while not self._has_head:
-                piece = await self._reader.read(_PIECE)
-                if not piece:
-                    raise Unreachable("EOF" if not read else _CUT_OFF, sent=True)
-                read += len(piece)
-                self._feed(piece)
-                if read > _MOST_HEAD_BYTES + _PIECE:
-                    raise Unreachable("the head of the answer is too long", sent=True)
-        except OSError as error:
-            raise Unreachable(error.strerror or str(error), sent=True) from None
+    async def send(self, request: bytes, *, has_body: bool = True) -> Head:
+        """The head of the answer to a request; raises Unreachable. An answer to HEAD has no body
+        whatever its headers say."""
+        assert self._transport is not None
+        self._begin(has_body)
+        self._transport.write(request)  # an answer may come before all of it has gone
+        while not self._has_head:
+            await self._more()
         return Head(self._parser.get_status_code(), self._headers)
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
         """The body as it comes, unpacked; raises Unreachable if it ends before its end."""
-        packed = self._headers.get("content-encoding") == "gzip"
-        unpack = zlib.decompressobj(16 + zlib.MAX_WBITS) if packed else None
+        packed = self._headers.get("content-encoding", "").lower() in ("gzip", "x-gzip")
+        unpacking = Unpacking() if packed and self._has_body else None
         while True:
-            body, self._body = self._body, []
+            body = self._taken()
             for piece in body:
-                yield unpack.decompress(piece) if unpack is not None else piece
-            if self._is_complete:
-                return
-            await self._read_on()
+                if unpacking is None:
+                    yield piece
+                else:
+                    for part in unpacking.parts(piece):
+                        yield part
+            if self._is_complete and not self._body:
+                break
+            if not body:
+                await self._more()
+        if unpacking is not None:
+            unpacking.finish()
 
-    async def _read_on(self) -> None:
+    def _taken(self) -> list[bytes]:
+        body, self._body = self._body, []
+        if self._held_bytes > _MOST_HELD_BYTES and self._transport is not None:
+            self._transport.resume_reading()
+        self._held_bytes = 0
+        return body
+
+    async def _more(self) -> None:
+        """Until something has come; raises Unreachable if nothing can."""
+        if self._fault:
+            raise Unreachable(self._fault, sent=True)
+        self._waiter = asyncio.get_running_loop().create_future()
         try:
-            piece = await self._reader.read(_PIECE)
-        except OSError as error:
-            raise Unreachable(error.strerror or str(error), sent=True) from None
-        if piece:
-            self._feed(piece)
-        elif "content-length" in self._headers or "transfer-encoding" in self._headers:
-            raise Unreachable(_CUT_OFF, sent=True)
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _fail(self, fault: str) -> None:
+        self._fault = self._fault or fault
+        self._wake()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        _probe(transport.get_extra_info("socket"))
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_complete:
+            return self._fail("an answer to nothing that was asked")
+        if not self._has_head:
+            self._head_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            return self._fail(f"malformed HTTP response: {error}")
+        if not self._has_head and self._head_bytes > _MOST_HEAD_BYTES:
+            return self._fail("the head of the answer is too long")
+        if self._held_bytes > _MOST_HELD_BYTES and self._transport is not None:
+            self._transport.pause_reading()
+        self._wake()
+        return None
+
+    def connection_lost(self, error: Exception | None) -> None:
+        known = "content-length" in self._headers or "transfer-encoding" in self._headers
+        if self._has_head and not self._is_complete and not known and error is None:
+            self._is_complete = True  # it ends with the connection
+        if isinstance(error, OSError):
+            fault = error.strerror or str(error)
         else:
-            self._is_complete, self._keeps = True, False
+            fault = _CUT_OFF if self._head_bytes else "EOF"
+        self._fault = self._fault or fault
+        self._wake()
 
-    def _feed(self, piece: bytes) -> None:
-        try:
-            self._parser.feed_data(piece)
-        except httptools.HttpParserError as error:
-            self._keeps = False
-            raise Unreachable(f"malformed HTTP response: {error}", sent=True) from None
+    def on_message_begin(self) -> None:
+        if self._has_head:
+            self._keeps = False  # two answers to one request
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        if not self._has_head:
+            key, text = name.decode("latin-1").lower(), value.decode("latin-1").strip()
+            self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
 
     def on_headers_complete(self) -> None:
-        if self._parser.get_status_code() >= 200:
-            self._has_head = True
-            self._keeps = self._parser.should_keep_alive()
-        else:
+        if self._has_head:
+            return
+        if self._parser.get_status_code() < 200:
             self._headers = {}
+            return
+        self._has_head = True
+        self._keeps = self._parser.should_keep_alive()
+        if not self._has_body:
+            # What the parser takes for the beginning of a body would be the next answer.
+            self._is_complete, self._keeps = True, False
 
     def on_body(self, body: bytes) -> None:
-        self._body.append(body)
+        if not self._is_complete:
+            self._body.append(body)
+            self._held_bytes += len(body)
 
     def on_message_complete(self) -> None:
         if self._has_head:
@@ -118,4 +172,14 @@ class Connection:
     def close(self) -> None:
         """End without waiting for the other side's last word."""
         self._keeps = False
-        self._writer.transport.abort()
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def _probe(found: socket.socket | None) -> None:
+    if found is None:
+        return
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _PROBES.items():
+        if hasattr(socket, name):
+            found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

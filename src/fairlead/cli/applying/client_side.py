@@ -1,0 +1,93 @@
+"""Client-side apply of one object: the difference to what was applied last is sent as a patch."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from fairlead.cli.applying.changes import changes, patch_type, type_of
+from fairlead.cli.applying.last_applied import last_applied, recorded
+from fairlead.cli.comparing import same_content
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located, require_name
+from fairlead.client.errors import Conflict, NotFound
+from fairlead.client.resources import Object
+from fairlead.dialect import Dialect
+from fairlead.patching.merge_patch import apply_merge_patch
+from fairlead.patching.strategic import apply_strategic_patch
+from fairlead.schema.model import Struct
+
+_TRIES = 5
+
+
+class Outcome(NamedTuple):
+    value: Object
+    word: str  # created, configured or unchanged
+
+
+class ClientSide:
+    """How objects are applied. With `pretend` the server is only asked what is there."""
+
+    def __init__(
+        self,
+        at: Invocation,
+        dialect: Dialect,
+        annotation: str,
+        query: dict[str, Any],
+        pretend: bool = False,
+    ) -> None:
+        self._at = at
+        self._dialect = dialect
+        self._annotation = annotation
+        self._query = query
+        self._pretend = pretend
+
+    async def apply(self, one: Located) -> Outcome:
+        """Raises CommandFailed, ApiError."""
+        require_name(one)
+        wanted = recorded(one.value, self._annotation)
+        for attempt in range(_TRIES):
+            try:
+                return await self._tried(one, wanted, first=attempt == 0)
+            except Conflict:
+                if attempt == _TRIES - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def _tried(self, one: Located, wanted: Object, first: bool) -> Outcome:
+        try:
+            live = await one.resource.get(one.name, one.namespace)
+        except NotFound:
+            if self._pretend:
+                return Outcome(wanted, "created")
+            made = await one.resource.create(wanted, one.namespace, **self._query)
+            return Outcome(made, "created")
+        last = last_applied(live, self._annotation)
+        if last is None and first:
+            self._warn_of_missing(one)
+        struct = type_of(self._dialect, one.resource.type)
+        patch = changes(struct, last or {}, wanted, live)
+        if not patch:
+            return Outcome(live, "unchanged")
+        made = await self._patched(one, struct, live, patch)
+        return Outcome(made, "unchanged" if same_content(live, made) else "configured")
+
+    async def _patched(
+        self, one: Located, struct: Struct | None, live: Object, patch: Object
+    ) -> Object:
+        if not self._pretend:
+            return await one.resource.patch(
+                one.name, patch, one.namespace, type=patch_type(struct), **self._query
+            )
+        if struct is None:
+            merged: Object = apply_merge_patch(live, patch)
+            return merged
+        return apply_strategic_patch(struct, live, patch)
+
+    def _warn_of_missing(self, one: Located) -> None:
+        self._at.screen.warn(
+            f"Warning: resource {one.resource.type.name}/{one.name} is missing the"
+            f" {self._annotation} annotation which is required by fairlead apply --client-side."
+            " It should only be used on resources created declaratively by either fairlead create"
+            " --save-config or fairlead apply. The missing annotation will be patched"
+            " automatically."
+        )

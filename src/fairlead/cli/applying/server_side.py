@@ -1,0 +1,104 @@
+"""Server-side apply of one object, with all that may stand in its way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.cli.applying import conflicts
+from fairlead.cli.applying.last_applied import annotations_of, text_of
+from fairlead.cli.applying.migrating import (
+    CLIENT_SIDE_MANAGERS,
+    has_client_side_fields,
+    keeper,
+    migrate,
+)
+from fairlead.cli.changing import MANAGER
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.located import Located, require_name
+from fairlead.cli.screen import Screen
+from fairlead.client.errors import Conflict
+from fairlead.client.resources import Object
+
+_TRIES = 5  # to hand fields over while others change the object
+
+
+class ServerSide:
+    """How objects are applied. `annotation` is the one of client-side apply."""
+
+    def __init__(
+        self, screen: Screen, annotation: str, manager: str, force: bool, query: dict[str, Any]
+    ) -> None:
+        self._screen = screen
+        self._annotation = annotation
+        self._manager = manager
+        self._force = force
+        self._query = {name: value for name, value in query.items() if name != "fieldManager"}
+        self._stores = "dryRun" not in query
+
+    async def apply(self, one: Located) -> Object:
+        """The object as it is then. Fields of others are listed before they are taken; raises
+        CommandFailed where that is not wanted, and ApiError."""
+        require_name(one)
+        try:
+            made = await self._sent(one)
+        except Conflict as error:
+            if not conflicts.is_about_fields(error):
+                raise
+            made = await self._despite(one, error)
+        if self._manager == MANAGER and self._stores:
+            if has_client_side_fields(made) and await self._take_over(one):
+                made = await self._sent(one, force=self._force)
+            made = await self._kept_current(one, made)
+        return made
+
+    async def _sent(self, one: Located, force: bool = False) -> Object:
+        return await one.resource.apply(
+            one.value, one.namespace, manager=self._manager, force=force, **self._query
+        )
+
+    async def _despite(self, one: Located, error: Conflict) -> Object:
+        """Apply over the fields of others: those of client-side apply are ours after all."""
+        if self._manager == MANAGER and conflicts.owners(error) & {*CLIENT_SIDE_MANAGERS}:
+            if not self._stores:
+                if conflicts.owners(error) <= {*CLIENT_SIDE_MANAGERS}:
+                    return await self._sent(one, force=True)
+            elif await self._take_over(one):
+                try:
+                    return await self._sent(one)
+                except Conflict as again:
+                    error = again
+        live = await one.resource.get(one.name, one.namespace)
+        listed = conflicts.as_text(one, conflicts.owned_fields(error, one, live))
+        if not self._force:
+            raise CommandFailed(f"error: {error.message}\n{listed}\n{conflicts.ADVICE}")
+        self._screen.warn(f"Warning: these fields of others are taken over\n{listed}")
+        return await self._sent(one, force=True)
+
+    async def _take_over(self, one: Located) -> bool:
+        """Whether the fields of client-side apply were handed to this manager."""
+        for _ in range(_TRIES):
+            live = await one.resource.get(one.name, one.namespace)
+            if not has_client_side_fields(live):
+                return False
+            try:
+                await migrate(one.resource, live, one.namespace, self._manager, self._annotation)
+            except Conflict:
+                continue
+            return True
+        return False
+
+    async def _kept_current(self, one: Located, made: Object) -> Object:
+        """The way back to client-side apply stays open: its annotation, where there is one, shows
+        what was applied now."""
+        standing = annotations_of(made).get(self._annotation)
+        text = text_of(one.value, self._annotation)
+        if not standing or standing == text or self._annotation in annotations_of(one.value):
+            return made
+        value = {
+            "apiVersion": one.value["apiVersion"],
+            "kind": one.value["kind"],
+            "metadata": {"name": one.name, "annotations": {self._annotation: text}},
+        }
+        return await one.resource.apply(
+            value, one.namespace, manager=keeper(self._manager), force=True
+        )

@@ -1,0 +1,123 @@
+"""What commands that change objects have in common: their flags, and failures of single objects."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import CommandFailed, Mistake, UsageError
+from fairlead.cli.refusals import worded
+from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
+from fairlead.client.errors import error_of_status
+
+MANAGER = "fairlead"
+# What can go wrong with one object while others are still worth trying.
+OF_ONE = (ApiError, UnknownKind, UnknownResource)
+EXPECTED = (*OF_ONE, AccessError, Unreachable)
+
+_NOTES = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
+_OLD_DRY_RUNS = {"unchanged": "client", "true": "client", "false": "none"}
+_VALIDATIONS = {
+    **dict.fromkeys(("strict", "true"), "Strict"),
+    "warn": "Warn",
+    **dict.fromkeys(("ignore", "false"), "Ignore"),
+}
+
+
+def add_dry_run_flag(parser: ArgumentReader) -> None:
+    parser.add_choice(
+        "--dry-run",
+        bare="unchanged",
+        metavar="=none|client|server",
+        default="none",
+        help="only say what would be done: client asks nothing, server all but storing",
+    )
+
+
+def add_manager_flag(parser: ArgumentReader, default: str) -> None:
+    parser.add_argument(
+        "--field-manager", metavar="NAME", default=default, help="who owns the fields afterwards"
+    )
+
+
+def add_validation_flag(parser: ArgumentReader) -> None:
+    parser.add_choice(
+        "--validate",
+        bare="strict",
+        metavar="=strict|warn|ignore",
+        default="strict",
+        help="what the server does with fields it does not know",
+    )
+
+
+def dry_run(options: argparse.Namespace) -> str:
+    """none, client or server; raises Mistake."""
+    wanted = str(options.dry_run)
+    wanted = _OLD_DRY_RUNS.get(wanted, wanted)
+    if wanted not in _NOTES:
+        raise Mistake(f'Invalid dry-run value ({wanted}). Must be "none", "server", or "client".')
+    return wanted
+
+
+def note(options: argparse.Namespace) -> str:
+    """What is said behind the outcome of a dry run."""
+    return _NOTES[dry_run(options)]
+
+
+def write_query(options: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of a write that the flags ask for; raises Mistake."""
+    query: dict[str, Any] = {}
+    if getattr(options, "field_manager", ""):
+        query["fieldManager"] = options.field_manager
+    if dry_run(options) == "server":
+        query["dryRun"] = "All"
+    wanted = getattr(options, "validate", None)
+    if wanted is not None:
+        if wanted not in _VALIDATIONS:
+            raise Mistake(
+                f'invalid - validate option "{wanted}"; must be one of: strict (or true), warn,'
+                " ignore (or false)"
+            )
+        query["fieldValidation"] = _VALIDATIONS[wanted]
+    return query
+
+
+def seconds_of(text: str, flag: str) -> float:
+    """A duration such as 1m30s that a flag was given; raises UsageError."""
+    from fairlead.schema.durations import DurationError, parse_duration
+
+    try:
+        return parse_duration(text)
+    except DurationError as error:
+        raise UsageError(f'invalid argument "{text}" for "{flag}" flag: {error}') from None
+
+
+def sourced(error: Exception, doing: str, origin: str) -> Exception:
+    """An error that also says at which file it happened: error when creating "x.yaml": ..."""
+    if not origin:
+        return error
+    before = f'error when {doing} "{origin}": '
+    if isinstance(error, ApiError):
+        status = {**error.status, "message": before + error.message}
+        return error_of_status(status, error.retry_after)
+    return CommandFailed(f"error: {before}{error}")
+
+
+class Failures:
+    """Failures of single objects, told together when all have been tried."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+    def add(self, error: Exception) -> None:
+        self._texts.append(str(error) if isinstance(error, CommandFailed) else worded(error))
+
+    def finish(self) -> int:
+        """The exit code; raises CommandFailed with all that went wrong."""
+        if self._texts:
+            raise CommandFailed("\n".join(self._texts))
+        return 0

@@ -1,0 +1,113 @@
+"""The objects that a command is about: by name, by labels, all of a kind, or those of files."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import OF_ONE, Failures
+from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located, Places, require_name
+from fairlead.cli.manifests import add_file_flags, manifests
+from fairlead.cli.targets import Target, targets_of
+from fairlead.client import Resource
+from fairlead.client.resources import Object
+
+
+class Chosen(NamedTuple):
+    """An object. `value` is there where choosing it has shown it."""
+
+    resource: Resource
+    name: str
+    namespace: str
+    origin: str = ""
+    value: Object | None = None
+
+
+def add_choosing_flags(parser: ArgumentReader, what: str) -> None:
+    add_file_flags(parser, what)
+    parser.add_argument("-l", "--selector", metavar="LABELS", default="", help="with these labels")
+    parser.add_argument("--field-selector", metavar="FIELDS", default="", help="with these fields")
+    parser.add_switch("--all", help="all objects of the kind")
+    parser.add_switch("-A", "--all-namespaces", help="objects of all namespaces")
+
+
+def check_choice(at: Invocation, words: Sequence[str], nothing: str) -> None:
+    """Raises Mistake for words and flags that do not go together; `nothing` is said where there
+    are none."""
+    options = at.options
+    if options.all and (options.selector or options.field_selector):
+        raise Mistake("setting 'all' parameter but found a non empty selector. ")
+    if options.filename and words:
+        raise Mistake(
+            "when paths, URLs, or stdin is provided as input, you may not specify resource"
+            " arguments as well"
+        )
+    if not options.filename and not words:
+        raise Mistake(nothing)
+
+
+def is_by_rule(at: Invocation) -> bool:
+    """Whether the flags say which objects, and not names."""
+    return bool(at.options.all or at.options.selector or at.options.field_selector)
+
+
+async def chosen(at: Invocation, words: Sequence[str], failures: Failures) -> AsyncIterator[Chosen]:
+    """One object after the other; those of files that cannot be placed go into the failures."""
+    if not at.options.filename:
+        for target in await targets_of(at.client, words):
+            async for one in _of_target(at, target):
+                yield one
+        return
+    places = Places(at)
+    for manifest in manifests(at.options.filename, at.options.recursive):
+        try:
+            found = await places.of(manifest)
+            name = require_name(found)
+        except CommandFailed as error:
+            failures.add(error)
+            continue
+        yield Chosen(found.resource, name, found.namespace, manifest.origin)
+
+
+async def _of_target(at: Invocation, target: Target) -> AsyncIterator[Chosen]:
+    options, resource = at.options, target.resource
+    space = at.namespace if resource.type.namespaced else ""
+    if target.names:
+        if is_by_rule(at):
+            raise Mistake("name cannot be provided when a selector is specified")
+        if options.all_namespaces and resource.type.namespaced:
+            raise Mistake("a resource cannot be retrieved by name across all namespaces")
+        if not all(target.names):
+            raise Mistake("resource name may not be empty")
+        for name in target.names:
+            yield Chosen(resource, name, space)
+        return
+    if not is_by_rule(at):
+        raise Mistake("resource(s) were provided, but no name was specified")
+    query = {"labelSelector": options.selector, "fieldSelector": options.field_selector}
+    async for page in resource.pages(
+        "" if options.all_namespaces else space, **{key: one for key, one in query.items() if one}
+    ):
+        for item in page.get("items") or ():
+            metadata = item["metadata"]
+            # Lists leave out what their items are.
+            value = {"apiVersion": resource.type.api_version, "kind": resource.type.kind, **item}
+            yield Chosen(resource, metadata["name"], metadata.get("namespace", ""), "", value)
+
+
+async def chosen_objects(
+    at: Invocation, words: Sequence[str], failures: Failures, subresource: str = ""
+) -> AsyncIterator[Located]:
+    """The same as they are now; those that cannot be read go into the failures."""
+    async for one in chosen(at, words, failures):
+        value = None if subresource else one.value
+        if value is None:
+            try:
+                value = await one.resource.get(one.name, one.namespace, subresource=subresource)
+            except OF_ONE as error:
+                failures.add(error)
+                continue
+        yield Located(one.resource, value, one.namespace, one.origin)

@@ -1,0 +1,28 @@
+"""Set and remove annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.marking import Marks, add_marking_flags, mark, parse_marks, split_words
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_marking_flags(parser, "annotate")
+
+
+async def run(at: Invocation) -> int:
+    words, changes = split_words(at.options.words, "annotation")
+    marks = parse_marks("annotation", changes, lambda change, value: None)
+    return await mark(at, words, marks, _outcome, _overwritten)
+
+
+def _outcome(marks: Marks, changed: bool) -> str:
+    return "annotated"
+
+
+def _overwritten(standing: Mapping[str, str]) -> str:
+    listed = ", ".join(f"'{key}' already has a value ({value})" for key, value in standing.items())
+    return f"--overwrite is false but found the following declared annotation(s): {listed}"

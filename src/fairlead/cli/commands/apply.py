@@ -1,0 +1,230 @@
+"""Make objects be as files say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import Any
+
+from fairlead.cli.applying.last_applied import annotation_of
+from fairlead.cli.applying.migrating import CLIENT_SIDE
+from fairlead.cli.applying.ordering import in_order
+from fairlead.cli.applying.pruning import Leftover, Ours, allowed_kinds, leftovers, usual_kinds
+from fairlead.cli.applying.server_side import ServerSide
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import (
+    MANAGER,
+    OF_ONE,
+    Failures,
+    add_dry_run_flag,
+    add_manager_flag,
+    add_validation_flag,
+    dry_run,
+    note,
+    write_query,
+)
+from fairlead.cli.deleting.departures import Doomed
+from fairlead.cli.deleting.options import Deletion, add_deletion_flags, deletion_of
+from fairlead.cli.deleting.removing import await_departure, remove
+from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located, Places, files_of
+from fairlead.cli.manifests import Manifest, add_file_flags
+from fairlead.cli.output.formats import (
+    add_output_flag,
+    check_output,
+    show_document,
+    show_result,
+    without_managers,
+)
+from fairlead.cli.selectors import by_labels
+from fairlead.client import ApiError
+from fairlead.client.errors import Forbidden, NotFound
+from fairlead.client.resources import Object
+
+_PATIENCE = 30.0  # seconds until a new namespace has all that objects in it need
+_PAUSE = 0.1
+
+Applier = Callable[[Located], Awaitable[tuple[Object, str]]]
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_file_flags(parser, "apply")
+    add_output_flag(parser)
+    add_dry_run_flag(parser)
+    add_validation_flag(parser)
+    add_manager_flag(parser, "")
+    parser.add_switch("--server-side", default=True, help="let the server merge and track owners")
+    parser.add_switch("--client-side", help="merge here, with an annotation of the last time")
+    parser.add_switch("--force-conflicts", help="take fields of others, after they were listed")
+    parser.add_switch("--prune", help="delete what was applied before and is not in the files")
+    parser.add_argument("-l", "--selector", metavar="LABELS", default="", help="with these labels")
+    parser.add_switch("--all", help="prune whatever was applied, in the namespaces of the files")
+    parser.add_argument(
+        "--prune-allowlist",
+        metavar="GROUP/VERSION/KIND",
+        action="append",
+        default=[],
+        help="prune only such objects; can be given more than once",
+    )
+    add_deletion_flags(parser, waits=False, with_force=False)
+
+
+async def run(at: Invocation) -> int:
+    check_output(at)
+    client_side = at.options.client_side or not at.options.server_side
+    _check(at, client_side)
+    deletion = deletion_of(at.options, at.screen)
+    found = in_order(files_of(at, "apply"))
+    if at.options.selector:
+        matches = by_labels(at.options.selector)
+        found = [one for one in found if matches(one.value)]
+        if not found:
+            raise Mistake("no objects passed to apply")
+    run = _Run(at, await _applier(at, client_side))
+    for one in found:
+        await run.apply(one)
+    run.show()
+    if at.options.prune and not run.failures:
+        await _prune(at, run, deletion, client_side)
+    return run.failures.finish()
+
+
+def _check(at: Invocation, client_side: bool) -> None:
+    """Raises Mistake for flags that do not go together."""
+    options = at.options
+    if options.force_conflicts and client_side:
+        raise Mistake("--force-conflicts only works with --server-side")
+    if dry_run(options) == "client" and not client_side:
+        raise Mistake(
+            "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server"
+            " instead?)"
+        )
+    if options.prune and options.all and options.selector:
+        raise Mistake("cannot set --all and --selector at the same time")
+    if options.prune and not options.all and not options.selector:
+        raise Mistake(
+            "all resources selected for prune without explicitly passing --all. To prune all"
+            " resources, pass the --all flag. If you did not mean to prune all resources, specify"
+            " a label selector"
+        )
+    allowed_kinds(options.prune_allowlist)
+
+
+def _manager(at: Invocation, client_side: bool) -> str:
+    return at.options.field_manager or (CLIENT_SIDE if client_side else MANAGER)
+
+
+async def _applier(at: Invocation, client_side: bool) -> Applier:
+    dialect = await at.client.discovery.dialect()
+    annotation = annotation_of(dialect)
+    query: dict[str, Any] = write_query(at.options)
+    manager = _manager(at, client_side)
+    if not client_side:
+        force = at.options.force_conflicts
+        server_side = ServerSide(at.screen, annotation, manager, force, query)
+
+        async def on_server(one: Located) -> tuple[Object, str]:
+            return await server_side.apply(one), "serverside-applied"
+
+        return on_server
+    from fairlead.cli.applying.client_side import ClientSide
+
+    query["fieldManager"] = manager
+    pretend = dry_run(at.options) == "client"
+    return ClientSide(at, dialect, annotation, query, pretend).apply
+
+
+class _Run:
+    """The objects of one command, one after the other."""
+
+    def __init__(self, at: Invocation, applier: Applier) -> None:
+        self._at = at
+        self._applier = applier
+        self._places = Places(at)
+        self._namespaces: set[str] = set()  # made by this command
+        self._results: list[Object] = []
+        self.failures = Failures()
+        self.applied: set[str] = set()
+        self.spaces: dict[str, None] = {}
+
+    async def apply(self, one: Manifest) -> None:
+        try:
+            found = await self._places.of(one)
+            made, word = await self._patiently(found)
+        except CommandFailed as error:
+            self.failures.add(error)
+            return
+        except OF_ONE as error:
+            self.failures.add(error)
+            return
+        self._remember(found, made)
+        if self._at.options.output in ("", "name"):
+            show_result(self._at, found.resource.type, made, word, note(self._at.options))
+        else:
+            self._results.append(dict(without_managers(self._at, made)))
+
+    def _remember(self, found: Located, made: Object) -> None:
+        self._places.made(found.value)
+        if found.value["kind"] == "Namespace":
+            self._namespaces.add(found.name)
+        self.applied.add(str(made["metadata"].get("uid") or ""))
+        if found.namespace:
+            self.spaces[found.namespace] = None
+
+    async def _patiently(self, found: Located) -> tuple[Object, str]:
+        """A namespace made by the same command may still lack what objects in it need."""
+        ends = monotonic() + _PATIENCE
+        while True:
+            try:
+                return await self._applier(found)
+            except (Forbidden, NotFound) as error:
+                is_new = found.namespace in self._namespaces
+                if not is_new or not _is_early(error) or monotonic() > ends:
+                    raise
+            await asyncio.sleep(_PAUSE)
+
+    def show(self) -> None:
+        """The objects as -o asks, several as one list."""
+        if len(self._results) == 1:
+            show_document(self._at, self._results[0])
+        elif self._results:
+            listed = {"apiVersion": "v1", "items": self._results, "kind": "List", "metadata": {}}
+            show_document(self._at, listed)
+
+
+def _is_early(error: ApiError) -> bool:
+    """Whether something is missing that the server makes for every namespace."""
+    text = error.message
+    return text.endswith("not found") and ("serviceaccount " in text or "namespaces " in text)
+
+
+async def _prune(at: Invocation, run: _Run, deletion: Deletion, client_side: bool) -> None:
+    dialect = await at.client.discovery.dialect()
+    kinds = allowed_kinds(at.options.prune_allowlist) or usual_kinds(dialect)
+    ours = Ours(annotation_of(dialect), _manager(at, client_side), not client_side)
+    selector = at.options.selector
+    doomed: list[Doomed] = []
+    spaces = list(run.spaces)
+    async for one in leftovers(at.client, kinds, spaces, selector, run.applied, ours):
+        try:
+            doomed.append(await _prune_one(at, one, deletion))
+        except NotFound:
+            continue
+        except OF_ONE as error:
+            run.failures.add(error)
+    if deletion.waits and dry_run(at.options) == "none":
+        await await_departure(at, doomed, deletion.timeout)
+
+
+async def _prune_one(at: Invocation, one: Leftover, deletion: Deletion) -> Doomed:
+    metadata = one.value["metadata"]
+    space, name = metadata.get("namespace", ""), metadata["name"]
+    if dry_run(at.options) == "client":
+        doomed = Doomed(one.resource, space, name, "")
+    else:
+        server = dry_run(at.options) == "server"
+        doomed = await remove(one.resource, name, space, deletion, server)
+    show_result(at, one.resource.type, one.value, "pruned", note(at.options))
+    return doomed

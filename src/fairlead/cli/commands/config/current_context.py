@@ -1,0 +1,21 @@
+"""Show the context that is used."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands.config.files import Files
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.screen import printable
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    pass
+
+
+async def run(at: Invocation) -> int:
+    name = Files(at).said.current_context
+    if not name:
+        raise CommandFailed("error: current-context is not set")
+    at.screen.print(printable(name))
+    return 0

@@ -1,0 +1,23 @@
+"""Remove a context."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands.config.files import Files, add_words, delete, one_word
+from fairlead.cli.invocation import Invocation
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_words(parser, "NAME")
+
+
+async def run(at: Invocation) -> int:
+    was_current = Files(at).said.current_context == one_word(at)
+    code = delete(at, "contexts")
+    if was_current:
+        at.screen.flush()
+        at.screen.warn(
+            'warning: this removed your active context, use "fairlead config use-context" to'
+            " select a different one"
+        )
+    return code

@@ -1,0 +1,15 @@
+"""Remove a user."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands.config.files import add_words, delete
+from fairlead.cli.invocation import Invocation
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_words(parser, "NAME")
+
+
+async def run(at: Invocation) -> int:
+    return delete(at, "users")

@@ -1,0 +1,18 @@
+"""Show the clusters."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands.config.files import Files
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.screen import printable
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    pass
+
+
+async def run(at: Invocation) -> int:
+    for line in ("NAME", *Files(at).names("clusters")):
+        at.screen.print(printable(line))
+    return 0

@@ -1,0 +1,47 @@
+"""Show the contexts."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands.config.files import Files, add_words
+from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output import tables
+from fairlead.cli.screen import printable
+
+_HEAD = ("CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE")
+_FIELDS = ("cluster", "user", "namespace")
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_words(parser, "NAME")
+    parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="name, or a table")
+    parser.add_switch("--no-headers", help="leave the headers of the table out")
+
+
+async def run(at: Invocation) -> int:
+    if at.options.output not in ("", "name"):
+        raise UsageError('output must be one of "" or "name"')
+    files = Files(at)
+    known = files.said.entries["contexts"]
+    wanted = sorted(set(at.options.words)) or files.names("contexts")
+    names = [name for name in wanted if name in known]
+    if at.options.output == "name":
+        lines = [printable(name) for name in names]
+    else:
+        rows = [_row(files, name) for name in names]
+        whole = [*(() if at.options.no_headers else (_HEAD,)), *rows]
+        lines = tables.text(whole).splitlines() if whole else []
+    for line in lines:
+        at.screen.print(line)
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        raise CommandFailed("\n".join(f"error: context {name} not found" for name in missing))
+    return 0
+
+
+def _row(files: Files, name: str) -> list[str]:
+    fields = files.fields("contexts", name) or {}
+    mark = "*" if name == files.said.current_context else ""
+    cells = [mark, name, *(str(fields.get(field) or "") for field in _FIELDS)]
+    return [printable(cell) for cell in cells]

@@ -1,0 +1,124 @@
+"""What a client configuration can hold, and the words that name a place in it."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from typing import Any, NamedTuple
+
+from fairlead.cli.arguments import truth
+from fairlead.cli.errors import CommandFailed
+
+TEXT, TRUTH, BYTES, TEXTS, FREE = "text", "truth", "bytes", "texts", "free"
+Kinds = dict[str, Any]
+
+# In the order in which they are shown as JSON. An object stands for its own fields.
+CLUSTER: Kinds = {
+    "server": TEXT,
+    "tls-server-name": TEXT,
+    "insecure-skip-tls-verify": TRUTH,
+    "certificate-authority": TEXT,
+    "certificate-authority-data": BYTES,
+    "proxy-url": TEXT,
+    "disable-compression": TRUTH,
+    "extensions": FREE,
+}
+_PROVIDER: Kinds = {"name": TEXT, "config": {"*": TEXT}}
+_EXEC: Kinds = {
+    "command": TEXT,
+    "args": TEXTS,
+    "env": FREE,
+    "apiVersion": TEXT,
+    "installHint": TEXT,
+    "provideClusterInfo": TRUTH,
+    "interactiveMode": TEXT,
+}
+USER: Kinds = {
+    "client-certificate": TEXT,
+    "client-certificate-data": BYTES,
+    "client-key": TEXT,
+    "client-key-data": BYTES,
+    "token": TEXT,
+    "tokenFile": TEXT,
+    "as": TEXT,
+    "as-uid": TEXT,
+    "as-groups": TEXTS,
+    "as-user-extra": {"*": TEXTS},
+    "username": TEXT,
+    "password": TEXT,
+    "auth-provider": _PROVIDER,
+    "exec": _EXEC,
+    "extensions": FREE,
+}
+CONTEXT: Kinds = {"cluster": TEXT, "user": TEXT, "namespace": TEXT, "extensions": FREE}
+_PREFERENCES: Kinds = {"colors": TRUTH, "extensions": FREE}
+ENTRIES = {"clusters": CLUSTER, "users": USER, "contexts": CONTEXT}
+_TYPE_NAMES = {"clusters": "api.Cluster", "users": "api.AuthInfo", "contexts": "api.Context"}
+
+
+class Property(NamedTuple):
+    """A place: a section with the name of an entry (both empty for the file itself), the fields
+    that lead to it, and the kind of what is there, which is empty for a whole section or entry."""
+
+    section: str
+    name: str
+    fields: tuple[str, ...]
+    kind: Any
+
+
+def property_of(text: str) -> Property:
+    """What `users.alice.token` names; a name may have dots. Raises CommandFailed."""
+    section, *rest = text.split(".")
+    if section == "current-context" and not rest:
+        return Property("", "", (section,), TEXT)
+    if section == "preferences":
+        return Property(
+            "", "", (section, *rest), _kind(_PREFERENCES, rest, text, "api.Preferences")
+        )
+    if section not in ENTRIES:
+        raise CommandFailed(f"error: unable to parse {text} after [] at api.Config")
+    kinds = ENTRIES[section]
+    split = next((at for at in range(1, len(rest)) if rest[at] in kinds), len(rest))
+    name, fields = ".".join(rest[:split]), rest[split:]
+    return Property(section, name, tuple(fields), _kind(kinds, fields, text, _TYPE_NAMES[section]))
+
+
+def _kind(kinds: Kinds, fields: list[str], text: str, type_name: str) -> Any:
+    found: Any = kinds
+    for at, field in enumerate(fields):
+        below = found.get(field, found.get("*")) if isinstance(found, dict) else None
+        if below is None:
+            before = text.split(".")[: -(len(fields) - at)]
+            raise CommandFailed(
+                f"error: unable to parse {'.'.join(fields[at:])} after [{' '.join(before)}] at"
+                f" {type_name}"
+            )
+        found = below
+    return found
+
+
+def value_of(place: Property, text: str, raw: bool) -> Any:
+    """The value that a text stands for; raises CommandFailed. Bytes come in base64 unless
+    `raw`."""
+    if place.kind == TRUTH:
+        found = truth(text)
+        if found is None:
+            raise CommandFailed(f'error: strconv.ParseBool: parsing "{text}": invalid syntax')
+        return found
+    if place.kind == BYTES:
+        return _bytes(text, raw)
+    if place.kind == TEXTS:
+        return [one for one in text.split(",") if one]
+    if place.kind == TEXT:
+        return text
+    raise CommandFailed("error: can't set a map to a value: it has fields of its own")
+
+
+def _bytes(text: str, raw: bool) -> str:
+    if raw:
+        return b64encode(text.encode()).decode()
+    try:
+        b64decode(text, validate=True)
+    except (Base64Error, ValueError) as error:
+        raise CommandFailed(f"error: error decoding input value: {error}") from None
+    return text

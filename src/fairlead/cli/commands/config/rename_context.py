@@ -1,0 +1,37 @@
+"""Give a context another name."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands.config.files import Files, add_words
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_words(parser, "NAME")
+
+
+async def run(at: Invocation) -> int:
+    if len(at.options.words) != 2:
+        raise CommandFailed(f"error: Unexpected args: [{' '.join(at.options.words)}]")
+    old, new = at.options.words
+    files = Files(at)
+    context = files.fields("contexts", old)
+    if context is None:
+        raise CommandFailed(
+            f'error: cannot rename the context "{old}", it\'s not in {files.default}'
+        )
+    if not new:
+        raise CommandFailed("error: you must specify a non-empty context name")
+    if files.fields("contexts", new) is not None:
+        raise CommandFailed(
+            f'error: cannot rename the context "{old}", the context "{new}" already exists in'
+            f" {files.default}"
+        )
+    files.set("contexts", new, lambda fields: fields.update(context), old)
+    if files.said.current_context == old:
+        files.use(new)
+    files.remove("contexts", old)
+    at.screen.print(f'Context "{old}" renamed to "{new}".')
+    return 0

@@ -1,0 +1,53 @@
+"""Set one value of the configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands.config.files import Files, add_words
+from fairlead.cli.commands.config.properties import Property, property_of, value_of
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.client.access.editing import change_file
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_words(parser, "PROPERTY VALUE")
+    parser.add_switch(
+        "--set-raw-bytes", help="for a property that ends in -data: VALUE is not base64 yet"
+    )
+
+
+async def run(at: Invocation) -> int:
+    words = at.options.words
+    if len(words) != 2:
+        raise CommandFailed(f"error: Unexpected args: [{' '.join(words)}]")
+    place = property_of(words[0])
+    value = value_of(place, words[1], at.options.set_raw_bytes)
+    put(Files(at), place, value)
+    at.screen.print(f'Property "{words[0]}" set.')
+    return 0
+
+
+def put(files: Files, place: Property, value: Any) -> None:
+    """Write a value where it belongs; None takes it away."""
+    if place.fields == ("current-context",):
+        files.use(value or "")
+    elif not place.section:
+        change_file(files.default, lambda document: _set(document, place.fields, value))
+    else:
+        files.set(place.section, place.name, lambda entry: _set(entry, place.fields, value))
+
+
+def _set(holder: dict[str, Any], fields: tuple[str, ...], value: Any) -> None:
+    *way, last = fields
+    for field in way:
+        below = holder.get(field)
+        if not isinstance(below, dict):
+            below = holder[field] = {}
+        holder = below
+    if value is None:
+        holder.pop(last, None)
+    else:
+        holder[last] = value

@@ -1,0 +1,81 @@
+"""Make or change a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands.config.files import Files, add_words, one_word
+from fairlead.cli.commands.config.paths import content_of, path_from
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+
+_TEXTS = {
+    "server": ("URL", "where the server is"),
+    "tls-server-name": ("NAME", "whom the server's certificate must be for"),
+    "proxy-url": ("URL", "proxy on the way to the server"),
+}
+_CA, _INSECURE = "certificate-authority", "insecure-skip-tls-verify"
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_words(parser, "NAME")
+    for name, (metavar, text) in _TEXTS.items():
+        parser.add_argument(f"--{name}", metavar=metavar, help=text)
+    parser.add_argument(f"--{_CA}", metavar="FILE", help="certificates of whom to trust")
+    parser.add_switch("--embed-certs", help="take the content of the file over")
+    parser.add_switch(f"--{_INSECURE}", default=None, help="do not check the server's certificate")
+
+
+async def run(at: Invocation) -> int:
+    options, name = at.options, one_word(at)
+    _check(options.certificate_authority, options.insecure_skip_tls_verify, options.embed_certs)
+    files = Files(at)
+    given = {field: getattr(options, field.replace("-", "_")) for field in _TEXTS}
+    authority = _authority(files, name, options.certificate_authority, options.embed_certs)
+
+    def change(fields: dict[str, Any]) -> None:
+        fields.setdefault("server", "")
+        if given["server"] is not None:
+            fields.pop("tls-server-name", None)
+        fields.update({field: value for field, value in given.items() if value is not None})
+        if options.insecure_skip_tls_verify is not None:
+            fields[_INSECURE] = options.insecure_skip_tls_verify
+            if options.insecure_skip_tls_verify:
+                fields.pop(_CA, None)
+                fields.pop(f"{_CA}-data", None)
+        if authority is not None:
+            for field in (_CA, f"{_CA}-data", _INSECURE):
+                fields.pop(field, None)
+            fields.update(authority)
+        _drop_empty(fields)
+
+    files.set("clusters", name, change)
+    at.screen.print(f'Cluster "{name}" set.')
+    return 0
+
+
+def _check(authority: str | None, insecure: bool | None, embed: bool) -> None:
+    if insecure and authority:
+        raise CommandFailed(
+            "error: you cannot specify a certificate authority and insecure mode at the same time"
+        )
+    if embed and not authority:
+        raise CommandFailed("error: you must specify a --certificate-authority to embed")
+
+
+def _authority(files: Files, name: str, path: str | None, embed: bool) -> dict[str, str] | None:
+    """The fields that say whom to trust; empty ones for an empty path, None for no change."""
+    if path is None:
+        return None
+    if not path:
+        return {}
+    if embed:
+        return {f"{_CA}-data": content_of(path, _CA)}
+    return {_CA: path_from(files, "clusters", name, path)}
+
+
+def _drop_empty(fields: dict[str, Any]) -> None:
+    for field in ("tls-server-name", "proxy-url", _INSECURE):
+        if not fields.get(field):
+            fields.pop(field, None)

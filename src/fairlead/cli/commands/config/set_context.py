@@ -1,0 +1,49 @@
+"""Make or change a context."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands.config.files import Files, add_words
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+
+_FIELDS = ("cluster", "user", "namespace")
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_words(parser, "NAME")
+    parser.add_switch("--current", help="change the context that is used")
+    for field in _FIELDS:
+        parser.add_argument(f"--{field}", metavar="NAME", help=f"{field} of the context")
+
+
+async def run(at: Invocation) -> int:
+    files = Files(at)
+    name = _name(at, files)
+    given = {field: getattr(at.options, field) for field in _FIELDS}
+
+    def change(fields: dict[str, Any]) -> None:
+        fields.setdefault("cluster", "")
+        fields.setdefault("user", "")
+        fields.update({field: value for field, value in given.items() if value is not None})
+
+    was_there = files.set("contexts", name, change)
+    at.screen.print(f'Context "{name}" {"modified" if was_there else "created"}.')
+    return 0
+
+
+def _name(at: Invocation, files: Files) -> str:
+    words: list[str] = at.options.words
+    if len(words) > 1:
+        raise CommandFailed(f"error: Unexpected args: [{' '.join(words)}]")
+    if at.options.current:
+        if words:
+            raise CommandFailed("error: cannot specify both a context name and --current")
+        if not files.said.current_context:
+            raise CommandFailed("error: no current context is set")
+        return files.said.current_context
+    if not words or not words[0]:
+        raise CommandFailed("error: you must specify a non-empty context name or --current")
+    return words[0]

@@ -1,0 +1,179 @@
+"""Make or change a user."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands.config.files import Files, add_words, one_word
+from fairlead.cli.commands.config.paths import content_of, path_from
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+
+Fields = dict[str, Any]
+
+_VALUES = {
+    "token": ("TOKEN", "bearer token"),
+    "username": ("NAME", "name for basic authentication"),
+    "password": ("PASSWORD", "password for basic authentication"),
+    "client-certificate": ("FILE", "certificate of the user"),
+    "client-key": ("FILE", "key of the certificate"),
+    "auth-provider": ("NAME", "helper that gives tokens, such as oidc"),
+    "exec-command": ("COMMAND", "credential plugin"),
+    "exec-api-version": ("VERSION", "version in which the plugin answers"),
+    "exec-interactive-mode": ("MODE", "whether the plugin may ask: Never, IfAvailable or Always"),
+    "exec-install-hint": ("TEXT", "shown when the plugin is not installed"),
+}
+_REPEATED = {
+    "auth-provider-arg": ("KEY=VALUE", "setting of the helper; KEY- removes it"),
+    "exec-arg": ("WORD", "argument of the plugin"),
+    "exec-env": ("NAME=VALUE", "environment variable of the plugin; NAME- removes it"),
+}
+_FILES = ("client-certificate", "client-key")
+_BASIC = ("username", "password")
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_words(parser, "NAME")
+    for name, (metavar, text) in _VALUES.items():
+        parser.add_argument(f"--{name}", metavar=metavar, help=text)
+    for name, (metavar, text) in _REPEATED.items():
+        parser.add_argument(f"--{name}", metavar=metavar, help=text, action="append", default=[])
+    parser.add_switch("--embed-certs", help="take the content of the files over")
+    parser.add_switch(
+        "--exec-provide-cluster-info", default=None, help="tell the plugin about the cluster"
+    )
+
+
+async def run(at: Invocation) -> int:
+    options, name = at.options, one_word(at)
+    _check(options)
+    files = Files(at)
+    shown = _shown_files(files, name, options)
+
+    def change(fields: Fields) -> None:
+        for field, made in shown.items():
+            fields.pop(field, None)
+            fields.pop(f"{field}-data", None)
+            fields.update(made)
+        _change_method(fields, options)
+        _change_provider(fields, options)
+        _change_plugin(fields, options)
+
+    files.set("users", name, change)
+    at.screen.print(f'User "{name}" set.')
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    methods = [
+        *(["--token"] if options.token else []),
+        *(["--username/--password"] if options.username or options.password else []),
+    ]
+    if len(methods) > 1:
+        raise CommandFailed(
+            "error: you cannot specify more than one authentication method at the same time:"
+            f" {', '.join(methods)}"
+        )
+    if options.embed_certs and not (options.client_certificate or options.client_key):
+        raise CommandFailed(
+            "error: you must specify a --client-certificate or --client-key to embed"
+        )
+
+
+def _shown_files(
+    files: Files, name: str, options: argparse.Namespace
+) -> Mapping[str, dict[str, str]]:
+    """What stands for each file that is given: its content, the way to it, or nothing."""
+    found: dict[str, dict[str, str]] = {}
+    for field in _FILES:
+        path = getattr(options, field.replace("-", "_"))
+        if path and options.embed_certs:
+            found[field] = {f"{field}-data": content_of(path, field)}
+        elif path is not None:
+            found[field] = {field: path_from(files, "users", name, path)} if path else {}
+    return found
+
+
+def _change_method(fields: Fields, options: argparse.Namespace) -> None:
+    """A token ends a password, and a password a token."""
+    given = {field: getattr(options, field) for field in ("token", *_BASIC)}
+    if given["token"]:
+        for field in _BASIC:
+            fields.pop(field, None)
+    elif any(given[field] for field in _BASIC):
+        fields.pop("token", None)
+    for field, value in given.items():
+        if value:
+            fields[field] = value
+        elif value is not None:
+            fields.pop(field, None)
+
+
+def _change_provider(fields: Fields, options: argparse.Namespace) -> None:
+    provider = _object(fields, "auth-provider")
+    if options.auth_provider is not None:
+        if not options.auth_provider:
+            fields.pop("auth-provider", None)
+            return
+        if provider is None or provider.get("name") != options.auth_provider:
+            provider = {"config": None, "name": options.auth_provider}
+        fields["auth-provider"] = provider
+    if provider is not None and options.auth_provider_arg:
+        config = dict(provider.get("config") or {})
+        for key, value in _settings(options.auth_provider_arg, "auth-provider-arg"):
+            if value is None:
+                config.pop(key, None)
+            else:
+                config[key] = value
+        provider["config"] = config
+
+
+def _change_plugin(fields: Fields, options: argparse.Namespace) -> None:
+    plugin = _object(fields, "exec")
+    if options.exec_command is not None:
+        if not options.exec_command:
+            fields.pop("exec", None)
+            return
+        plugin = plugin or {"args": None, "env": None, "provideClusterInfo": False}
+        plugin["command"] = options.exec_command
+        fields["exec"] = plugin
+    if plugin is None:
+        return
+    given = {
+        "apiVersion": options.exec_api_version,
+        "interactiveMode": options.exec_interactive_mode,
+        "installHint": options.exec_install_hint,
+        "provideClusterInfo": options.exec_provide_cluster_info,
+        "args": options.exec_arg or None,
+    }
+    plugin.update({field: value for field, value in given.items() if value is not None})
+    if options.exec_env:
+        variables = {one["name"]: one.get("value", "") for one in plugin.get("env") or ()}
+        for key, value in _settings(options.exec_env, "exec-env"):
+            if value is None:
+                variables.pop(key, None)
+            else:
+                variables[key] = value
+        plugin["env"] = [{"name": key, "value": value} for key, value in variables.items()] or None
+
+
+def _object(fields: Fields, name: str) -> Fields | None:
+    found = fields.get(name)
+    return found if isinstance(found, dict) else None
+
+
+def _settings(given: list[str], flag: str) -> list[tuple[str, str | None]]:
+    """KEY=VALUE sets, KEY- removes; raises CommandFailed."""
+    found: list[tuple[str, str | None]] = []
+    for one in given:
+        key, sign, value = one.partition("=")
+        if sign and key:
+            found.append((key, value))
+        elif one.endswith("-") and len(one) > 1:
+            found.append((one[:-1], None))
+        else:
+            raise CommandFailed(f"error: invalid argument {one!r} for --{flag}: use KEY=VALUE")
+    return found

@@ -1,0 +1,23 @@
+"""Use a context from now on."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands.config.files import Files, add_words, one_word
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_words(parser, "NAME")
+
+
+async def run(at: Invocation) -> int:
+    name, files = one_word(at), Files(at)
+    if not name:
+        raise CommandFailed("error: you must specify a current-context")
+    if files.fields("contexts", name) is None:
+        raise CommandFailed(f'error: no context exists with the name: "{name}"')
+    files.use(name)
+    at.screen.print(f'Switched to context "{name}".')
+    return 0

@@ -1,0 +1,116 @@
+"""The configuration as it is shown: less of it, all in one, or without its secrets."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from fairlead.cli.commands.config.properties import ENTRIES, Kinds
+from fairlead.cli.errors import CommandFailed
+from fairlead.client.access.exec_config import default_mode
+from fairlead.client.access.files import SECTIONS, Configuration, Entry
+from fairlead.outgoing.client_config import ClientConfigError, pem_of
+
+Fields = dict[str, Any]
+
+_REDACTED, _OMITTED = "REDACTED", "DATA+OMITTED"
+_SECRETS = {
+    "certificate-authority-data": _OMITTED,
+    "client-certificate-data": _OMITTED,
+    "client-key-data": _OMITTED,
+    "token": _REDACTED,
+    "password": _REDACTED,
+}
+_PROVIDER_SECRETS = ("id-token", "refresh-token", "client-secret", "access-token")
+_FILES = {
+    "clusters": ("certificate-authority",),
+    "users": ("client-certificate", "client-key"),
+    "contexts": (),
+}
+
+
+def document(said: Configuration) -> Fields:
+    """All of it as one file would say it."""
+    shown: Fields = {"kind": "Config", "apiVersion": "v1", "preferences": said.preferences}
+    for section in ("clusters", "users", "contexts"):
+        entries = said.entries[section]
+        shown[section] = [
+            {"name": name, SECTIONS[section]: _shown(entries[name].value, ENTRIES[section])}
+            for name in sorted(entries)
+        ] or None
+    shown["current-context"] = said.current_context
+    if said.extensions:
+        shown["extensions"] = said.extensions
+    return shown
+
+
+def _shown(fields: Fields, kinds: Kinds) -> Fields:
+    ordered = {name: fields[name] for name in (*kinds, *fields) if name in fields}
+    plugin = ordered.get("exec")
+    if isinstance(plugin, dict):
+        whole = {"args": None, "env": None, "provideClusterInfo": False, **plugin}
+        if mode := default_mode(str(plugin.get("apiVersion"))):
+            whole.setdefault("interactiveMode", mode)
+        order = kinds["exec"]
+        ordered["exec"] = {name: whole[name] for name in (*order, *whole) if name in whole}
+    return ordered
+
+
+def minify(said: Configuration) -> None:
+    """Leave what the current context uses; raises CommandFailed."""
+    name = said.current_context
+    if not name:
+        raise CommandFailed("error: current-context must exist in order to minify")
+    context = said.entries["contexts"].get(name)
+    if context is None:
+        raise CommandFailed(f"error: cannot locate context {name}")
+    said.entries["contexts"] = {name: context}
+    for section in ("clusters", "users"):
+        said.entries[section] = _only(said, section, context.value.get(SECTIONS[section]))
+
+
+def _only(said: Configuration, section: str, name: Any) -> dict[str, Entry]:
+    if not name:
+        return {}
+    found = said.entries[section].get(name)
+    if found is None:
+        raise CommandFailed(f"error: cannot locate {SECTIONS[section]} {name}")
+    return {name: found}
+
+
+def flatten(said: Configuration) -> None:
+    """Put the content of files in the place of their names; raises CommandFailed."""
+    for section, entries in said.entries.items():
+        for entry in entries.values():
+            for field in _FILES[section]:
+                if entry.value.get(field):
+                    _take_over(entry, field)
+
+
+def _take_over(entry: Entry, field: str) -> None:
+    if entry.value.get(f"{field}-data"):
+        raise CommandFailed("error: cannot have values for both path and contents")
+    try:
+        content = pem_of(entry.value, field, entry.directory)
+    except ClientConfigError as error:
+        raise CommandFailed(f"error: {error}") from None
+    del entry.value[field]
+    entry.value[f"{field}-data"] = b64encode(content).decode()
+
+
+def redact(said: Configuration) -> None:
+    """Say only that there are secrets and certificates."""
+    for entries in said.entries.values():
+        for entry in entries.values():
+            _hide(entry.value, _SECRETS)
+            provider = entry.value.get("auth-provider")
+            config = provider.get("config") if isinstance(provider, dict) else None
+            if isinstance(config, dict):
+                _hide(config, dict.fromkeys(_PROVIDER_SECRETS, _REDACTED))
+
+
+def _hide(fields: Fields, secrets: Mapping[str, str]) -> None:
+    for name, shown in secrets.items():
+        if fields.get(name):
+            fields[name] = shown

@@ -1,0 +1,92 @@
+"""Delete objects and wait until they are gone."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import OF_ONE, Failures, add_dry_run_flag, dry_run, note, sourced
+from fairlead.cli.choosing import (
+    Chosen,
+    add_choosing_flags,
+    check_choice,
+    chosen,
+    is_by_rule,
+)
+from fairlead.cli.deleting.departures import Doomed
+from fairlead.cli.deleting.options import add_deletion_flags, deletion_of
+from fairlead.cli.deleting.removing import await_departure, remove
+from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output.formats import named, singular
+from fairlead.client.errors import NotFound
+
+_NOTHING = "You must provide one or more resources by argument or filename."
+_SCOPE_WARNING = "Warning: deleting cluster-scoped resources, not scoped to the provided namespace"
+_AT_ONCE_WARNING = (
+    "Warning: Immediate deletion does not wait for confirmation that the running resource has been"
+    " terminated. The resource may continue to run on the cluster indefinitely."
+)
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="KIND [NAME...]", nargs="*")
+    add_choosing_flags(parser, "delete")
+    parser.add_switch("--ignore-not-found", default=None, help="what is not there is no failure")
+    parser.add_switch("--now", help="pods have only a second to end")
+    add_deletion_flags(parser, waits=True)
+    add_dry_run_flag(parser)
+    parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="name, or nothing")
+    parser.add_argument("--raw", metavar="PATH", default="", help="send a plain DELETE to a path")
+
+
+async def run(at: Invocation) -> int:
+    options = at.options
+    if options.output not in ("", "name"):
+        raise Mistake(f"unexpected -o output mode: {options.output}. We only support '-o name'")
+    if options.raw:
+        return await _delete_raw(at)
+    deletion = deletion_of(options, at.screen)
+    check_choice(at, options.words, _NOTHING)
+    note(options)
+    if deletion.forced:
+        at.screen.warn(_AT_ONCE_WARNING)
+    by_rule = is_by_rule(at)
+    ignores = by_rule if options.ignore_not_found is None else options.ignore_not_found
+    failures, doomed, found = Failures(), list[Doomed](), 0
+    async for one in chosen(at, options.words, failures):
+        found += 1
+        if found == 1 and by_rule and options.namespace and not one.namespace:
+            at.screen.warn(_SCOPE_WARNING)
+        try:
+            if dry_run(options) != "client":
+                server = dry_run(options) == "server"
+                doomed.append(await remove(one.resource, one.name, one.namespace, deletion, server))
+            _tell(at, one, deletion.word)
+        except NotFound as error:
+            if not ignores:
+                failures.add(sourced(error, "deleting", one.origin))
+        except OF_ONE as error:
+            failures.add(sourced(error, "deleting", one.origin))
+    if not found and not failures:
+        at.screen.print("No resources found")
+    if deletion.waits and dry_run(options) == "none":
+        try:
+            await await_departure(at, doomed, deletion.timeout)
+        except CommandFailed as error:
+            failures.add(error)
+    return failures.finish()
+
+
+def _tell(at: Invocation, one: Chosen, word: str) -> None:
+    if at.options.output == "name":
+        at.screen.print(named(one.resource.type, one.name))
+    else:
+        at.screen.print(f'{singular(one.resource.type)} "{one.name}" {word}{note(at.options)}')
+
+
+async def _delete_raw(at: Invocation) -> int:
+    if at.options.words or at.options.filename:
+        raise Mistake("arguments may not be passed when --raw is specified")
+    path = at.options.raw if at.options.raw.startswith("/") else f"/{at.options.raw}"
+    answer = await at.client.raw("DELETE", path)
+    at.screen.print(answer.decode(errors="replace"))
+    return 0

@@ -1,0 +1,135 @@
+"""Show what apply would change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.cli.applying.last_applied import annotation_of
+from fairlead.cli.applying.migrating import CLIENT_SIDE
+from fairlead.cli.applying.ordering import in_order
+from fairlead.cli.applying.pruning import Ours, allowed_kinds, leftovers, usual_kinds
+from fairlead.cli.applying.server_side import ServerSide
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import EXPECTED, MANAGER, OF_ONE, Failures, add_manager_flag
+from fairlead.cli.differing.pair import Pair, pair
+from fairlead.cli.differing.showing import FAILED, PROGRAM, show
+from fairlead.cli.errors import CommandFailed, Mistake, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located, Places, files_of
+from fairlead.cli.manifests import add_file_flags
+from fairlead.cli.refusals import worded
+from fairlead.cli.selectors import by_labels
+from fairlead.client.errors import NotFound
+from fairlead.client.resources import Object
+
+MISUSED = FAILED  # the exit code for flags that are not understood: 1 would be a difference
+_DRY = {"dryRun": "All"}
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_file_flags(parser, "compare")
+    add_manager_flag(parser, "")
+    parser.add_switch("--server-side", default=True, help="as apply on the server would")
+    parser.add_switch("--client-side", help="as apply --client-side would")
+    parser.add_switch("--force-conflicts", help="as if fields of others were taken")
+    parser.add_switch("--show-managed-fields", help="also show who owns which fields")
+    parser.add_switch("--prune", help="also show what would be pruned")
+    parser.add_argument("-l", "--selector", metavar="LABELS", default="", help="with these labels")
+    parser.add_argument(
+        "--prune-allowlist",
+        metavar="GROUP/VERSION/KIND",
+        action="append",
+        default=[],
+        help="prune only such objects; can be given more than once",
+    )
+    parser.epilog = (
+        "The exit code is 0 if nothing differs, 1 if something does and greater than 1 for a"
+        f" failure.\n{PROGRAM} names a program that is given two folders instead."
+    )
+
+
+async def run(at: Invocation) -> int:
+    """A failure must not look like a difference."""
+    try:
+        return await _run(at)
+    except UsageError as error:
+        raise Mistake(str(error), FAILED) from None
+    except CommandFailed as error:
+        raise CommandFailed(str(error), max(error.code, FAILED)) from None
+    except EXPECTED as error:
+        raise CommandFailed(worded(error), FAILED) from None
+
+
+async def _run(at: Invocation) -> int:
+    annotation = annotation_of(await at.client.discovery.dialect())
+    failures, places = Failures(), Places(at)
+    comparison = _Comparison(at, annotation)
+    found = in_order(files_of(at, "diff"))
+    matches = by_labels(at.options.selector) if at.options.selector else None
+    for one in found:
+        if matches is not None and not matches(one.value):
+            continue
+        try:
+            await comparison.add(await places.of(one))
+        except CommandFailed as error:
+            failures.add(error)
+        except OF_ONE as error:
+            failures.add(error)
+    if at.options.prune and not failures:
+        await comparison.add_leftovers()
+    code = show(at, comparison.pairs)
+    failures.finish()
+    return code
+
+
+class _Comparison:
+    def __init__(self, at: Invocation, annotation: str) -> None:
+        self._at = at
+        self._annotation = annotation
+        self._client_side = at.options.client_side or not at.options.server_side
+        usual = CLIENT_SIDE if self._client_side else MANAGER
+        self._manager = at.options.field_manager or usual
+        self._seen: set[str] = set()
+        self._spaces: dict[str, None] = {}
+        self.pairs: list[Pair] = []
+
+    async def add(self, one: Located) -> None:
+        try:
+            live = await one.resource.get(one.name, one.namespace) if one.name else None
+        except NotFound:
+            live = None
+        merged = await self._merged(one)
+        self._note(one, live)
+        self._append(one.resource.type, live, merged)
+
+    def _append(self, type: Any, live: Object | None, merged: Object | None) -> None:
+        shown = self._at.options.show_managed_fields
+        self.pairs.append(pair(type, live, merged, self._annotation, shown))
+
+    def _note(self, one: Located, live: Object | None) -> None:
+        if live is not None:
+            self._seen.add(live["metadata"]["uid"])
+        if one.namespace:
+            self._spaces[one.namespace] = None
+
+    async def _merged(self, one: Located) -> Object:
+        """What the server says would come of it."""
+        if not self._client_side:
+            force = self._at.options.force_conflicts
+            screen = self._at.screen
+            apply = ServerSide(screen, self._annotation, self._manager, force, _DRY).apply
+            return await apply(one)
+        from fairlead.cli.applying.client_side import ClientSide
+
+        dialect = await self._at.client.discovery.dialect()
+        query = {**_DRY, "fieldManager": self._manager}
+        return (await ClientSide(self._at, dialect, self._annotation, query).apply(one)).value
+
+    async def add_leftovers(self) -> None:
+        client, options = self._at.client, self._at.options
+        dialect = await client.discovery.dialect()
+        kinds = allowed_kinds(options.prune_allowlist) or usual_kinds(dialect)
+        ours = Ours(self._annotation, self._manager, not self._client_side)
+        spaces = list(self._spaces)
+        async for one in leftovers(client, kinds, spaces, options.selector, self._seen, ours):
+            self._append(one.resource.type, one.value, None)

@@ -1,0 +1,149 @@
+"""Change objects in an editor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairlead.cli.applying.changes import type_of
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import Failures, add_manager_flag, add_validation_flag, write_query
+from fairlead.cli.choosing import check_choice, chosen_objects
+from fairlead.cli.editing.editor import edited, new_file
+from fairlead.cli.editing.saving import patch_of, save, shown
+from fairlead.cli.editing.text import commented, text_of, values_of, without_comments
+from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located
+from fairlead.cli.manifests import ManifestError, Object, add_file_flags
+from fairlead.cli.output.formats import named
+from fairlead.cli.refusals import worded
+from fairlead.client import ApiError
+from fairlead.client.errors import BadRequest, Invalid
+
+_NOTHING = "You must provide one or more resources by argument or filename."
+_NO_CHANGES = "Edit cancelled, no changes made."
+_NOT_SAVED = "Edit cancelled, no valid changes were saved."
+_RENAMED = "At least one of apiVersion, kind and name was changed"
+_FORMATS = ("yaml", "json")
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="KIND NAME...", nargs="*")
+    add_file_flags(parser, "edit")
+    add_validation_flag(parser)
+    add_manager_flag(parser, "fairlead-edit")
+    parser.add_argument("-o", "--output", metavar="FORMAT", default="yaml", help="yaml or json")
+    parser.add_argument("--subresource", metavar="NAME", default="", help="status")
+    parser.set_defaults(all=False, all_namespaces=False, selector="", field_selector="")
+    parser.set_defaults(dry_run="none")
+
+
+async def run(at: Invocation) -> int:
+    if at.options.output not in _FORMATS:
+        raise Mistake(f"The flag 'output' must be one of {'|'.join(_FORMATS)}")
+    check_choice(at, at.options.words, _NOTHING)
+    failures = Failures()
+    words, subresource = at.options.words, at.options.subresource
+    found = [one async for one in chosen_objects(at, words, failures, subresource)]
+    failures.finish()
+    path = new_file(f".{at.options.output}")
+    editing = _Editing(at, path, found)
+    try:
+        await editing.run()
+    except CommandFailed:
+        if editing.tried:
+            at.screen.warn(f'A copy of your changes has been stored to "{path}"')
+            raise
+        path.unlink(missing_ok=True)
+        raise
+    path.unlink(missing_ok=True)
+    return 0
+
+
+class _Editing:
+    """Objects until all are saved or given up."""
+
+    def __init__(self, at: Invocation, path: Path, objects: list[Located]) -> None:
+        self._at = at
+        self._path = path
+        self._objects = [one._replace(value=shown(one.value)) for one in objects]
+        self._as_json = at.options.output == "json"
+        self.tried = False  # whether somebody has changed something
+
+    async def run(self) -> None:
+        """Raises CommandFailed; the file is worth keeping then."""
+        text = text_of([one.value for one in self._objects], self._as_json)
+        while True:
+            after = await edited(self._path, text)
+            if not without_comments(after).strip():
+                self._at.screen.warn("Edit cancelled, saved file was empty.")
+                return
+            if without_comments(after) == without_comments(text):
+                if not self.tried:
+                    self._at.screen.warn(_NO_CHANGES)
+                    return
+                raise Mistake(_NOT_SAVED)
+            self.tried = True
+            problems = await self._saved(after)
+            if not problems:
+                return
+            text = commented(problems, without_comments(after))
+
+    async def _saved(self, text: str) -> list[str]:
+        """What is wrong with it; what is right is saved, and not asked for again."""
+        try:
+            values = self._matched(values_of(text))
+        except ManifestError as error:
+            said = str(error).removeprefix("error: ")
+            return [f"The edited file had a syntax error: {said}"]
+        except Mistake as error:
+            return [str(error)]
+        problems: list[str] = []
+        for place, (one, value) in enumerate(zip(self._objects, values, strict=True)):
+            try:
+                self._objects[place] = await self._save_one(one, value)
+            except (Invalid, BadRequest) as error:
+                problems.append(_refused(one, error))
+            except ApiError as error:
+                again = f"You can run `fairlead replace -f {self._path}` to try this update again."
+                raise CommandFailed(f"{worded(error)}\n{again}") from None
+        return problems
+
+    def _matched(self, values: list[Object]) -> list[Object]:
+        """The edited values in the order of the objects; raises Mistake."""
+        by_identity = {_identity(value): value for value in values}
+        wanted = [_identity(one.value) for one in self._objects]
+        if len(values) != len(wanted) or set(by_identity) != set(wanted):
+            raise Mistake(_RENAMED)
+        return [by_identity[one] for one in wanted]
+
+    async def _save_one(self, one: Located, value: Object) -> Located:
+        struct = type_of(await self._at.client.discovery.dialect(), one.resource.type)
+        patch = patch_of(struct, one.value, value)
+        name = named(one.resource.type, one.name)
+        if not patch:
+            self._at.screen.print(f"{name} skipped")
+            return one
+        query = write_query(self._at.options)
+        await save(one, struct, patch, self._at.options.subresource, query)
+        self._at.screen.print(f"{name} edited")
+        # What was saved is what a second try starts from.
+        return one._replace(value=value)
+
+
+def _identity(value: Object) -> tuple[str, str, str, str]:
+    metadata = value.get("metadata") or {}
+    return (
+        str(value.get("apiVersion")),
+        str(value.get("kind")),
+        str(metadata.get("namespace") or ""),
+        str(metadata.get("name") or ""),
+    )
+
+
+def _refused(one: Located, error: ApiError) -> str:
+    lines = [
+        f"* {cause.get('field', '')}: {cause.get('message', '')}" for cause in error.causes
+    ] or [error.message]
+    listed = "\n".join(dict.fromkeys(lines))
+    return f'{one.resource.type.qualified} "{one.name}" was not valid:\n{listed}'

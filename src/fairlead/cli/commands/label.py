@@ -1,0 +1,40 @@
+"""Set and remove labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.marking import Marks, add_marking_flags, mark, parse_marks, split_words
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_marking_flags(parser, "label")
+
+
+async def run(at: Invocation) -> int:
+    words, changes = split_words(at.options.words, "label")
+    return await mark(at, words, parse_marks("label", changes, _check), _outcome, _overwritten)
+
+
+def _check(change: str, value: str) -> None:
+    from fairlead.schema.names import label_value
+
+    problems = label_value(value)
+    if problems:
+        raise Mistake(f'invalid label value: "{change}": {"; ".join(problems)}')
+
+
+def _outcome(marks: Marks, changed: bool) -> str:
+    if not changed:
+        return "not labeled"
+    return "labeled" if marks.set else "unlabeled"
+
+
+def _overwritten(standing: Mapping[str, str]) -> str:
+    return "\n".join(
+        f"'{key}' already has a value ({value}), and --overwrite is false"
+        for key, value in standing.items()
+    )

@@ -1,0 +1,132 @@
+"""Change fields of objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fairlead.cli.applying.changes import type_of
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import (
+    OF_ONE,
+    Failures,
+    add_dry_run_flag,
+    add_manager_flag,
+    dry_run,
+    note,
+    write_query,
+)
+from fairlead.cli.choosing import check_choice, chosen_objects
+from fairlead.cli.comparing import same_content
+from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located
+from fairlead.cli.manifests import ManifestError, add_file_flags, documents
+from fairlead.cli.output.formats import add_output_flag, check_output, show_result
+from fairlead.client.resources import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Object
+
+_TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_PATCH}
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="KIND NAME", nargs="*")
+    add_file_flags(parser, "patch")
+    parser.add_argument("-p", "--patch", metavar="PATCH", default="", help="the patch")
+    parser.add_argument("--patch-file", metavar="FILE", default="", help="a file with the patch")
+    parser.add_argument(
+        "--type", metavar="TYPE", default="strategic", help="json, merge or strategic"
+    )
+    parser.add_argument("--subresource", metavar="NAME", default="", help="status or scale")
+    add_output_flag(parser)
+    add_dry_run_flag(parser)
+    add_manager_flag(parser, "fairlead-patch")
+    parser.set_defaults(all=False, all_namespaces=False, selector="", field_selector="")
+
+
+async def run(at: Invocation) -> int:
+    check_output(at)
+    if at.options.type not in _TYPES:
+        raise Mistake(f'--type must be one of [json merge strategic], not "{at.options.type}"')
+    patch = _patch(at)
+    check_choice(
+        at, at.options.words, "You must provide one or more resources by argument or filename."
+    )
+    failures = Failures()
+    async for one in chosen_objects(at, at.options.words, failures, at.options.subresource):
+        try:
+            made = await _patched(at, one, patch)
+        except CommandFailed as error:
+            failures.add(error)
+        except OF_ONE as error:
+            failures.add(error)
+        else:
+            done = "patched (no change)" if _is_same(at, one.value, made) else "patched"
+            show_result(at, one.resource.type, made, done, note(at.options))
+    return failures.finish()
+
+
+def _patch(at: Invocation) -> Any:
+    """The patch as JSON values; raises Mistake."""
+    options = at.options
+    if options.patch and options.patch_file:
+        raise Mistake("cannot specify --patch and --patch-file together")
+    if not options.patch and not options.patch_file:
+        raise Mistake("must specify --patch or --patch-file containing the contents of the patch")
+    text = options.patch
+    if options.patch_file:
+        try:
+            text = Path(options.patch_file).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise Mistake(
+                f"unable to read patch file: open {options.patch_file}: {why.lower()}"
+            ) from None
+    try:
+        found = [value for value in documents(text, "") if value is not None]
+    except ManifestError as error:
+        why = str(error).partition("YAML to JSON: ")[2]
+        raise Mistake(f'unable to parse "{text}": {why}') from None
+    if len(found) != 1:
+        raise Mistake(f'unable to parse "{text}": one patch is needed')
+    return found[0]
+
+
+async def _patched(at: Invocation, one: Located, patch: Any) -> Object:
+    if dry_run(at.options) == "client":
+        return await _merged_here(at, one, patch)
+    return await one.resource.patch(
+        one.name,
+        patch,
+        one.namespace,
+        type=_TYPES[at.options.type],
+        subresource=at.options.subresource,
+        **write_query(at.options),
+    )
+
+
+async def _merged_here(at: Invocation, one: Located, patch: Any) -> Object:
+    from fairlead.patching.errors import PatchError
+    from fairlead.patching.json_patch import apply_json_patch, operations
+    from fairlead.patching.merge_patch import apply_merge_patch, merge_document
+    from fairlead.patching.strategic import apply_strategic_patch, strategic_document
+
+    try:
+        if at.options.type == "json":
+            found: Object = apply_json_patch(one.value, operations(patch))
+            return found
+        if at.options.type == "merge":
+            merged: Object = apply_merge_patch(one.value, merge_document(patch))
+            return merged
+        struct = type_of(await at.client.discovery.dialect(), one.resource.type)
+        if struct is None:
+            raise Mistake("strategic merge patch is not supported for custom resources locally")
+        return apply_strategic_patch(struct, one.value, strategic_document(patch))
+    except PatchError as error:
+        raise Mistake(str(error)) from None
+
+
+def _is_same(at: Invocation, before: Object, after: Object) -> bool:
+    if dry_run(at.options) != "none":
+        return same_content(before, after)
+    version = before["metadata"].get("resourceVersion")
+    return bool(version == after["metadata"].get("resourceVersion"))

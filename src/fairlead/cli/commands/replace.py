@@ -1,0 +1,114 @@
+"""Put objects in the place of those that are there."""
+
+from __future__ import annotations
+
+from fairlead.cli.applying.last_applied import annotation_of, annotations_of, recorded
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import (
+    OF_ONE,
+    Failures,
+    add_dry_run_flag,
+    add_manager_flag,
+    add_validation_flag,
+    dry_run,
+    note,
+    sourced,
+    write_query,
+)
+from fairlead.cli.deleting.options import Deletion, add_deletion_flags, deletion_of
+from fairlead.cli.deleting.removing import await_departure, remove
+from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located, Places, files_of, require_name
+from fairlead.cli.manifests import add_file_flags
+from fairlead.cli.output.formats import add_output_flag, check_output, show_result, singular
+from fairlead.client.errors import NotFound
+from fairlead.client.resources import Object
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_file_flags(parser, "replace")
+    add_output_flag(parser)
+    add_dry_run_flag(parser)
+    add_validation_flag(parser)
+    add_manager_flag(parser, "fairlead-replace")
+    parser.add_switch("--save-config", help="keep the configuration for apply --client-side")
+    parser.add_argument("--subresource", metavar="NAME", default="", help="status or scale")
+    add_deletion_flags(parser, waits=True)
+
+
+async def run(at: Invocation) -> int:
+    check_output(at)
+    deletion = _deletion(at)
+    query = write_query(at.options)
+    failures, places = Failures(), Places(at)
+    for one in files_of(at, "replace"):
+        try:
+            found = await places.of(one)
+            require_name(found)
+            made = await _replaced(at, found, deletion, query)
+            places.made(one.value)
+        except CommandFailed as error:
+            failures.add(error)
+        except OF_ONE as error:
+            failures.add(sourced(error, "replacing", one.origin))
+        else:
+            show_result(at, found.resource.type, made, "replaced", note(at.options))
+    return failures.finish()
+
+
+def _deletion(at: Invocation) -> Deletion | None:
+    """How the old objects are deleted; None if they are changed. Raises Mistake."""
+    options = at.options
+    if not options.force:
+        for flag, usual in (("grace_period", "-1"), ("timeout", "0s")):
+            if getattr(options, flag) != usual:
+                raise Mistake(f"--{flag.replace('_', '-')} must have --force specified")
+        return None
+    if options.subresource:
+        raise Mistake("--subresource can not be used with --force")
+    if dry_run(options) != "none":
+        raise Mistake("--dry-run can not be used when --force is set")
+    options.force = False  # here it means delete and create, not at once
+    found = deletion_of(options, at.screen)
+    options.force = True
+    return found
+
+
+async def _replaced(
+    at: Invocation, one: Located, deletion: Deletion | None, query: dict[str, str]
+) -> Object:
+    value = await _prepared(at, one.value)
+    if dry_run(at.options) == "client":
+        return value
+    if deletion is not None:
+        await _remove(at, one, deletion)
+        return await one.resource.create(value, one.namespace, **query)
+    metadata = value["metadata"]
+    if not metadata.get("resourceVersion"):
+        live = await one.resource.get(one.name, one.namespace)
+        version = live["metadata"]["resourceVersion"]
+        value = {**value, "metadata": {**metadata, "resourceVersion": version}}
+    return await one.resource.replace(
+        value, one.namespace, subresource=at.options.subresource, **query
+    )
+
+
+async def _prepared(at: Invocation, value: Object) -> Object:
+    """An object that has the annotation of client-side apply keeps it current."""
+    if not at.options.save_config and not annotations_of(value):
+        return value
+    annotation = annotation_of(await at.client.discovery.dialect())
+    if at.options.save_config or annotation in annotations_of(value):
+        return recorded(value, annotation)
+    return value
+
+
+async def _remove(at: Invocation, one: Located, deletion: Deletion) -> None:
+    try:
+        doomed = await remove(one.resource, one.name, one.namespace, deletion)
+    except NotFound:
+        return
+    if not at.options.output:
+        at.screen.print(f'{singular(one.resource.type)} "{one.name}" deleted')
+    await await_departure(at, [doomed], deletion.timeout)

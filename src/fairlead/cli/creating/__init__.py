@@ -1,0 +1,1 @@
+"""Objects made from flags instead of files, one builder a kind."""

@@ -1,0 +1,82 @@
+"""What the forms of `create` are made of."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from fairlead.cli.errors import Mistake
+from fairlead.client import Client
+from fairlead.dialect import Dialect
+
+Object = dict[str, Any]
+
+
+class Flag(NamedTuple):
+    """A flag of one form. `many` may be given more than once; `split` also with commas."""
+
+    name: str
+    help: str
+    value: str = "VALUE"
+    many: bool = False
+    split: bool = False
+    switch: bool = False
+    default: Any = ""
+    short: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """An object that is to be made: its name, the flags, and whom to ask."""
+
+    name: str
+    options: argparse.Namespace
+    client: Client
+    dialect: Dialect
+
+    def text(self, flag: str) -> str:
+        return str(getattr(self.options, flag) or "")
+
+    def required(self, flag: str) -> str:
+        """Raises Mistake."""
+        if not self.text(flag):
+            raise Mistake(f'required flag(s) "{flag.replace("_", "-")}" not set')
+        return self.text(flag)
+
+    def number(self, flag: str) -> int:
+        """Raises Mistake."""
+        given = self.text(flag)
+        try:
+            return int(given)
+        except ValueError:
+            raise Mistake(
+                f'invalid argument "{given}" for "--{flag.replace("_", "-")}" flag:'
+                f' strconv.ParseInt: parsing "{given}": invalid syntax'
+            ) from None
+
+    def values(self, flag: str) -> list[str]:
+        """All values of a flag that is to be split at commas."""
+        return [one for given in getattr(self.options, flag) for one in given.split(",") if one]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way to create an object. `said` stands before what the server refuses."""
+
+    help: str
+    build: Callable[[Making], Awaitable[Object]]
+    flags: tuple[Flag, ...] = ()
+    said: str = ""
+
+
+def pairs(texts: list[str], wrong: str) -> dict[str, str]:
+    """`key=value` each; raises Mistake with the text that was wrong put into `wrong`."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign or not key:
+            raise Mistake(wrong.format(text))
+        found[key] = value
+    return found

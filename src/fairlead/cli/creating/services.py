@@ -1,0 +1,168 @@
+"""Services and ingresses."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Any
+
+from fairlead.cli.creating.form import Flag, Form, Making, Object, pairs
+from fairlead.cli.errors import Mistake
+
+_RULE = re.compile(
+    r"(?P<host>[^/=]*)(?P<path>/[^=]*)=(?P<service>[^:=,]+):(?P<port>[^,=]+)"
+    r"(?:,(?P<tls>tls)(?:=(?P<secret>[^,]*))?)?"
+)
+_BACKEND = re.compile(r"([^:]+):([^:]+)")
+
+
+def _port_number(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise Mistake(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+    if len(text) > 5 or not 1 <= int(text) <= 65535:
+        raise Mistake("must be between 1 and 65535, inclusive")
+    return int(text)
+
+
+def _port(text: str) -> Object:
+    """`80` or `80:8080`; the second can be a name."""
+    first, colon, second = text.partition(":")
+    port = _port_number(first)
+    target: Any = port
+    if colon:
+        target = _port_number(second) if second.isdigit() else second
+        if not second:
+            raise Mistake(f'strconv.ParseUint: parsing "{second}": invalid syntax')
+    name = f"{first}-{second}" if colon else first
+    return {"name": name, "port": port, "protocol": "TCP", "targetPort": target}
+
+
+async def _service(at: Making, type: str) -> Object:
+    ports = [_port(text) for text in at.values("tcp")]
+    selector = {"app": at.name}
+    spec: Object = {"type": type, "selector": selector}
+    if type == "ExternalName":
+        spec["externalName"] = at.required("external_name")
+    elif type == "ClusterIP" and at.text("clusterip"):
+        spec["clusterIP"] = at.text("clusterip")
+    if spec.get("clusterIP") == "None":
+        if ports:
+            raise Mistake("can not map ports with clusterip=None")
+    elif not ports and type != "ExternalName":
+        raise Mistake("at least one tcp port specifier must be provided")
+    if type == "NodePort" and at.number("node_port"):
+        for port in ports:
+            port["nodePort"] = at.number("node_port")
+    if ports:
+        spec["ports"] = ports
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": at.name, "labels": selector},
+        "spec": spec,
+    }
+
+
+def _backend(service: str, port: str) -> Object:
+    named: Object = {"number": int(port)} if port.isdigit() else {"name": port}
+    return {"service": {"name": service, "port": named}}
+
+
+async def _ingress(at: Making) -> Object:
+    rules, default = at.options.rule, at.text("default_backend")
+    if not rules and not default:
+        raise Mistake(
+            "not enough information provided: every ingress has to either specify a"
+            " default-backend (which catches all traffic) or a list of rules (which catch specific"
+            " paths)"
+        )
+    spec: Object = {}
+    if default:
+        found = _BACKEND.fullmatch(default)
+        if not found:
+            raise Mistake("default-backend should be in format servicename:serviceport")
+        spec["defaultBackend"] = _backend(found[1], found[2])
+    if at.text("class"):
+        spec["ingressClassName"] = at.text("class")
+    if rules:
+        spec |= _rules(rules)
+    metadata: Object = {"name": at.name}
+    if at.options.annotation:
+        wrong = "{} is an invalid annotation and should be in format key=[value]"
+        metadata["annotations"] = pairs(at.options.annotation, wrong)
+    return {
+        "apiVersion": at.dialect.group_name("networking.@/v1"),
+        "kind": "Ingress",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def _rules(texts: list[str]) -> Object:
+    paths: dict[str, list[Object]] = {}
+    secrets: dict[str, list[str]] = {}
+    for text in texts:
+        found = _RULE.fullmatch(text)
+        if not found:
+            raise Mistake(
+                f"rule {text} is invalid and should be in format"
+                " host/path=svcname:svcport[,tls[=secret]]"
+            )
+        host, path = found["host"], found["path"]
+        paths.setdefault(host, []).append(
+            {
+                "path": path.removesuffix("*") or "/",
+                "pathType": "Prefix" if path.endswith("*") else "Exact",
+                "backend": _backend(found["service"], found["port"]),
+            }
+        )
+        if found["tls"] and host:
+            hosts = secrets.setdefault(found["secret"] or "", [])
+            hosts += [host] if host not in hosts else []
+    made: Object = {
+        "rules": [
+            {**({"host": host} if host else {}), "http": {"paths": listed}}
+            for host, listed in paths.items()
+        ]
+    }
+    if secrets:
+        made["tls"] = [
+            {"hosts": hosts, **({"secretName": secret} if secret else {})}
+            for secret, hosts in secrets.items()
+        ]
+    return made
+
+
+_TCP = Flag("tcp", "port, and where it leads to", "PORT[:TARGET]", many=True)
+_SERVICES = {
+    "clusterip": ("ClusterIP", "an address within the cluster", Flag("clusterip", "the address")),
+    "nodeport": (
+        "NodePort",
+        "a port on every node",
+        Flag("node_port", "the port", "PORT", default=0),
+    ),
+    "loadbalancer": ("LoadBalancer", "an address from outside", None),
+    "externalname": ("ExternalName", "another name", Flag("external_name", "the name", "NAME")),
+}
+FORMS = {
+    **{
+        f"service {noun}": Form(
+            f"a service with {what}",
+            partial(_service, type=type),
+            (_TCP, own) if own else (_TCP,),
+            f"failed to create {type} service: ",
+        )
+        for noun, (type, what, own) in _SERVICES.items()
+    },
+    "ingress": Form(
+        "an ingress",
+        _ingress,
+        (
+            Flag("rule", "a rule, with * behind a prefix", "HOST/PATH=SERVICE:PORT", many=True),
+            Flag("class", "its class", "NAME"),
+            Flag("annotation", "an annotation", "KEY=VALUE", many=True),
+            Flag("default_backend", "where the rest goes", "SERVICE:PORT"),
+        ),
+        "failed to create ingress: ",
+    ),
+}

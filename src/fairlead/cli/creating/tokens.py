@@ -1,0 +1,60 @@
+"""Tokens of service accounts."""
+
+from __future__ import annotations
+
+from fairlead.cli.changing import seconds_of
+from fairlead.cli.creating.form import Flag, Form, Making, Object
+from fairlead.cli.errors import Mistake
+
+_BOUND = {"Pod": "v1", "Secret": "v1"}
+
+
+async def _request(at: Making) -> Object:
+    """What is asked for; the token is in the status of the answer."""
+    spec: Object = {}
+    audiences = at.values("audience")
+    if audiences:
+        spec["audiences"] = audiences
+    if at.text("duration"):
+        spec["expirationSeconds"] = _seconds(at.text("duration"))
+    kind, name = at.text("bound_object_kind"), at.text("bound_object_name")
+    if kind:
+        if kind not in _BOUND:
+            known = ", ".join(_BOUND)
+            raise Mistake(f"supported --bound-object-kind values are {known}")
+        if not name:
+            raise Mistake("--bound-object-name is required if --bound-object-kind is provided")
+        spec["boundObjectRef"] = {"apiVersion": _BOUND[kind], "kind": kind, "name": name}
+        if at.text("bound_object_uid"):
+            spec["boundObjectRef"]["uid"] = at.text("bound_object_uid")
+    elif name:
+        raise Mistake("--bound-object-name can only be set if --bound-object-kind is provided")
+    return {
+        "apiVersion": at.dialect.group_name("authentication.@/v1"),
+        "kind": "TokenRequest",
+        "metadata": {},
+        "spec": spec,
+    }
+
+
+def _seconds(text: str) -> int:
+    found = seconds_of(text, "--duration")
+    if found <= 0:
+        raise Mistake("--duration must be greater than or equal to 0")
+    return int(found)
+
+
+FORMS = {
+    "token": Form(
+        "a token of a service account",
+        _request,
+        (
+            Flag("audience", "for whom it is", "NAME", many=True),
+            Flag("duration", "how long it holds", "DURATION"),
+            Flag("bound_object_kind", "it ends with an object: Pod or Secret", "KIND"),
+            Flag("bound_object_name", "the object's name", "NAME"),
+            Flag("bound_object_uid", "the object's uid", "UID"),
+        ),
+        "failed to create token: ",
+    )
+}

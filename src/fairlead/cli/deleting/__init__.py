@@ -1,0 +1,1 @@
+"""Deleting objects, and waiting until they are gone."""

@@ -1,0 +1,126 @@
+"""Waiting until deleted objects are gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, NamedTuple
+
+import orjson
+
+from fairlead.client import Resource
+from fairlead.client.errors import Forbidden, MethodNotAllowed, NotFound, error_of_status
+from fairlead.client.resources import Object
+from fairlead.client.session import Request
+from fairlead.client.transport.errors import Unreachable
+
+_MOST_WATCHES = 8  # of one resource, one for each namespace
+_PAUSE = 0.2  # before asking again when a watch has ended
+
+
+class Doomed(NamedTuple):
+    """An object that was deleted and may still be there."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    uid: str
+
+
+class Departures:
+    """Objects on their way out. `left` are those still there, as they were seen last."""
+
+    def __init__(self, doomed: Iterable[Doomed]) -> None:
+        self._doomed = {one.uid: one for one in doomed}
+        self.left: dict[str, Object] = {uid: {} for uid in self._doomed}
+
+    def remaining(self) -> list[tuple[Doomed, Object]]:
+        return [(self._doomed[uid], value) for uid, value in self.left.items()]
+
+    async def wait(self) -> None:
+        """Until none is left, by one watch for each resource and namespace."""
+        tasks = [
+            asyncio.create_task(self._follow(space, group))
+            for (_, space), group in _grouped(list(self._doomed.values())).items()
+        ]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self, namespace: str, group: list[Doomed]) -> None:
+        resource = group[0].resource
+        uids = {one.uid for one in group}
+        only: dict[str, Any] = {}
+        if len(group) == 1:
+            only["fieldSelector"] = f"metadata.name={group[0].name}"
+        try:
+            while True:
+                listed = await resource.list(namespace, **only)
+                there = {item["metadata"]["uid"]: item for item in listed["items"]}
+                for uid in uids & self.left.keys():
+                    self._saw(uid, there.get(uid))
+                if not uids & self.left.keys():
+                    return
+                query = {**only, "resourceVersion": listed["metadata"]["resourceVersion"]}
+                if await self._watch(resource, namespace, query, uids):
+                    return
+                await asyncio.sleep(_PAUSE)
+        except (Forbidden, MethodNotAllowed, NotFound):
+            # Who may delete need not be allowed to look; and a kind can go with its definition.
+            for uid in uids:
+                self.left.pop(uid, None)
+
+    async def _watch(
+        self, resource: Resource, namespace: str, query: dict[str, Any], uids: set[str]
+    ) -> bool:
+        """Whether all are gone; otherwise the watch has come to an end before."""
+        try:
+            async for kind, value in _events(resource, namespace, query):
+                uid = value.get("metadata", {}).get("uid")
+                if uid in uids & self.left.keys():
+                    self._saw(uid, None if kind == "DELETED" else value)
+                if not uids & self.left.keys():
+                    return True
+        except Unreachable:
+            pass
+        return False
+
+    def _saw(self, uid: str, value: Object | None) -> None:
+        if value is None:
+            self.left.pop(uid, None)
+        else:
+            self.left[uid] = value
+
+
+def _grouped(doomed: list[Doomed]) -> dict[tuple[str, str], list[Doomed]]:
+    """Those that one watch can follow: of a namespace, or of all where they lie in many."""
+    spaces: dict[str, set[str]] = {}
+    for one in doomed:
+        spaces.setdefault(one.resource.type.qualified, set()).add(one.namespace)
+    groups: dict[tuple[str, str], list[Doomed]] = {}
+    for one in doomed:
+        kind = one.resource.type.qualified
+        space = one.namespace if len(spaces[kind]) <= _MOST_WATCHES else ""
+        groups.setdefault((kind, space), []).append(one)
+    return groups
+
+
+async def _events(
+    resource: Resource, namespace: str, query: dict[str, Any]
+) -> AsyncIterator[tuple[str, Object]]:
+    """Events of a watch until it ends, or says that it cannot go on."""
+    request = Request("GET", resource.path("", namespace), {**query, "watch": "true"})
+    async with resource.session.open(request) as answer:
+        async for line in answer.lines():
+            if not line.strip():
+                continue
+            event = orjson.loads(line)
+            if event["type"] == "ERROR":
+                error = error_of_status(event["object"])
+                if error.code in (410, 504):
+                    return
+                raise error
+            yield event["type"], event["object"]

@@ -1,0 +1,77 @@
+"""What an object that is deleted in the foreground waits for: the objects it owns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from time import monotonic
+
+from fairlead.cli.output.formats import named
+from fairlead.client import ApiError, Client, ResourceType
+from fairlead.client.resources import PAGE
+from fairlead.client.session import JSON
+from fairlead.dialect import CLUSTER, KUBERNETES
+
+_BETWEEN = 3.0  # seconds: all kinds have to be asked
+_AT_ONCE = 8
+_METADATA = ",".join(
+    (
+        *(
+            f"{JSON};as=PartialObjectMetadataList;v=v1;g={one.meta_group}"
+            for one in (KUBERNETES, CLUSTER)
+        ),
+        JSON,
+    )
+)
+
+
+class Dependents:
+    """Finds the objects that hold back their owners."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._found: dict[str, list[str]] = {}
+        self._asked = float("-inf")
+
+    def of(self, uid: str) -> list[str]:
+        return self._found.get(uid, [])
+
+    async def refresh(self, owners: Mapping[str, str]) -> None:
+        """Look for what the owners, by uid with their namespace, have; not more often than is
+        good for the server."""
+        if not owners or monotonic() < self._asked + _BETWEEN:
+            return
+        found: dict[str, list[str]] = {}
+        types = [
+            type
+            for type in await self._client.discovery.all_resources()
+            if {"list", "delete"} <= {*type.verbs} and type.name != "events"
+        ]
+        limit = asyncio.Semaphore(_AT_ONCE)
+        spaces = set(owners.values())
+
+        async def look(type: ResourceType) -> None:
+            async with limit:
+                for space in spaces if type.namespaced else {""} & spaces:
+                    await self._look(type, space, owners, found)
+
+        await asyncio.gather(*(look(type) for type in types))
+        self._found, self._asked = found, monotonic()
+
+    async def _look(
+        self,
+        type: ResourceType,
+        namespace: str,
+        owners: Mapping[str, str],
+        found: dict[str, list[str]],
+    ) -> None:
+        resource = self._client.of(type)
+        try:
+            async for page in resource.pages(namespace, limit=PAGE, accept=_METADATA):
+                for item in page.get("items") or ():
+                    for owner in item["metadata"].get("ownerReferences") or ():
+                        if owner["uid"] in owners and owner.get("blockOwnerDeletion"):
+                            name = named(type, item["metadata"]["name"])
+                            found.setdefault(owner["uid"], []).append(name)
+        except ApiError:
+            return  # what may not be seen cannot be told

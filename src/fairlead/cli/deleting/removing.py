@@ -1,0 +1,43 @@
+"""Deleting one object after the other, and waiting for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fairlead.cli.deleting.departures import Departures, Doomed
+from fairlead.cli.deleting.options import Deletion
+from fairlead.cli.deleting.view import watching
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.client import Resource
+
+
+async def remove(
+    resource: Resource, name: str, namespace: str, deletion: Deletion, dry_run: bool = False
+) -> Doomed:
+    """Raises ApiError. What there is to wait for has a uid."""
+    answer = await resource.delete(name, namespace, deletion.options(dry_run))
+    status = answer.get("kind") == "Status"
+    holder = answer.get("details") if status else answer.get("metadata")
+    return Doomed(resource, namespace, name, str((holder or {}).get("uid") or ""))
+
+
+async def await_departure(at: Invocation, doomed: list[Doomed], timeout: float | None) -> None:
+    """Until all are gone; raises CommandFailed with those that are not in time."""
+    departures = Departures(one for one in doomed if one.uid)
+    if not departures.left:
+        return
+    at.screen.flush()
+    try:
+        async with asyncio.timeout(timeout), watching(at, departures):
+            await departures.wait()
+    except TimeoutError:
+        late = "\n".join(
+            f"error: timed out waiting for the condition on {one.resource.type.name}/{one.name}"
+            for one, _ in departures.remaining()
+        )
+        raise CommandFailed(late) from None
+    except asyncio.CancelledError:
+        left = len(departures.left)
+        at.screen.warn(f"\nNot waiting any longer: the server goes on deleting ({left} left).")
+        raise

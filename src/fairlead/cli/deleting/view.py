@@ -1,0 +1,129 @@
+"""The live view of objects that are being deleted: since when, and what holds them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from fairlead.cli.deleting.departures import Departures, Doomed
+from fairlead.cli.deleting.dependents import Dependents
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output.formats import named
+from fairlead.cli.screen import printable
+from fairlead.client.resources import Object
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+FOREGROUND = "foregroundDeletion"
+_FIRST = 1.0  # seconds before anything is shown: most objects are gone by then
+_BETWEEN = 0.5
+_MOST_ROWS = 20
+_MOST_NAMED = 3
+
+
+@asynccontextmanager
+async def watching(at: Invocation, departures: Departures) -> AsyncIterator[None]:
+    """Shows what is left while the block runs; nothing where nobody looks."""
+    if not at.screen.is_terminal:
+        yield
+        return
+    task = asyncio.create_task(_show(at, departures))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _show(at: Invocation, departures: Departures) -> None:
+    await asyncio.sleep(_FIRST)
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(
+        file=at.screen.out,
+        no_color=not at.screen.has_colour,
+        width=at.screen.width,
+        force_terminal=True,
+        legacy_windows=False,
+    )
+    dependents = Dependents(at.client)
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        while True:
+            remaining = departures.remaining()
+            await dependents.refresh(
+                {
+                    one.uid: one.namespace
+                    for one, value in remaining
+                    if FOREGROUND in _finalizers(value)
+                }
+            )
+            live.update(_table(remaining, dependents), refresh=True)
+            await asyncio.sleep(_BETWEEN)
+
+
+def _table(remaining: list[tuple[Doomed, Object]], dependents: Dependents) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("STILL THERE", "SINCE", "HELD BY"):
+        table.add_column(column, overflow="fold")
+    for one, value in remaining[:_MOST_ROWS]:
+        table.add_row(
+            Text(printable(named(one.resource.type, one.name)), style="cyan"),
+            Text(_since(value)),
+            Text(printable(held_by(value, dependents.of(one.uid))), style="yellow"),
+        )
+    if len(remaining) > _MOST_ROWS:
+        table.add_row(Text(f"and {len(remaining) - _MOST_ROWS} more"), Text(""), Text(""))
+    return table
+
+
+def _finalizers(value: Object) -> list[str]:
+    return list((value.get("metadata") or {}).get("finalizers") or ())
+
+
+def _since(value: Object) -> str:
+    metadata = value.get("metadata") or {}
+    try:
+        ends = datetime.fromisoformat(str(metadata.get("deletionTimestamp")))
+    except ValueError:
+        return "-"
+    grace = metadata.get("deletionGracePeriodSeconds") or 0
+    return f"{max(0, int((datetime.now(UTC) - ends).total_seconds() + grace))}s"
+
+
+def held_by(value: Object, dependents: list[str]) -> str:
+    """Why an object that was deleted is still there."""
+    reasons = [f"finalizer {name}" for name in _finalizers(value) if name != FOREGROUND]
+    if FOREGROUND in _finalizers(value):
+        reasons.append(_waiting_for(dependents))
+    reasons += [f"finalizer {name}" for name in (value.get("spec") or {}).get("finalizers") or ()]
+    reasons += [
+        str(condition.get("message"))
+        for condition in _conditions(value)
+        if condition.get("status") == "True" and str(condition.get("type")).endswith("Remaining")
+    ]
+    grace = (value.get("metadata") or {}).get("deletionGracePeriodSeconds")
+    if not reasons and grace:
+        reasons.append(f"it has {grace}s to end")
+    return "; ".join(reasons) or "-"
+
+
+def _conditions(value: Object) -> list[dict[str, Any]]:
+    if value.get("kind") not in ("Namespace", None):
+        return []
+    return list((value.get("status") or {}).get("conditions") or ())
+
+
+def _waiting_for(dependents: list[str]) -> str:
+    if not dependents:
+        return "what it owns"
+    more = len(dependents) - _MOST_NAMED
+    listed = ", ".join(dependents[:_MOST_NAMED])
+    return f"what it owns: {listed}" + (f" and {more} more" if more > 0 else "")

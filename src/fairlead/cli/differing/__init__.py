@@ -1,0 +1,1 @@
+"""Objects as they are and as they would be, side by side."""

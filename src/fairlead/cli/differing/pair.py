@@ -1,0 +1,44 @@
+"""One object as it is and as it would be."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from fairlead.cli.differing.masking import masked
+from fairlead.cli.output import documents
+from fairlead.client import ResourceType
+
+Object = dict[str, Any]
+
+
+class Pair(NamedTuple):
+    """`name` is that of both sides, as a file; an empty text stands for no object."""
+
+    name: str
+    live: str
+    merged: str
+
+
+def pair(
+    type: ResourceType,
+    live: Object | None,
+    merged: Object | None,
+    annotation: str,
+    show_managers: bool = False,
+) -> Pair:
+    """Both sides as YAML, without who owns what unless that is wanted, and without secrets."""
+    sides = [_plain(side or {}, show_managers) for side in (live, merged)]
+    if type.kind == "Secret" and not type.group:
+        sides = [*masked(sides[0], sides[1], annotation)]
+    texts = [documents.as_yaml(side) + "\n" if side else "" for side in sides]
+    metadata = ((live or merged or {}).get("metadata")) or {}
+    group = f"{type.group}." if type.group else ""
+    space, name = metadata.get("namespace", ""), metadata.get("name", "")
+    return Pair(f"{group}{type.version}.{type.kind}.{space}.{name}", texts[0], texts[1])
+
+
+def _plain(side: Object, show_managers: bool) -> Object:
+    if show_managers or not side:
+        return side
+    metadata = {key: item for key, item in side["metadata"].items() if key != "managedFields"}
+    return {**side, "metadata": metadata}

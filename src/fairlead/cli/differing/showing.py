@@ -1,0 +1,75 @@
+"""Showing differences: our own unified diff, or a program that people prefer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from fairlead.cli.differing.pair import Pair
+from fairlead.cli.errors import Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.screen import printable
+
+PROGRAM = "FAIRLEAD_EXTERNAL_DIFF"
+FAILED = 2
+_STYLES = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m", "d": "\x1b[1m"}
+_PLAIN = "\x1b[0m"
+
+
+def show(at: Invocation, pairs: list[Pair]) -> int:
+    """0 if nothing differs, 1 if something does; raises CommandFailed with a greater code."""
+    differing = [one for one in pairs if one.live != one.merged]
+    if not differing:
+        return 0
+    command = os.environ.get(PROGRAM)
+    if command:
+        return _show_with(at, command, differing)
+    for one in differing:
+        for line in _unified(one):
+            at.screen.print(_coloured(line) if at.screen.has_colour else line)
+    return 1
+
+
+def _unified(one: Pair) -> Iterator[str]:
+    from difflib import unified_diff
+
+    names = (f"LIVE/{one.name}", f"MERGED/{one.name}")
+    yield f"diff -u -N {names[0]} {names[1]}"
+    for line in unified_diff(one.live.splitlines(), one.merged.splitlines(), *names, lineterm=""):
+        yield printable(line)
+
+
+def _coloured(line: str) -> str:
+    style = _STYLES.get(line[:1])
+    return f"{style}{line}{_PLAIN}" if style else line
+
+
+def _show_with(at: Invocation, command: str, pairs: list[Pair]) -> int:
+    """Both sides as two folders, and what the program's exit code says: 0, 1 or a failure."""
+    import shlex
+    import subprocess
+    import tempfile
+
+    at.screen.flush()
+    with tempfile.TemporaryDirectory(prefix="fairlead-diff-") as folder:
+        sides = []
+        for side in ("LIVE", "MERGED"):
+            path = Path(folder) / side
+            path.mkdir(mode=0o700)
+            sides.append(path)
+            for one in pairs:
+                text = one.live if side == "LIVE" else one.merged
+                if text:
+                    (path / one.name.replace("/", "_")).write_text(text)
+        try:
+            words = shlex.split(command)
+            done = subprocess.run(
+                [*words, *map(str, sides)], stdout=subprocess.PIPE, text=True, check=False
+            )
+        except (OSError, ValueError) as error:
+            raise Mistake(f'failed to run "{command}": {error}', FAILED) from None
+    at.screen.out.write(done.stdout)
+    if done.returncode > 1 or done.returncode < 0:
+        raise Mistake(f'"{command}" failed: exit status {done.returncode}', FAILED)
+    return done.returncode

@@ -1,0 +1,1 @@
+"""Objects in an editor."""

@@ -1,0 +1,36 @@
+"""The editor that people prefer, on a file that only they can read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import tempfile
+from pathlib import Path
+
+from fairlead.cli.errors import Mistake
+
+_VARIABLES = ("KUBE_EDITOR", "EDITOR")
+_USUAL = "vi"
+
+
+def new_file(ending: str) -> Path:
+    handle, name = tempfile.mkstemp(prefix="fairlead-edit-", suffix=ending)
+    os.close(handle)
+    return Path(name)
+
+
+async def edited(path: Path, text: str) -> str:
+    """What somebody makes of a text; raises Mistake."""
+    command = next((os.environ[name] for name in _VARIABLES if os.environ.get(name)), _USUAL)
+    await asyncio.to_thread(path.write_text, text)
+    try:
+        process = await asyncio.create_subprocess_exec(*shlex.split(command), str(path))
+    except (OSError, ValueError) as error:
+        raise Mistake(f'unable to launch the editor "{command}": {error}') from None
+    if await process.wait():
+        raise Mistake(f'there was a problem with the editor "{command}"')
+    try:
+        return await asyncio.to_thread(path.read_text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise Mistake(f"the edited file cannot be read: {error}") from None

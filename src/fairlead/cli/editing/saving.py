@@ -1,0 +1,82 @@
+"""Sending what was edited: only what differs from what was shown, and never over the changes of
+others to the same fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.cli.applying.changes import changes, patch_type
+from fairlead.cli.located import Located
+from fairlead.client.errors import Conflict, error_of_status
+from fairlead.client.resources import Object
+from fairlead.schema.model import Struct
+
+_TRIES = 5
+_NOT_EDITED = ("managedFields", "resourceVersion", "generation")
+_SHOWN_AS_IS = ("managedFields",)
+
+
+def shown(value: Object) -> Object:
+    """What of an object is put into the editor."""
+    return _without(value, _SHOWN_AS_IS)
+
+
+def _without(value: Object, names: tuple[str, ...]) -> Object:
+    metadata = {key: item for key, item in value["metadata"].items() if key not in names}
+    return {**value, "metadata": metadata}
+
+
+def patch_of(struct: Struct | None, before: Object, after: Object) -> Object:
+    """What was edited; empty for nothing."""
+    return changes(struct, before, after, before)
+
+
+async def save(
+    one: Located, struct: Struct | None, patch: Object, subresource: str, query: dict[str, Any]
+) -> Object:
+    """Raises Conflict if others have changed the same fields since they were shown, and ApiError
+    for whatever else the server has against it."""
+    for _ in range(_TRIES):
+        live = await one.resource.get(one.name, one.namespace, subresource=subresource)
+        if _overlap(patch, _changes_of_others(struct, one.value, live)):
+            break
+        metadata = {"resourceVersion": live["metadata"]["resourceVersion"]}
+        metadata |= patch.get("metadata") or {}
+        try:
+            return await one.resource.patch(
+                one.name,
+                {**patch, "metadata": metadata},
+                one.namespace,
+                type=patch_type(struct),
+                subresource=subresource,
+                **query,
+            )
+        except Conflict:
+            continue
+    raise _conflict(one)
+
+
+def _changes_of_others(struct: Struct | None, before: Object, live: Object) -> Object:
+    sides = [_without(side, _NOT_EDITED) for side in (before, live)]
+    return changes(struct, sides[0], sides[1], sides[0])
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    """Whether two patches touch the same fields. Lists count as one."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return True
+    return any(key in other and _overlap(value, other[key]) for key, value in one.items())
+
+
+def _conflict(one: Located) -> Conflict:
+    name = one.resource.type.qualified
+    found = error_of_status(
+        {
+            "code": 409,
+            "reason": "Conflict",
+            "message": f'Operation cannot be fulfilled on {name} "{one.name}": the object has been'
+            " modified; please apply your changes to the latest version and try again",
+        }
+    )
+    assert isinstance(found, Conflict)
+    return found

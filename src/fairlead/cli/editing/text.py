@@ -1,0 +1,42 @@
+"""The text in which objects are edited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fairlead.cli.manifests import Manifest, parsed
+from fairlead.cli.output import documents
+
+Object = dict[str, Any]
+
+_HEAD = """\
+Please edit the object below. Lines beginning with a '#' will be ignored,
+and an empty file will abort the edit. If an error occurs while saving this file will be
+reopened with the relevant failures.
+"""
+
+
+def text_of(values: Sequence[Object], as_json: bool) -> str:
+    """One object as it is, several as a list."""
+    listed = {"apiVersion": "v1", "items": [*values], "kind": "List", "metadata": {}}
+    value = values[0] if len(values) == 1 else listed
+    body = documents.as_json(value) if as_json else documents.as_yaml(value)
+    return commented([], body)
+
+
+def commented(problems: Sequence[str], body: str) -> str:
+    """A text below what to do with it, and what was wrong with it before."""
+    lines = [line for problem in (_HEAD, *problems) for line in (*problem.splitlines(), "")]
+    head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
+    return f"{head}{body.rstrip()}\n"
+
+
+def without_comments(text: str) -> str:
+    return "".join(line for line in text.splitlines(True) if not line.startswith("#"))
+
+
+def values_of(text: str) -> list[Object]:
+    """The objects of an edited text; raises ManifestError."""
+    found: list[Manifest] = list(parsed(without_comments(text), "the edited file"))
+    return [one.value for one in found]

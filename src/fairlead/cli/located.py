@@ -1,0 +1,117 @@
+"""Objects of files together with where they belong on the server."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import Any, NamedTuple
+
+from fairlead.cli.errors import Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.manifests import Manifest, Object, manifests
+from fairlead.client import Resource, UnknownKind
+
+_DEFINITION = "CustomResourceDefinition"
+_PATIENCE = 30.0  # seconds for a new kind to be served
+_PAUSE = 0.05
+
+
+class Located(NamedTuple):
+    """An object, its resource and its namespace, which is empty for those that have none."""
+
+    resource: Resource
+    value: Object
+    namespace: str
+    origin: str = ""
+
+    @property
+    def name(self) -> str:
+        return str(self.value["metadata"].get("name") or "")
+
+
+def files_of(at: Invocation, doing: str) -> list[Manifest]:
+    """The objects that the flag -f names; raises CommandFailed."""
+    if not at.options.filename:
+        raise Mistake("must specify one of -f and -k")
+    found = manifests(at.options.filename, at.options.recursive)
+    if not found:
+        raise Mistake(f"no objects passed to {doing}")
+    return found
+
+
+class Places:
+    """Finds where objects belong. A kind whose definition was `made` by the same command may take
+    a moment until it is served: it is waited for."""
+
+    def __init__(self, at: Invocation) -> None:
+        self._at = at
+        self._defined: set[tuple[str, str]] = set()
+
+    def made(self, value: Object) -> None:
+        self._defined |= defined_kinds(value)
+
+    async def of(self, one: Manifest) -> Located:
+        """Raises CommandFailed."""
+        value = {**one.value, "metadata": dict(one.value.get("metadata") or {})}
+        try:
+            resource = await self._resource(value)
+        except UnknownKind as error:
+            metadata = value["metadata"]
+            raise Mistake(
+                f'resource mapping not found for name: "{metadata.get("name") or ""}"'
+                f' namespace: "{metadata.get("namespace") or ""}" from "{one.origin}": {error}\n'
+                "ensure CRDs are installed first"
+            ) from None
+        namespace = ""
+        if resource.type.namespaced:
+            namespace = _namespace_of(self._at, value)
+            value["metadata"]["namespace"] = namespace
+        return Located(resource, value, namespace, one.origin)
+
+    async def _resource(self, value: Object) -> Resource:
+        client = self._at.client
+        ends = monotonic() + _PATIENCE
+        while True:
+            try:
+                return await client.resource_of(value)
+            except UnknownKind:
+                group = value["apiVersion"].rpartition("/")[0]
+                if (group, value["kind"]) not in self._defined or monotonic() > ends:
+                    raise
+            await asyncio.sleep(_PAUSE)
+            client.discovery.forget()
+
+
+def _namespace_of(at: Invocation, value: Object) -> str:
+    given = value["metadata"].get("namespace")
+    if not given:
+        return at.namespace
+    if at.options.namespace and given != at.options.namespace:
+        raise Mistake(
+            f'the namespace from the provided object "{given}" does not match the namespace'
+            f" \"{at.options.namespace}\". You must pass '--namespace={given}' to perform this"
+            " operation."
+        )
+    return str(given)
+
+
+def defined_kinds(value: Object) -> set[tuple[str, str]]:
+    """The group and kind that a definition makes, if the object is one."""
+    if value["kind"] != _DEFINITION:
+        return set()
+    spec: Any = value.get("spec") or {}
+    names: Any = spec.get("names") or {} if isinstance(spec, dict) else {}
+    if not isinstance(names, dict):
+        return set()
+    return {(str(spec.get("group")), str(names.get("kind")))}
+
+
+def require_name(one: Located) -> str:
+    """The name of an object that must have one; raises CommandFailed."""
+    if not one.name:
+        if one.value["metadata"].get("generateName"):
+            raise Mistake(
+                f"from {one.value['metadata']['generateName']}: cannot use generate name with apply"
+            )
+        raise Mistake("resource name may not be empty")
+    return one.name

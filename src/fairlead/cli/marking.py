@@ -1,0 +1,165 @@
+"""Setting and removing labels or annotations: what `label` and `annotate` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import (
+    OF_ONE,
+    Failures,
+    add_dry_run_flag,
+    add_manager_flag,
+    dry_run,
+    note,
+    write_query,
+)
+from fairlead.cli.choosing import add_choosing_flags, check_choice, chosen_objects, is_by_rule
+from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located
+from fairlead.cli.output.formats import add_output_flag, check_output, show_result
+from fairlead.client.resources import MERGE_PATCH
+
+_NOTHING = "one or more resources must be specified as <resource> <name> or <resource>/<name>"
+
+
+class Marks(NamedTuple):
+    """What is set and removed; `word` is label or annotation, `field` where they lie."""
+
+    word: str
+    field: str
+    set: Mapping[str, str]
+    removed: Sequence[str]
+
+    def changes(self, standing: Mapping[str, str]) -> dict[str, str | None]:
+        """What of this is not so yet; null for what is to go."""
+        found: dict[str, str | None] = {
+            key: value for key, value in self.set.items() if standing.get(key) != value
+        }
+        return found | dict.fromkeys(key for key in self.removed if key in standing)
+
+
+def add_marking_flags(parser: ArgumentReader, command: str) -> None:
+    parser.add_argument("words", metavar="KIND [NAME...] KEY=VALUE...", nargs="*")
+    add_choosing_flags(parser, command)
+    add_output_flag(parser)
+    add_dry_run_flag(parser)
+    add_manager_flag(parser, f"fairlead-{command}")
+    parser.add_switch("--overwrite", help="change what has another value")
+    parser.add_switch("--list", help="show what there is then")
+    parser.add_argument(
+        "--resource-version", metavar="VERSION", default="", help="only if it is still this one"
+    )
+
+
+def split_words(words: Sequence[str], word: str) -> tuple[list[str], list[str]]:
+    """What the command is about, and the changes behind it; raises Mistake."""
+    start = next((at for at, one in enumerate(words) if _is_change(one)), len(words))
+    for one in words[start:]:
+        if not _is_change(one):
+            raise Mistake(f"all resources must be specified before {word} changes: {one}")
+    return list(words[:start]), list(words[start:])
+
+
+def _is_change(word: str) -> bool:
+    return ("=" in word and not word.startswith("=")) or (word.endswith("-") and len(word) > 1)
+
+
+def parse_marks(word: str, changes: Sequence[str], check: Callable[[str, str], None]) -> Marks:
+    """Raises Mistake; `check` sees each change with its value."""
+    made: dict[str, str] = {}
+    removed: list[str] = []
+    for change in changes:
+        key, sign, value = change.partition("=")
+        if sign:
+            check(change, value)
+            made[key] = value
+        else:
+            removed.append(change[:-1])
+    if made.keys() & set(removed):
+        article = "an" if word == "annotation" else "a"
+        raise Mistake(f"can not both modify and remove {article} {word} in the same command")
+    return Marks(word, f"{word}s", made, removed)
+
+
+async def mark(
+    at: Invocation,
+    words: Sequence[str],
+    marks: Marks,
+    outcome: Callable[[Marks, bool], str],
+    overwritten: Callable[[Mapping[str, str]], str],
+) -> int:
+    """Change all objects that are meant. `outcome` says what has become of one (whether anything
+    has changed), `overwritten` what is wrong with changing values that are there."""
+    check_output(at)
+    check_choice(at, words, _NOTHING)
+    if not marks.set and not marks.removed and not at.options.list:
+        raise Mistake(f"at least one {marks.word} update is required")
+    if at.options.resource_version and (is_by_rule(at) or len(words) > 2):
+        raise Mistake("--resource-version may only be used with a single resource")
+    failures = Failures()
+    seen = [one async for one in chosen_objects(at, words, failures)]
+    for one in seen:
+        try:
+            await _mark_one(at, one, marks, outcome, overwritten, alone=len(seen) == 1)
+        except CommandFailed as error:
+            failures.add(error)
+        except OF_ONE as error:
+            failures.add(error)
+    return failures.finish()
+
+
+async def _mark_one(
+    at: Invocation,
+    one: Located,
+    marks: Marks,
+    outcome: Callable[[Marks, bool], str],
+    overwritten: Callable[[Mapping[str, str]], str],
+    alone: bool,
+) -> None:
+    standing: dict[str, str] = one.value["metadata"].get(marks.field) or {}
+    other = {
+        key: standing[key] for key, value in marks.set.items() if standing.get(key, value) != value
+    }
+    if other and not at.options.overwrite:
+        raise Mistake(overwritten(other))
+    for key in marks.removed:
+        if key not in standing and marks.word == "label":
+            at.screen.print(f'label "{key}" not found.')
+    changes = marks.changes(standing)
+    made = one.value
+    if changes or at.options.resource_version:
+        made = await _changed(at, one, marks.field, changes)
+    if at.options.list:
+        _list(at, one, made["metadata"].get(marks.field) or {}, marks.word, alone)
+    elif marks.set or marks.removed:
+        show_result(at, one.resource.type, made, outcome(marks, bool(changes)), note(at.options))
+
+
+async def _changed(
+    at: Invocation, one: Located, field: str, changes: Mapping[str, str | None]
+) -> dict[str, object]:
+    metadata: dict[str, object] = {field: changes}
+    if at.options.resource_version:
+        metadata["resourceVersion"] = at.options.resource_version
+    patch = {"metadata": metadata}
+    if dry_run(at.options) == "client":
+        from fairlead.patching.merge_patch import apply_merge_patch
+
+        merged: dict[str, object] = apply_merge_patch(one.value, patch)
+        return merged
+    return await one.resource.patch(
+        one.name, patch, one.namespace, type=MERGE_PATCH, **write_query(at.options)
+    )
+
+
+def _list(at: Invocation, one: Located, found: Mapping[str, str], word: str, alone: bool) -> None:
+    before = ""
+    if not alone:
+        type = one.resource.type
+        at.screen.print(f"Listing {word}s for {type.kind}.{type.group}/{one.name}:")
+        before = " "
+    for key, value in sorted(found.items()):
+        at.screen.print(f"{before}{key}={value}")

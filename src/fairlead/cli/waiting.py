@@ -1,0 +1,86 @@
+"""What `wait --for` can be told to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from fairlead.cli.errors import Mistake
+from fairlead.client.resources import Object
+from fairlead.client.waiting import Holds, exists, has_condition, is_gone, is_other_than
+
+_FORMAT = (
+    "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or"
+    " --for=jsonpath='{.status.readyReplicas}'"
+)
+
+
+class Wanted(NamedTuple):
+    """How to tell whether it is so, of an object that was found, or of none."""
+
+    holds: Callable[[Object | None], Holds]
+    is_absence: bool = False
+    is_presence: bool = False
+
+
+def wanted_by(text: str) -> Wanted:
+    """Raises Mistake."""
+    word = text.lower()
+    if word == "delete":
+        return Wanted(_gone, is_absence=True)
+    if word == "create":
+        return Wanted(lambda value: exists, is_presence=True)
+    kind, _, rest = text.partition("=")
+    if kind == "condition" and rest:
+        name, sign, status = rest.partition("=")
+        holds = has_condition(name, status if sign else "True")
+        return Wanted(lambda value: holds)
+    if kind == "jsonpath":
+        found = _at_path(rest)
+        return Wanted(lambda value: found)
+    raise Mistake(f'unrecognized condition: "{text}"')
+
+
+def _gone(value: Object | None) -> Holds:
+    uid = (value or {}).get("metadata", {}).get("uid")
+    return is_other_than(uid) if uid else is_gone
+
+
+def _at_path(text: str) -> Holds:
+    from fairlead.cli.output.jsonpath import JsonPathError, parse, relaxed
+
+    path, sign, wanted = _divided(text)
+    if not path or (sign and not wanted):
+        raise Mistake(_FORMAT)
+    try:
+        expression = parse(relaxed(path))
+    except JsonPathError as error:
+        raise Mistake(str(error)) from None
+
+    def holds(value: Object | None) -> bool:
+        if value is None:
+            return False
+        try:
+            found = expression.find(value)
+        except JsonPathError as error:
+            raise Mistake(str(error)) from None
+        return bool(found) and (not sign or _is(found, wanted))
+
+    return holds
+
+
+def _divided(text: str) -> tuple[str, str, str]:
+    """At the sign behind the expression: there may be others within its braces."""
+    end = text.rfind("}") + 1
+    before, sign, wanted = text[end:].partition("=")
+    return f"{text[:end]}{before}", sign, wanted.strip("'\"") if end else wanted
+
+
+def _is(found: list[Any], wanted: str) -> bool:
+    from fairlead.cli.output.values import plain
+
+    if len(found) > 1:
+        raise Mistake("given jsonpath expression matches more than one value")
+    if isinstance(found[0], dict | list):
+        raise Mistake("jsonpath leads to a nested object or list which is not supported")
+    return plain(found[0]).strip() == wanted.strip()

@@ -1,0 +1,229 @@
+"""Running a credential plugin: a program that prints an ExecCredential."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from fairlead.client.access.exec_config import ALWAYS, NEVER, ExecConfig
+from fairlead.client.access.model import AccessError, CredentialsError, Proof
+from fairlead.client.access.renewing import Fetched, RenewedCredentials, shared
+from fairlead.outgoing.client_config import ClientConfig, ClientConfigError, bearer
+
+_KIND = "ExecCredential"
+_NOT_INSTALLED = "The client configuration names a credential plugin that is not installed."
+
+
+def exec_credentials(
+    config: ExecConfig, place: ClientConfig, cluster: Mapping[str, Any], stdin_taken: str = ""
+) -> RenewedCredentials:
+    """What a plugin gives for a server; `cluster` is the entry that the server is from.
+    `stdin_taken` says who else reads the standard input, if anybody."""
+    told = (
+        orjson.dumps(_cluster_info(config, place, cluster)) if config.provide_cluster_info else b""
+    )
+    plugin = _Plugin(config, told, place, stdin_taken)
+    key = (config, told, place.server, place.certificate, place.key, stdin_taken)
+    return shared(key, lambda: RenewedCredentials(plugin.fetch))
+
+
+def _told(info: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(info, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError as error:
+        raise AccessError(f"the cluster's extension for plugins is not JSON: {error}") from None
+
+
+def _cluster_info(
+    config: ExecConfig, place: ClientConfig, cluster: Mapping[str, Any]
+) -> dict[str, Any]:
+    info: dict[str, Any] = {
+        "server": place.server,
+        "tls-server-name": place.server_name,
+        "insecure-skip-tls-verify": place.insecure,
+        "certificate-authority-data": b64encode(place.ca).decode(),
+        "proxy-url": place.proxy,
+        "disable-compression": cluster.get("disable-compression") is True,
+        "config": _extension(cluster, config.extension),
+    }
+    return {name: value for name, value in info.items() if value or name == "server"}
+
+
+def _extension(cluster: Mapping[str, Any], name: str) -> Any:
+    listed = cluster.get("extensions") or ()
+    for one in listed if isinstance(listed, list) else ():
+        if isinstance(one, dict) and one.get("name") == name:
+            return one.get("extension")
+    return None
+
+
+class _Plugin:
+    def __init__(
+        self, config: ExecConfig, cluster: bytes, place: ClientConfig, stdin_taken: str
+    ) -> None:
+        self._config = config
+        self._cluster = cluster
+        self._place = place
+        self._stdin_taken = stdin_taken
+
+    def fetch(self) -> Fetched:
+        """Raises CredentialsError."""
+        try:
+            return self._fetched(self._printed())
+        except (_PluginError, ClientConfigError) as error:
+            raise CredentialsError(f"getting credentials: {error}") from None
+
+    def _is_interactive(self) -> bool:
+        if self._config.interactive_mode == NEVER:
+            return False
+        terminal = _stdin_is_terminal()
+        if self._config.interactive_mode == ALWAYS:
+            why = "exec plugin cannot support interactive mode: standard input is "
+            if not terminal:
+                raise _PluginError(f"{why}not a terminal")
+            if self._stdin_taken:
+                raise _PluginError(f"{why}unavailable: {self._stdin_taken}")
+        return terminal and not self._stdin_taken
+
+    def _printed(self) -> bytes:
+        config = self._config
+        interactive = self._is_interactive()
+        found = shutil.which(config.command)
+        if found is None:
+            raise _PluginError(self._missing())
+        try:
+            done = subprocess.run(
+                [config.command, *config.args],
+                executable=found,
+                env={**os.environ, **dict(config.env), config.variable: self._asked(interactive)},
+                stdin=None if interactive else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                check=False,
+            )
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else None
+            said = (why or str(error)).lower()
+            raise _PluginError(f"exec: fork/exec {found}: {said}") from None
+        if done.returncode:
+            # As a program sees it that was ended by a signal: -1.
+            code = max(done.returncode, -1)
+            raise _PluginError(f"exec: executable {config.command} failed with exit code {code}")
+        return done.stdout
+
+    def _missing(self) -> str:
+        said = f"exec: executable {self._config.command} not found"
+        hint = self._config.install_hint
+        return f"{said}\n\n{_NOT_INSTALLED}\n\n{_harmless(hint)}" if hint else said
+
+    def _asked(self, interactive: bool) -> str:
+        spec: dict[str, Any] = {"interactive": interactive}
+        if self._cluster:
+            spec["cluster"] = orjson.Fragment(self._cluster)
+        asked = {"kind": _KIND, "apiVersion": self._config.api_version, "spec": spec}
+        return orjson.dumps(asked).decode()
+
+    def _fetched(self, printed: bytes) -> Fetched:
+        status = _status(printed, self._config.api_version)
+        token, certificate, key = (
+            _text(status, name) for name in ("token", "clientCertificateData", "clientKeyData")
+        )
+        if not (token or certificate or key):
+            raise _PluginError("exec plugin didn't return a token or cert/key pair")
+        if bool(certificate) != bool(key):
+            raise _PluginError("exec plugin returned only certificate or key, not both")
+        expires = _moment(_text(status, "expirationTimestamp"))
+        place = self._place
+        pair = (certificate.encode(), key.encode()) if key else (place.certificate, place.key)
+        if key:
+            _check_pair(*pair)
+        return Fetched(Proof(bearer(token) if token else "", *pair), expires)
+
+
+class _PluginError(Exception):
+    """Why a plugin gave nothing that can be used."""
+
+
+def _status(printed: bytes, api_version: str) -> dict[str, Any]:
+    """The status of what a plugin printed; raises _PluginError."""
+    value = _decoded(printed)
+    version, kind = value.get("apiVersion") or "", value.get("kind") or ""
+    if not version or not kind:
+        field = "kind" if not kind else "apiVersion"
+        raise _PluginError(f"decoding stdout: Object '{field}' is missing in what was printed")
+    if kind != _KIND:
+        raise _PluginError(
+            f'decoding stdout: no kind "{_harmless(str(kind))}" is registered for version'
+            f' "{_harmless(str(version))}"'
+        )
+    if version != api_version:
+        raise _PluginError(
+            f"exec plugin is configured to use API version {api_version}, plugin returned version"
+            f" {_harmless(str(version))}"
+        )
+    status = value.get("status")
+    if status is None:
+        raise _PluginError("exec plugin didn't return a status field")
+    if not isinstance(status, dict):
+        raise _PluginError("decoding stdout: status is not an object")
+    return status
+
+
+def _decoded(printed: bytes) -> dict[str, Any]:
+    from fairlead.outgoing.client_config import parse_document
+
+    try:
+        value = parse_document(printed)
+    except ValueError as error:
+        said = f"couldn't get version/kind; json parse error: {_harmless(str(error))}"
+        raise _PluginError(f"decoding stdout: {said}") from None
+    if not isinstance(value, dict):
+        raise _PluginError("decoding stdout: couldn't get version/kind: it is not an object")
+    return value
+
+
+def _text(status: Mapping[str, Any], name: str) -> str:
+    value = status.get(name)
+    if not isinstance(value, str | None):
+        raise _PluginError(f"decoding stdout: status.{name} must be text")
+    return value or ""
+
+
+def _moment(text: str) -> float | None:
+    if not text:
+        return None
+    from fairlead.schema.times import TimeError, parse_time
+
+    try:
+        return parse_time(text).timestamp()
+    except TimeError as error:
+        raise _PluginError(f"decoding stdout: {_harmless(str(error))}") from None
+
+
+def _check_pair(certificate: bytes, key: bytes) -> None:
+    """Found out here, before a connection is made with it."""
+    import ssl
+
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        ClientConfig("", certificate=certificate, key=key).show_certificate(context)
+    except (ssl.SSLError, ValueError, OSError) as error:
+        why = getattr(error, "reason", None) or error
+        raise _PluginError(f"failed parsing client key/certificate: {why}") from None
+
+
+def _stdin_is_terminal() -> bool:
+    try:
+        return os.isatty(0)
+    except OSError:
+        return False
+
+
+def _harmless(text: str) -> str:
+    """What others wrote, for a terminal: nothing but characters that show."""
+    return "".join(char if char.isprintable() or char == "\n" else "�" for char in text)

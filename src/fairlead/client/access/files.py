@@ -1,0 +1,139 @@
+"""Client configuration files: which ones there are, and what they say together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fairlead.client.access.model import AccessError
+from fairlead.outgoing.client_config import ClientConfigError, read_client_config
+
+VARIABLE = "KUBECONFIG"
+# The lists of a file, and what the entries of each hold beside their names.
+SECTIONS = {"clusters": "cluster", "users": "user", "contexts": "context"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The files that are looked at, the one that wins first. An `explicit` one must be there."""
+
+    files: tuple[Path, ...]
+    explicit: bool = False
+
+    @property
+    def default(self) -> Path:
+        """Where something new is written: the first file that is there, or the last one."""
+        for file in self.files[:-1]:
+            if file.exists():
+                return file
+        return self.files[-1]
+
+
+def sources_of(path: Path | str | None = None) -> Sources:
+    """The file that is named, those of the environment, or the usual one in the home; raises
+    AccessError."""
+    if path:
+        return Sources((Path(path),), explicit=True)
+    listed = os.environ.get(VARIABLE, "")
+    if not listed:
+        return Sources((Path(os.path.expanduser("~/.kube/config")),))
+    files = dict.fromkeys(Path(name) for name in listed.split(os.pathsep) if name)
+    if not files:
+        raise AccessError(f"{VARIABLE} is {listed!r}, which names no file")
+    return Sources(tuple(files))
+
+
+@dataclass(slots=True)
+class Entry:
+    """A cluster, a user or a context, and the file that it is from."""
+
+    value: dict[str, Any]
+    origin: Path
+
+    @property
+    def directory(self) -> Path:
+        """Where its relative paths start."""
+        return self.origin.absolute().parent
+
+
+@dataclass(slots=True)
+class Configuration:
+    """What all files say together. `entries` are by section and name."""
+
+    current_context: str = ""
+    entries: dict[str, dict[str, Entry]] = field(
+        default_factory=lambda: {section: {} for section in SECTIONS}
+    )
+    preferences: dict[str, Any] = field(default_factory=dict)
+    extensions: list[Any] = field(default_factory=list)
+    is_empty: bool = True  # no file was there
+
+    def add(self, value: Mapping[str, Any], origin: Path) -> None:
+        """Take over what files before this one have not said; raises ClientConfigError."""
+        self.is_empty = False
+        check_kind(value)
+        for section in SECTIONS:
+            for name, entry in named_entries(value, section):
+                self.entries[section].setdefault(name, Entry(entry, origin))
+        self.current_context = self.current_context or _current(value)
+        preferences = value.get("preferences") or {}
+        if not isinstance(preferences, dict):
+            raise ClientConfigError("preferences is not an object")
+        self.preferences = {**preferences, **self.preferences}
+        self.extensions = self.extensions or list(value.get("extensions") or ())
+
+
+def _current(value: Mapping[str, Any]) -> str:
+    name = value.get("current-context") or ""
+    if not isinstance(name, str):
+        raise ClientConfigError("current-context must be text")
+    return name
+
+
+def check_kind(value: Mapping[str, Any]) -> None:
+    """Raises ClientConfigError for an object of another kind."""
+    kind, version = value.get("kind") or "Config", value.get("apiVersion") or "v1"
+    if kind != "Config":
+        raise ClientConfigError(f'no kind "{kind}" is registered for version "{version}"')
+    if version != "v1":
+        raise ClientConfigError(f'no kind "Config" is registered for version "{version}"')
+
+
+def named_entries(value: Mapping[str, Any], section: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The entries of a section of one file; raises ClientConfigError."""
+    seen = set()
+    for name, entry in _listed(value.get(section) or (), section):
+        if name in seen:
+            raise ClientConfigError(f'duplicate name "{name}" in {section}')
+        seen.add(name)
+        yield name, entry
+
+
+def _listed(listed: Any, section: str) -> Iterable[tuple[str, dict[str, Any]]]:
+    if not isinstance(listed, list | tuple):
+        raise ClientConfigError(f"{section} is not a list")
+    for one in listed:
+        name = one.get("name", "") if isinstance(one, dict) else None
+        held = (one.get(SECTIONS[section]) or {}) if isinstance(one, dict) else None
+        if not isinstance(name, str) or not isinstance(held, dict):
+            what = SECTIONS[section]
+            raise ClientConfigError(f"{section} has an entry that is not a name and a {what}")
+        yield name, held
+
+
+def read_configuration(sources: Sources) -> Configuration:
+    """What the files that are there say; raises AccessError for one that cannot be read."""
+    found, problems = Configuration(), []
+    for file in sources.files:
+        try:
+            if file.exists():
+                found.add(read_client_config(file), file)
+        except (ClientConfigError, OSError) as error:
+            said = str(error).removeprefix(f"{file} is not YAML: ")
+            problems.append(f'error loading config file "{file}": {said}')
+    if problems:
+        raise AccessError("\n".join(problems))
+    return found

@@ -1,0 +1,158 @@
+"""The helper for identity providers: an id token that is refreshed and written back."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Mapping
+from pathlib import Path
+from time import time
+from typing import Any
+
+import orjson
+
+from fairlead.client.access.editing import change_file, entry_in
+from fairlead.client.access.files import Entry, named_entries
+from fairlead.client.access.model import AccessError, CredentialsError, Proof
+from fairlead.client.access.oidc_provider import Provider, Tokens
+from fairlead.client.access.renewing import Fetched, RenewedCredentials, shared
+from fairlead.outgoing.client_config import (
+    ClientConfig,
+    ClientConfigError,
+    bearer,
+    pem_of,
+    read_client_config,
+)
+
+NAME = "oidc"
+_SECONDS_BEFORE_EXPIRY = 10.0
+Settings = Mapping[str, str]
+
+
+def provider_credentials(name: str, entry: Entry, config: ClientConfig) -> RenewedCredentials:
+    """The id token of a user whose `auth-provider` is this one; raises AccessError."""
+    wanted = entry.value["auth-provider"]
+    if wanted.get("name") != NAME:
+        raise AccessError(
+            f'no Auth Provider found for name "{wanted.get("name") or ""}"; only {NAME} is known:'
+            " for others use a credential plugin (exec)"
+        )
+    settings = _settings(wanted.get("config"), name)
+    for field in ("idp-issuer-url", "client-id"):
+        if not settings.get(field):
+            raise AccessError(f"Must provide {field}")
+    ca = _authority(settings, entry.directory)
+    helper = _Helper(name, entry.origin, config, ca, settings)
+    key = (NAME, entry.origin, name, tuple(sorted(settings.items())), config.certificate, ca)
+    return shared(key, lambda: RenewedCredentials(helper.fetch, replaceable=False))
+
+
+def _settings(config: Any, user: str) -> Settings:
+    found = config or {}
+    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+        raise AccessError(f'auth-provider of the user "{user}": config must hold texts')
+    return found
+
+
+def _authority(settings: Settings, directory: Path) -> bytes:
+    try:
+        return pem_of(dict(settings), "idp-certificate-authority", directory)
+    except ClientConfigError as error:
+        raise AccessError(str(error)) from None
+
+
+class _Helper:
+    def __init__(
+        self, user: str, origin: Path, config: ClientConfig, ca: bytes, settings: Settings
+    ) -> None:
+        self._user = user
+        self._origin = origin
+        self._config = config
+        self._ca = ca
+        self._settings = settings
+
+    def fetch(self) -> Fetched:
+        """Raises AccessError. Another process may have refreshed the token meanwhile, so the file
+        is looked at before, and also after a provider does not know the refresh token any more."""
+        self._settings = self._written()
+        if kept := self._kept():
+            return kept
+        refresh_token = self._settings.get("refresh-token")
+        if not refresh_token:
+            raise CredentialsError("No valid id-token, and cannot refresh without refresh-token")
+        try:
+            tokens = asyncio.run(self._provider().refresh(refresh_token))
+        except CredentialsError:
+            self._settings = self._written()
+            if kept := self._kept():
+                return kept
+            raise
+        self._write(tokens)
+        return self._fetched(tokens.id_token)
+
+    def _provider(self) -> Provider:
+        settings = self._settings
+        return Provider(
+            settings["idp-issuer-url"],
+            settings["client-id"],
+            settings.get("client-secret", ""),
+            self._ca,
+        )
+
+    def _kept(self) -> Fetched | None:
+        """The id token that is there, if it holds long enough to be used."""
+        token = self._settings.get("id-token")
+        if not token:
+            return None
+        fetched = self._fetched(token)
+        return fetched if fetched.expires is not None and time() < fetched.expires else None
+
+    def _fetched(self, token: str) -> Fetched:
+        config = self._config
+        try:
+            proof = Proof(bearer(token), config.certificate, config.key)
+        except ClientConfigError as error:
+            raise CredentialsError(str(error)) from None
+        return Fetched(proof, _expiry(token) - _SECONDS_BEFORE_EXPIRY)
+
+    def _written(self) -> Settings:
+        """What the file says now, or what it said at first if the user is no longer in it."""
+        try:
+            for name, user in named_entries(read_client_config(self._origin), "users"):
+                provider = user.get("auth-provider") if name == self._user else None
+                if isinstance(provider, dict) and provider.get("name") == NAME:
+                    return {**self._settings, **_settings(provider.get("config"), name)}
+        except (ClientConfigError, AccessError):
+            pass  # it is being changed by hand, perhaps; what we know is still good
+        return self._settings
+
+    def _write(self, tokens: Tokens) -> None:
+        changed = {"id-token": tokens.id_token}
+        if tokens.refresh_token:
+            changed["refresh-token"] = tokens.refresh_token
+
+        def change(document: dict[str, Any]) -> None:
+            if self._user not in dict(named_entries(document, "users")):
+                return  # removed meanwhile, and not by us to be brought back
+            user = entry_in(document, "users", self._user)
+            provider = user.setdefault("auth-provider", {"name": NAME})
+            provider["config"] = {**(provider.get("config") or {}), **changed}
+
+        try:
+            change_file(self._origin, change)
+        except AccessError as error:
+            raise CredentialsError(f"could not persist new tokens: {error}") from None
+        self._settings = {**self._settings, **changed}
+
+
+def _expiry(token: str) -> float:
+    """When an id token ends; raises CredentialsError."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        raise CredentialsError("ID Token is not a valid JWT")
+    try:
+        claims = orjson.loads(base64.b64decode(parts[1] + "==", altchars=b"-_"))
+        return float(claims["exp"])
+    except (binascii.Error, ValueError, KeyError, TypeError):
+        raise CredentialsError("failed to parse claims of the ID Token") from None

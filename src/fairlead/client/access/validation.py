@@ -1,0 +1,124 @@
+"""What is wrong with a chosen cluster and user, all of it at once, as people know it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from fairlead.client.access.exec_config import MODES, default_mode
+from fairlead.outgoing.client_config import ClientConfigError
+
+Fields = Mapping[str, Any]
+
+_PROXY_SCHEMES = ("http", "https")
+_TEXTS = {
+    "cluster": ("server", "tls-server-name", "proxy-url"),
+    "user": ("token", "tokenFile", "username", "password", "as", "as-uid"),
+    "context": ("cluster", "user", "namespace"),
+}
+_FILES = {
+    "cluster": ("certificate-authority",),
+    "user": ("client-certificate", "client-key"),
+    "context": (),
+}
+
+
+def check_types(fields: Fields, what: str, name: str) -> None:
+    """Raises ClientConfigError for a value of the wrong type."""
+    texts = (
+        *_TEXTS[what],
+        *(field for file in _FILES[what] for field in (file, f"{file}-data")),
+    )
+    for field in texts:
+        if not isinstance(fields.get(field), str | None):
+            raise ClientConfigError(f'{field} of the {what} "{name}" must be text')
+
+
+def cluster_problems(cluster: Fields, name: str, directory: Path) -> Iterator[str]:
+    if not cluster.get("server"):
+        yield (
+            f'no server found for cluster "{name}"'
+            if name
+            else ("default cluster has no server defined")
+        )
+    proxy = cluster.get("proxy-url")
+    if proxy:
+        scheme = _scheme(proxy)
+        if scheme not in _PROXY_SCHEMES:
+            yield (
+                f'invalid \'proxy-url\' "{proxy}" for cluster "{name}": unsupported scheme'
+                f' "{scheme}", must be http or https'
+            )
+    yield from _unreadable(cluster, "certificate-authority", name, directory)
+
+
+def _scheme(url: str) -> str:
+    try:
+        return urlsplit(url).scheme
+    except ValueError:
+        return ""
+
+
+def user_problems(user: Fields, name: str, directory: Path) -> Iterator[str]:
+    if _has(user, "client-certificate"):
+        if not _has(user, "client-key"):
+            yield (
+                f"client-key-data or client-key must be specified for {name} to use the clientCert"
+                " authentication method."
+            )
+        yield from _unreadable(user, "client-certificate", name, directory, "client-cert")
+        yield from _unreadable(user, "client-key", name, directory)
+    if user.get("exec"):
+        yield from _exec_problems(user["exec"], name)
+        if user.get("auth-provider"):
+            yield f"authProvider cannot be provided in combination with an exec plugin for {name}"
+    methods = [
+        method
+        for method, fields in (("token", ("token",)), ("basicAuth", ("username", "password")))
+        if any(user.get(field) for field in fields)
+    ]
+    if len(methods) > 1:
+        yield (
+            f"more than one authentication method found for {name}; found"
+            f" [{' '.join(methods)}], only one is allowed"
+        )
+    if not user.get("as") and any(
+        user.get(field) for field in ("as-uid", "as-groups", "as-user-extra")
+    ):
+        yield f"requesting uid, groups or user-extra for {name} without impersonating a user"
+
+
+def _exec_problems(plugin: Fields, name: str) -> Iterator[str]:
+    needed = f"must be specified for {name} to use exec authentication plugin"
+    for field in ("command", "apiVersion"):
+        if not plugin.get(field):
+            yield f"{field} {needed}"
+    for variable in plugin.get("env") or ():
+        if not variable.get("name"):
+            yield f"env variable name {needed}"
+    mode = plugin.get("interactiveMode") or default_mode(plugin.get("apiVersion") or "")
+    if not mode:
+        yield f"interactiveMode {needed}"
+    elif mode not in MODES:
+        yield f'invalid interactiveMode for {name}: "{mode}"'
+
+
+def _has(fields: Fields, file: str) -> bool:
+    return bool(fields.get(file) or fields.get(f"{file}-data"))
+
+
+def _unreadable(
+    fields: Fields, file: str, name: str, directory: Path, shown: str = ""
+) -> Iterator[str]:
+    """A file that cannot be opened, unless what it would hold is there already."""
+    if not fields.get(file) or fields.get(f"{file}-data"):
+        return
+    path = directory / fields[file]
+    try:
+        with path.open("rb"):
+            return
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        yield f"unable to read {shown or file} {path} for {name} due to open {path}: {why}"

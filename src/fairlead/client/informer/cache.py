@@ -1,0 +1,63 @@
+"""Objects by key, and by what index functions say of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+Object = dict[str, Any]
+Index = Callable[[Object], Iterable[str]]
+
+_LOG = logging.getLogger(__name__)
+
+
+class Cache:
+    """An index function gives the values under which an object is found; one that fails is
+    logged, and the object is found under none."""
+
+    def __init__(self, indexes: Mapping[str, Index]) -> None:
+        self._objects: dict[str, Object] = {}
+        self._indexes = dict(indexes)
+        self._keys: dict[str, dict[str, dict[str, None]]] = {name: {} for name in indexes}
+        self._values: dict[str, list[tuple[str, str]]] = {}
+
+    def get(self, key: str) -> Object | None:
+        return self._objects.get(key)
+
+    def keys(self) -> Iterable[str]:
+        return self._objects.keys()
+
+    def items(self) -> list[Object]:
+        return list(self._objects.values())
+
+    def by_index(self, name: str, value: str) -> list[Object]:
+        """Raises KeyError for an index that there is not."""
+        return [self._objects[key] for key in self._keys[name].get(value, ())]
+
+    def put(self, key: str, value: Object) -> None:
+        self._forget(key)
+        self._objects[key] = value
+        found = [(name, one) for name in self._indexes for one in self._indexed(name, value)]
+        for name, one in found:
+            self._keys[name].setdefault(one, {})[key] = None
+        if found:
+            self._values[key] = found
+
+    def remove(self, key: str) -> None:
+        self._forget(key)
+        self._objects.pop(key, None)
+
+    def _indexed(self, name: str, value: Object) -> list[str]:
+        try:
+            return list(self._indexes[name](value))
+        except Exception:
+            _LOG.exception("the index %s failed", name)
+            return []
+
+    def _forget(self, key: str) -> None:
+        for name, value in self._values.pop(key, ()):
+            keys = self._keys[name].get(value, {})
+            keys.pop(key, None)
+            if not keys:
+                self._keys[name].pop(value, None)

@@ -1,0 +1,86 @@
+"""Functions that are told of changes, each at its own pace."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from fairlead.client.informer.cache import Cache, Object
+
+_LOG = logging.getLogger(__name__)
+
+Told = Callable[[Object], Awaitable[None] | None]
+ToldOfBoth = Callable[[Object, Object], Awaitable[None] | None]
+
+
+class Functions(NamedTuple):
+    """What is called with an object, or with it as it was and as it is; each may be missing."""
+
+    added: Told | None = None
+    updated: ToldOfBoth | None = None
+    deleted: Told | None = None
+
+
+class Handler:
+    """Tells how the objects of a cache differ from what was told before. What is pending is a set
+    of keys, so one that is slow misses what came and went between, and never delays others."""
+
+    def __init__(self, functions: Functions, cache: Cache) -> None:
+        self._functions = functions
+        self._cache = cache
+        self._told: dict[str, Object] = {}
+        self._pending: dict[str, bool] = dict.fromkeys(cache.keys(), False)
+        self._woken = asyncio.Event()
+        self._woken.set()
+
+    def changed(self, key: str) -> None:
+        self._pending.setdefault(key, False)
+        self._woken.set()
+
+    def again(self) -> None:
+        """Tell of everything, changed or not."""
+        self._pending.update(dict.fromkeys(self._told, True))
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            while self._pending:
+                key = next(iter(self._pending))
+                await self._tell(key, self._pending.pop(key))
+
+    async def _tell(self, key: str, also_unchanged: bool) -> None:
+        before, now = self._told.get(key), self._cache.get(key)
+        if now is None:
+            self._told.pop(key, None)
+        else:
+            self._told[key] = now
+        added, updated, deleted = self._functions
+        if before is not None and now is not None and _uid(before) == _uid(now):
+            if before is not now or also_unchanged:
+                await _call(updated, before, now)
+            return
+        if before is not None:
+            await _call(deleted, before)
+        if now is not None:
+            await _call(added, now)
+
+
+async def _call(function: Callable[..., Any] | None, *values: Object) -> None:
+    if function is None:
+        return
+    try:
+        result = function(*values)
+        if inspect.isawaitable(result):
+            await result
+    except Exception:
+        _LOG.exception("a handler failed")
+
+
+def _uid(value: Object) -> Any:
+    return value["metadata"].get("uid")

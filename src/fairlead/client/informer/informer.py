@@ -1,0 +1,141 @@
+"""Following a resource into a cache."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from fairlead.client.access.model import AccessError
+from fairlead.client.errors import ApiError
+from fairlead.client.informer.cache import Cache, Index, Object
+from fairlead.client.informer.handlers import Functions, Handler, Told, ToldOfBoth
+from fairlead.client.pauses import Pauses
+from fairlead.client.resources import Resource
+from fairlead.client.transport.errors import Unreachable
+from fairlead.client.watching import DELETED, Event, key_of
+
+_LOG = logging.getLogger(__name__)
+
+
+class Informer:
+    """The objects of a resource as they are, in memory: of one namespace or of all ("" and
+    cluster-scoped ones), and with selectors in `query`. Objects belong to the cache: copy what you
+    want to change. Keys are `namespace/name`, or the name alone where there is no namespace.
+
+    async with Informer(pods, "", indexes={"node": lambda pod: [pod["spec"].get("nodeName", "")]}):
+        await informer.synced()
+    """
+
+    def __init__(
+        self,
+        resource: Resource,
+        namespace: str | None = "",
+        *,
+        indexes: Mapping[str, Index] | None = None,
+        resync: float | None = None,
+        **query: Any,
+    ) -> None:
+        self.trouble: Exception | None = None  # why it cannot follow at the moment
+        self._resource = resource
+        self._cache = Cache(indexes or {})
+        self._watch = resource.watch(namespace, **query)
+        self._resync = resync
+        self._handlers: list[Handler] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_running = False
+
+    def handle(
+        self,
+        *,
+        added: Told | None = None,
+        updated: ToldOfBoth | None = None,
+        deleted: Told | None = None,
+    ) -> None:
+        """Call functions, plain or async, for what is there and for every change. One that is slow
+        is told of the newest state when it is ready for it, and one that fails is logged."""
+        handler = Handler(Functions(added, updated, deleted), self._cache)
+        self._handlers.append(handler)
+        if self._is_running:
+            self._run(handler.run())
+
+    async def start(self) -> None:
+        """Begin to follow; `synced` waits until everything is there."""
+        if self._is_running:
+            return
+        self._is_running = True
+        self._run(self._follow())
+        for handler in self._handlers:
+            self._run(handler.run())
+        if self._resync is not None:
+            self._run(self._tell_again(self._resync))
+
+    async def synced(self, timeout: float | None = None) -> None:
+        """Until all objects that there were at the start are in the cache; raises TimeoutError."""
+        async with asyncio.timeout(timeout):
+            await self._watch.listed.wait()
+
+    async def stop(self) -> None:
+        """What is in the cache stays there."""
+        self._is_running = False
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def get(self, key: str) -> Object | None:
+        return self._cache.get(key)
+
+    def items(self) -> list[Object]:
+        return self._cache.items()
+
+    def by_index(self, name: str, value: str) -> list[Object]:
+        """The objects for which the index function gave this value; raises KeyError for an index
+        that there is not."""
+        return self._cache.by_index(name, value)
+
+    def _run(self, what: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.create_task(what))
+
+    async def _follow(self) -> None:
+        pauses = Pauses()
+        while True:
+            try:
+                async for event in self._watch:
+                    self.trouble = None
+                    self._apply(event)
+                    pauses.reset()
+            except (AccessError, ApiError, Unreachable) as error:
+                self.trouble = error
+                _LOG.warning("cannot follow %s: %s", self._resource.type.qualified, error)
+            await asyncio.sleep(pauses.next())
+
+    def _apply(self, event: Event) -> None:
+        namespace, name = key_of(event.object)
+        key = f"{namespace}/{name}" if namespace else name
+        if event.type == DELETED:
+            self._cache.remove(key)
+        else:
+            self._cache.put(key, event.object)
+        for handler in self._handlers:
+            handler.changed(key)
+
+    async def _tell_again(self, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            for handler in self._handlers:
+                handler.again()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()

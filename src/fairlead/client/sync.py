@@ -1,0 +1,219 @@
+"""The client for code that is not asynchronous: the same methods, which return when it is done.
+
+with SyncClient.load() as client:
+    for event in client.resource("pods").watch("default"):
+        print(event.type, event.object["metadata"]["name"])
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterator, Mapping
+from contextlib import suppress
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+
+from fairlead.client.access.loading import load_access
+from fairlead.client.access.model import Access
+from fairlead.client.client import Client
+from fairlead.client.discovery import Discovery, ResourceType
+from fairlead.client.resources import Resource
+from fairlead.client.transport.errors import Unreachable
+
+_Inner = TypeVar("_Inner")
+_Result = TypeVar("_Result")
+_Parameters = ParamSpec("_Parameters")
+
+
+class _Background:
+    """A loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._lock = threading.Lock()
+        self._is_open = True
+        self._thread = threading.Thread(target=self._run, name="fairlead-client", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    def call(self, what: Coroutine[Any, Any, _Result]) -> _Result:
+        """Its result, in any thread but its own; raises Unreachable when it is closed meanwhile."""
+        with self._lock:
+            if not self._is_open or threading.current_thread() is self._thread:
+                what.close()
+                raise RuntimeError(
+                    "the client is closed" if not self._is_open else "not inside of the client"
+                )
+            future = asyncio.run_coroutine_threadsafe(what, self._loop)
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise Unreachable("the client was closed", sent=True) from None
+        except BaseException:
+            future.cancel()  # such as for a Ctrl-C: nobody waits for it any more
+            raise
+
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """End everything that is going on; `last` is run when nothing else is."""
+        with self._lock:
+            if not self._is_open:
+                return
+            self._is_open = False
+        asyncio.run_coroutine_threadsafe(self._end(last), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    async def _end(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await last()
+        await self._loop.shutdown_asyncgens()
+
+
+class _Face(Generic[_Inner]):
+    """Something asynchronous with its loop in the background."""
+
+    def __init__(self, background: _Background, inner: _Inner) -> None:
+        self._background = background
+        self._inner = inner
+
+
+def _plain(
+    method: Callable[Concatenate[_Inner, _Parameters], Coroutine[Any, Any, _Result]],
+) -> Callable[Concatenate[_Face[_Inner], _Parameters], _Result]:
+    """A method that waits for the result."""
+
+    @wraps(method)
+    def call(
+        self: _Face[_Inner], /, *values: _Parameters.args, **named: _Parameters.kwargs
+    ) -> _Result:
+        return self._background.call(method(self._inner, *values, **named))
+
+    return call
+
+
+def _iterated(
+    method: Callable[Concatenate[_Inner, _Parameters], AsyncIterable[_Result]],
+) -> Callable[Concatenate[_Face[_Inner], _Parameters], Iterator[_Result]]:
+    """A method for `for`."""
+
+    @wraps(method)
+    def call(
+        self: _Face[_Inner], /, *values: _Parameters.args, **named: _Parameters.kwargs
+    ) -> Iterator[_Result]:
+        return _items(self._background, method(self._inner, *values, **named))
+
+    return call
+
+
+_END = object()
+
+
+def _items(background: _Background, found: AsyncIterable[_Result]) -> Iterator[_Result]:
+    items: Any = aiter(found)
+
+    async def following() -> Any:
+        return await anext(items, _END)
+
+    try:
+        while (item := background.call(following())) is not _END:
+            yield item
+    finally:
+        with suppress(RuntimeError, Unreachable):  # closed: it has ended with the client
+            background.call(items.aclose())
+
+
+class SyncResource(_Face[Resource]):
+    """Objects of one resource; see Resource."""
+
+    @property
+    def type(self) -> ResourceType:
+        return self._inner.type
+
+    get = _plain(Resource.get)
+    page = _plain(Resource.page)
+    pages = _iterated(Resource.pages)
+    list = _plain(Resource.list)
+    watch = _iterated(Resource.watch)
+    wait = _plain(Resource.wait)
+    create = _plain(Resource.create)
+    replace = _plain(Resource.replace)
+    patch = _plain(Resource.patch)
+    apply = _plain(Resource.apply)
+    delete = _plain(Resource.delete)
+    delete_collection = _plain(Resource.delete_collection)
+
+
+class SyncDiscovery(_Face[Discovery]):
+    """What a server serves; see Discovery."""
+
+    groups = _plain(Discovery.groups)
+    dialect = _plain(Discovery.dialect)
+    resources = _plain(Discovery.resources)
+    all_resources = _plain(Discovery.all_resources)
+    find = _plain(Discovery.find)
+    of_kind = _plain(Discovery.of_kind)
+
+    def forget(self) -> None:
+        self._inner.forget()
+
+
+class SyncClient(_Face[Client]):
+    """One server as one user sees it, for any number of threads; see Client. `close` ends what is
+    going on in all of them."""
+
+    def __init__(self, access: Access, agent: str = "") -> None:
+        client = Client(access, agent)
+        super().__init__(_Background(), client)
+        self.discovery = SyncDiscovery(self._background, client.discovery)
+
+    @classmethod
+    def load(cls, path: Path | str | None = None, **choices: Any) -> Self:
+        """A client for what the configuration files say; raises AccessError. `choices` are those
+        of `load_access`."""
+        return cls(load_access(path, **choices))
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that is meant where none is named."""
+        return self._inner.namespace
+
+    def resource(self, word: str) -> SyncResource:
+        """A resource by the word that people use for it; raises UnknownResource."""
+        return SyncResource(self._background, self._background.call(self._inner.resource(word)))
+
+    def resource_of(self, value: Mapping[str, Any]) -> SyncResource:
+        """The resource of an object; raises UnknownKind."""
+        found = self._background.call(self._inner.resource_of(value))
+        return SyncResource(self._background, found)
+
+    def of(self, type: ResourceType) -> SyncResource:
+        return SyncResource(self._background, self._inner.of(type))
+
+    raw = _plain(Client.raw)
+
+    def close(self) -> None:
+        self._background.close(self._inner.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,266 @@
+"""Following the objects of a resource: each change once, whatever happens to the connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import AsyncExitStack, aclosing
+from random import randint
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import orjson
+
+from fairlead.client.errors import ApiError, Expired, TimedOut, error_of_status
+from fairlead.client.pauses import Pauses
+from fairlead.client.session import JSON, Request
+from fairlead.client.transport.errors import Unreachable
+
+if TYPE_CHECKING:
+    from fairlead.client.resources import Resource
+
+Object = dict[str, Any]
+Key = tuple[str, str]  # namespace and name
+_Item = TypeVar("_Item")
+
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+_BOOKMARK, _ERROR = "BOOKMARK", "ERROR"
+_SECONDS = (300, 600)  # that one request lasts
+_GRACE = 30.0  # for a server that should have ended it
+_LONG = 5.0  # a request that lasted so long did not fail
+
+
+class Event(NamedTuple):
+    """ADDED, MODIFIED or DELETED, and the object, which is a Table of one row where tables were
+    asked for."""
+
+    type: str
+    object: Object
+
+
+class Watch:
+    """Changes of objects, for `async for`. It goes on after connections that are cut off and
+    requests that time out, and where the server has forgotten what came since, it lists again and
+    tells the difference. It ends with its timeout or by not being iterated any more; iterated
+    again, also after an error, it goes on where it was.
+
+    Raises what a list raises, Unreachable only if nothing was reached so far, and Expired if it
+    began at a bare version: what there was then is not known, so nor is what is gone.
+    """
+
+    def __init__(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        name: str = "",
+        since: str | Mapping[str, Any] = "",
+        accept: str = JSON,
+        timeout: float | None = None,
+        query: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._resource = resource
+        self._namespace = namespace
+        self._accept = accept
+        self._timeout = timeout
+        self._query = _selecting(name, query or {})
+        self._told: dict[Key, Object] | None = {}
+        self.listed = asyncio.Event()  # set when all objects of a list have been told
+        self._begun = False
+        self._in_pages = True
+        if isinstance(since, str):
+            self.version = since
+            if since:
+                self._told = None
+        else:
+            self.version = _version(since)
+            self._told = {key_of(one): one for one in objects_of(since)}
+
+    def __aiter__(self) -> AsyncGenerator[Event, None]:
+        return self._events()
+
+    async def _events(self) -> AsyncGenerator[Event, None]:
+        clock = asyncio.get_running_loop().time
+        ends = None if self._timeout is None else clock() + self._timeout
+        pauses = Pauses()
+        while ends is None or clock() < ends:
+            began, said = clock(), False
+            try:
+                async with aclosing(self._followed(ends)) as events:
+                    async for event in events:
+                        said = True
+                        yield event
+            except TimeoutError:  # also that of a server which has gone without a word
+                if ends is not None and clock() >= ends:
+                    return
+            except (ApiError, Unreachable) as error:
+                if isinstance(error, Expired) or _is_ahead(error):
+                    self._list_again(error)
+                elif not self._begun or not _may_pass(error):
+                    raise
+            if said or clock() - began > _LONG:
+                pauses.reset()
+            pause = pauses.next()
+            await asyncio.sleep(pause if ends is None else max(0, min(pause, ends - clock())))
+
+    def _list_again(self, why: Exception) -> None:
+        """Raises what made it necessary if there is no way to tell the difference."""
+        if self._told is None:
+            raise why
+        self._in_pages = bool(self.version)  # what expired without one is a list's next page
+        self.version = ""
+
+    async def _followed(self, ends: float | None) -> AsyncGenerator[Event, None]:
+        """What changed since the last time, and what changes in one request. Raises TimeoutError
+        when the time is over."""
+        if not self.version:
+            async with aclosing(self._difference()) as differences:
+                while (event := await _before(ends, differences)) is not None:
+                    yield event
+        async with aclosing(self._streamed(ends)) as events:
+            async for event in events:
+                yield event
+
+    async def _difference(self) -> AsyncGenerator[Event, None]:
+        """The objects that there are now against those that were told of."""
+        told = self._told
+        assert told is not None
+        version, seen = "", set()
+        limit = {} if self._in_pages else {"limit": 0}
+        accept = self._accept.replace("as=PartialObjectMetadata;", "as=PartialObjectMetadataList;")
+        pages = self._resource.pages(self._namespace, accept=accept, **limit, **self._query)
+        async for page in pages:
+            version = version or _version(page)
+            for one in objects_of(page):
+                key = key_of(one)
+                seen.add(key)
+                for event in _changes(told.get(key), one):
+                    self._remember(event)
+                    yield event
+        for key in [key for key in told if key not in seen]:
+            yield Event(DELETED, told.pop(key))
+        self.version, self._begun, self._in_pages = version, True, True
+        self.listed.set()
+
+    async def _streamed(self, ends: float | None) -> AsyncGenerator[Event, None]:
+        clock = asyncio.get_running_loop().time
+        seconds = randint(*_SECONDS)
+        query = {
+            **self._query,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self.version,
+            "timeoutSeconds": seconds,
+        }
+        path = self._resource.path("", self._namespace)
+        request = Request("GET", path, query, accept=self._accept)
+        silent = clock() + seconds + _GRACE
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout_at(ends):
+                answer = await stack.enter_async_context(self._resource.session.open(request))
+            self._begun = True
+            lines = answer.lines()
+            until = silent if ends is None else min(ends, silent)
+            while (line := await _before(until, lines)) is not None:
+                event = self._received(line)
+                if event is not None:
+                    yield event
+
+    def _received(self, line: bytes) -> Event | None:
+        """What a line tells, if it is of an object. Raises ApiError for an error."""
+        if not line.strip():
+            return None
+        try:
+            event = orjson.loads(line)
+            type, value = event["type"], event["object"]
+            if type == _ERROR:
+                if self._told is not None:
+                    self.version = ""
+                raise error_of_status(value)
+            version = _version(value)
+            if type not in (ADDED, MODIFIED, DELETED):
+                self.version = version or self.version
+                return None
+            found = Event(type, value)
+            if self._told is not None:
+                self._remember(found)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+            raise Unreachable("malformed event of a watch", sent=True) from None
+        self.version = version
+        return found
+
+    def _remember(self, event: Event) -> None:
+        assert self._told is not None
+        if event.type == DELETED:
+            self._told.pop(key_of(event.object), None)
+        else:
+            self._told[key_of(event.object)] = event.object
+
+
+async def _before(when: float | None, items: AsyncGenerator[_Item, None]) -> _Item | None:
+    """The next one, None at the end; raises TimeoutError."""
+    async with asyncio.timeout_at(when):
+        return await anext(items, None)
+
+
+def _selecting(name: str, query: Mapping[str, Any]) -> dict[str, Any]:
+    """A query that is also for one name, if there is one."""
+    found = dict(query)
+    if name:
+        fields = (found.get("fieldSelector"), f"metadata.name={name}")
+        found["fieldSelector"] = ",".join(part for part in fields if part)
+    return found
+
+
+def _metadata(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """That of an object, also of one that is the row of a Table."""
+    rows = value.get("rows")
+    found: Mapping[str, Any] = rows[0]["object"]["metadata"] if rows else value["metadata"]
+    return found
+
+
+def key_of(value: Mapping[str, Any]) -> Key:
+    """Which object it is, of one resource."""
+    metadata = _metadata(value)
+    return metadata.get("namespace") or "", metadata["name"]
+
+
+def _version(value: Mapping[str, Any]) -> str:
+    """Of an object, a list or a bookmark."""
+    own = (value.get("metadata") or {}).get("resourceVersion")
+    return str(own or _metadata(value).get("resourceVersion") or "")
+
+
+def objects_of(listed: Mapping[str, Any]) -> Iterator[Object]:
+    """The objects of a list; those of a Table as Tables of one row."""
+    if "rows" not in listed:
+        kind = str(listed.get("kind", "")).removesuffix("List")
+        for item in listed.get("items") or ():
+            # Those of a list do not say what they are.
+            yield {"apiVersion": listed.get("apiVersion"), "kind": kind, **item}
+        return
+    head = {name: value for name, value in listed.items() if name != "metadata"}
+    for row in listed["rows"] or ():
+        yield {**head, "rows": [row]}
+
+
+def _changes(before: Mapping[str, Any] | None, now: Object) -> Iterator[Event]:
+    if before is None:
+        yield Event(ADDED, now)
+        return
+    old, new = _metadata(before), _metadata(now)
+    if old.get("uid") != new.get("uid"):  # another one of the same name
+        yield Event(DELETED, dict(before))
+        yield Event(ADDED, now)
+    elif old.get("resourceVersion") != new.get("resourceVersion"):
+        yield Event(MODIFIED, now)
+
+
+def _may_pass(error: ApiError | Unreachable) -> bool:
+    return isinstance(error, Unreachable) or error.code == 429 or error.code >= 500
+
+
+def _is_ahead(error: Exception) -> bool:
+    """A version that the server has not come to, such as after its storage was restored."""
+    return isinstance(error, TimedOut) and any(
+        cause.get("reason") == "ResourceVersionTooLarge" for cause in error.causes
+    )

@@ -1,0 +1,81 @@
+"""The client for code that is not asynchronous."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from support.things import Space
+
+from fairlead.client import SyncClient, Unreachable, exists
+from fairlead.client.errors import NotFound
+
+
+def load(space: Space) -> SyncClient:
+    return SyncClient.load(space.server.data / "admin.kubeconfig")
+
+
+def test_the_verbs_return_when_they_are_done(space: Space) -> None:
+    with load(space) as client:
+        maps = client.resource("cm")
+        assert maps.type.kind == "ConfigMap"
+        maps.create({"metadata": {"name": "a"}}, space.name)
+        maps.patch("a", {"data": {"k": "v"}}, space.name)
+        assert maps.get("a", space.name)["data"] == {"k": "v"}
+        assert maps.wait("a", exists, space.name, timeout=5) is not None
+        assert "a" in [one["metadata"]["name"] for one in maps.list(space.name)["items"]]
+        assert sum(len(page["items"]) for page in maps.pages(space.name, limit=1)) >= 1
+        maps.delete("a", space.name)
+        with pytest.raises(NotFound):
+            maps.get("a", space.name)
+        assert client.discovery.dialect() is space.dialect
+        assert client.raw("GET", "/livez") == b"ok"
+
+
+def test_a_watch_is_a_generator_that_can_be_left(kubernetes: Space) -> None:
+    kubernetes.secrets.create("a")
+    with load(kubernetes) as client:
+        secrets = client.resource("secrets")
+        for event in secrets.watch(kubernetes.name):
+            if event.type == "ADDED":
+                kubernetes.secrets.remove("a")
+            else:
+                break
+        assert event.type == "DELETED"
+        assert [one.type for one in secrets.watch(kubernetes.name, timeout=0.1)] == []
+
+
+def test_many_threads_share_one_client(kubernetes: Space) -> None:
+    with load(kubernetes) as client, ThreadPoolExecutor(8) as threads:
+        maps = client.resource("configmaps")
+        names = [f"m{at}" for at in range(40)]
+        made = threads.map(
+            lambda name: maps.create({"metadata": {"name": name}}, kubernetes.name), names
+        )
+        assert [one["metadata"]["name"] for one in made] == names
+
+
+def test_closing_ends_what_is_going_on_in_other_threads(kubernetes: Space) -> None:
+    client = load(kubernetes)
+    ended: list[type[BaseException]] = []
+    begun = threading.Event()
+
+    def follow() -> None:
+        kubernetes.secrets.create("a")
+        try:
+            for _ in client.resource("secrets").watch(kubernetes.name):
+                begun.set()
+        except Unreachable as error:
+            ended.append(type(error))
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    assert begun.wait(20)
+    client.close()
+    thread.join(20)
+    assert ended == [Unreachable]
+    with pytest.raises(RuntimeError, match="closed"):
+        client.resource("pods")
+    client.close()
+    assert "fairlead-client" not in {one.name for one in threading.enumerate()}

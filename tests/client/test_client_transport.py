@@ -1,0 +1,374 @@
+"""What is read from a server, however it comes, and what is said of servers that talk nonsense."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from base64 import b64encode
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.scripted import END, STREAM, Cut, Said, ScriptedServer, Seen, answer, chunks
+from support.things import Space
+
+from fairlead.client import AccessError, ApiError, Client, Unreachable
+from fairlead.client.access.loading import load_access
+from fairlead.client.session import Request
+from fairlead.client.transport import connection as reading
+
+PATIENCE = 20.0
+PACKED = "Content-Encoding: gzip\r\n"
+
+
+async def asked(script: ScriptedServer, method: str = "GET", **parts: Any) -> bytes:
+    async with script, script.client() as client, asyncio.timeout(PATIENCE):
+        return await client.raw(method, "/x", **parts)
+
+
+def said_to(said: Said, method: str = "GET", **parts: Any) -> bytes:
+    return asyncio.run(asked(ScriptedServer(said), method, **parts))
+
+
+def fault_of(said: Said, method: str = "POST", **parts: Any) -> str:
+    with pytest.raises(Unreachable) as caught:
+        said_to(said, method, **parts)
+    return str(caught.value)
+
+
+async def in_single_bytes(writer: asyncio.StreamWriter) -> None:
+    for byte in STREAM + chunks(b"on", b"e") + END:
+        writer.write(bytes([byte]))
+        await writer.drain()
+
+
+async def slowly(writer: asyncio.StreamWriter) -> None:
+    writer.write(STREAM)
+    while True:
+        writer.write(chunks(b"x"))
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+async def endless_head(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        writer.write(b"X-More: " + b"x" * 500 + b"\r\n")
+        await writer.drain()
+
+
+async def endless_promises(writer: asyncio.StreamWriter) -> None:
+    while True:
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
+        await writer.drain()
+
+
+async def silence(writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("said", "content"),
+    [
+        (answer(b"plain"), b"plain"),
+        (STREAM + chunks(b"in ", b"chunks") + END, b"in chunks"),
+        (in_single_bytes, b"one"),
+        (Cut(b"HTTP/1.0 200 OK\r\n\r\nuntil the end"), b"until the end"),
+        (b"HTTP/1.1 100 Continue\r\nA: b\r\n\r\n" + answer(b"later"), b"later"),
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n" + answer(b"hinted"), b"hinted"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
+        (answer(gzip.compress(b"packed"), headers=PACKED), b"packed"),
+        (answer(gzip.compress(b"a") + gzip.compress(b"b"), headers=PACKED), b"ab"),
+        (answer(b"", headers=PACKED), b""),
+    ],
+)
+def test_answers_are_read_in_every_form(said: Said, content: bytes) -> None:
+    assert said_to(said) == content
+
+
+def test_a_packed_answer_is_unpacked_in_bounded_parts() -> None:
+    large = bytes(5_000_000)
+    assert said_to(answer(gzip.compress(large), headers=PACKED)) == large
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        (Cut(), "EOF"),
+        (Cut(b"HTTP/1.1 2"), "unexpected EOF"),
+        (Cut(b"HTTP/1.1 200 OK\r\nContent-Le"), "unexpected EOF"),
+        (Cut(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc"), "unexpected EOF"),
+        (Cut(STREAM + chunks(b"abc")), "unexpected EOF"),
+        (b"SSH-2.0-OpenSSH_9.0\r\n", "malformed HTTP response"),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", "malformed HTTP response"),
+        (STREAM + b"not a size\r\n", "malformed HTTP response"),
+        (answer(b"not packed", headers=PACKED), "gzip"),
+        (answer(gzip.compress(b"packed" * 100)[:-9], headers=PACKED), "gzip: unexpected EOF"),
+        (endless_head, "the head of the answer is too long"),
+        (endless_promises, "the head of the answer is too long"),
+    ],
+)
+def test_an_answer_that_is_cut_off_or_nonsense_is_said_to_be_so(said: Said, fault: str) -> None:
+    assert fault in fault_of(said)
+
+
+@pytest.mark.parametrize("said", [silence, slowly, STREAM], ids=["nothing", "drops", "head"])
+def test_a_slow_server_is_given_as_long_as_the_request_has(said: Said) -> None:
+    assert "time" in fault_of(said, timeout=0.2) or "within 0.2s" in fault_of(said, timeout=0.2)
+
+
+def test_an_answer_that_does_not_end_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairlead.client.session._MOST_BYTES", 100)
+    assert "too long" in fault_of(answer(b"x" * 101))
+
+
+def test_an_answer_to_head_has_no_body_whatever_it_says() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n"
+    assert said_to(head, "HEAD", timeout=5.0) == b""
+
+
+def test_more_than_was_asked_for_is_no_answer_to_the_next_question() -> None:
+    async def scenario() -> bytes:
+        script = ScriptedServer(answer(b"one") + answer(b"poison"), answer(b"two"))
+        async with script, script.client() as client:
+            await client.raw("GET", "/1")
+            return await client.raw("GET", "/2")
+
+    assert asyncio.run(scenario()) == b"two"
+
+
+def test_connections_are_used_again_until_the_server_ends_them() -> None:
+    async def scenario() -> list[int]:
+        closing = answer(b"last", headers="Connection: close\r\n")
+        script = ScriptedServer(answer(b""), answer(b""), closing, answer(b""))
+        async with script, script.client() as client:
+            for _ in range(4):
+                await client.raw("GET", "/x")
+            return [seen.connection for seen in script.seen]
+
+    assert asyncio.run(scenario()) == [1, 1, 1, 2]
+
+
+def test_a_body_that_is_left_unread_costs_its_connection_only() -> None:
+    async def scenario() -> list[int]:
+        script = ScriptedServer(STREAM + chunks(b"never read"), answer(b"next"))
+        async with script, script.client() as client:
+            async with client.session.open(Request("GET", "/x")):
+                pass
+            assert await client.raw("GET", "/x") == b"next"
+            return [seen.connection for seen in script.seen]
+
+    assert asyncio.run(scenario()) == [1, 2]
+
+
+def test_a_request_that_is_cancelled_leaves_nothing_behind() -> None:
+    async def scenario() -> bytes:
+        script = ScriptedServer(silence, answer(b"next"))
+        async with script, script.client() as client:
+            task = asyncio.create_task(client.raw("GET", "/x"))
+            await script.asked.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return await client.raw("GET", "/x")
+
+    assert asyncio.run(scenario()) == b"next"
+
+
+def test_a_slow_reader_holds_the_server_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_MOST_HELD_BYTES", 1000)
+    written = 0
+
+    async def much(writer: asyncio.StreamWriter) -> None:
+        nonlocal written
+        writer.write(STREAM)
+        while True:
+            writer.write(chunks(b"x" * 100_000))
+            await writer.drain()
+            written += 100_000
+
+    async def scenario() -> None:
+        request = Request("GET", "/x")
+        script = ScriptedServer(much)
+        async with script, script.client() as client, client.session.open(request) as answered:
+            before = -1
+            while before != written:  # until it gets no further
+                before = written
+                await asyncio.sleep(0.1)
+            stopped = written
+            async for _ in answered.pieces():
+                if written > stopped + 1_000_000:
+                    break
+
+    asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
+
+
+def test_many_requests_at_once_share_a_bounded_number_of_connections() -> None:
+    async def later(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.01)
+        writer.write(answer({"a": 1}))
+
+    async def scenario() -> int:
+        script = ScriptedServer(later)
+        async with script, script.client() as client:
+            requests = [client.session.json(Request("GET", f"/{at}")) for at in range(300)]
+            assert all(found == {"a": 1} for found in await asyncio.gather(*requests))
+            return script.connections
+
+    assert 1 < asyncio.run(asyncio.wait_for(scenario(), PATIENCE)) <= 64
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"{", b"[1]", b"null", b"\xff\xfe"])
+def test_an_answer_that_is_no_object_is_said_to_be_so(body: bytes) -> None:
+    async def scenario() -> None:
+        script = ScriptedServer(answer(body))
+        async with script, script.client() as client:
+            await client.session.object(Request("GET", "/x"))
+
+    with pytest.raises(Unreachable, match=r"not JSON|not an object"):
+        asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("part", ["accept", "content_type"])
+def test_headers_cannot_be_smuggled_in(part: str) -> None:
+    with pytest.raises(AccessError, match="line breaks"):
+        said_to(answer(b""), "POST", **{part: "a\r\nX-Evil: 1"})
+
+
+def test_a_path_cannot_break_the_line_of_the_request() -> None:
+    script = ScriptedServer(answer(b""))
+
+    async def scenario() -> None:
+        async with script, script.client() as client:
+            await client.raw("GET", "/a b\r\nc?d=e f&g=%20é")
+
+    asyncio.run(scenario())
+    assert script.seen[0].line == "GET /a%20b%0D%0Ac?d=e%20f&g=%20%C3%A9 HTTP/1.1"
+
+
+def test_redirects_are_not_followed() -> None:
+    script = ScriptedServer(answer(b"", 302, "Location: https://evil.example/\r\n"))
+    with pytest.raises(ApiError, match=r"redirects to https://evil\.example/") as caught:
+        asyncio.run(asked(script))
+    assert caught.value.code == 302
+    assert len(script.seen) == 1
+
+
+def test_a_server_that_is_not_there_is_named() -> None:
+    async def scenario() -> str:
+        async with ScriptedServer(answer(b"")) as script:
+            gone = script.client()
+        with pytest.raises(Unreachable) as caught:
+            await gone.raw("GET", "/x")
+        assert not caught.value.sent
+        return str(caught.value)
+
+    assert asyncio.run(scenario()).endswith("connect: connection refused")
+
+
+class Proxy(ScriptedServer):
+    """Opens tunnels to wherever one wants."""
+
+    def __init__(self) -> None:
+        super().__init__(reply=self._open)
+
+    def _open(self, seen: Seen) -> Said:
+        async def tunnel(writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            host, _, port = seen.line.split()[1].rpartition(":")
+            there, back = await asyncio.open_connection(host.strip("[]"), int(port))
+            reader = writer.transport.get_protocol()._stream_reader  # type: ignore[attr-defined]
+            try:
+                await asyncio.gather(_pumped(reader, back), _pumped(there, writer))
+            finally:
+                back.transport.abort()
+
+        return tunnel
+
+
+async def _pumped(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+
+def test_a_proxy_is_asked_for_a_tunnel_with_its_credentials() -> None:
+    async def scenario() -> tuple[bytes, Seen]:
+        async with Proxy() as proxy, ScriptedServer(answer(b"through")) as script:
+            url = f"http://me:p%40ss@127.0.0.1:{proxy.port}"
+            async with script.client(proxy=url) as client:
+                content = await client.raw("GET", "/x")
+            return content, proxy.seen[0]
+
+    content, seen = asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
+    assert content == b"through"
+    assert seen.line.startswith("CONNECT 127.0.0.1:")
+    assert seen.headers["proxy-authorization"] == f"Basic {b64encode(b'me:p@ss').decode()}"
+
+
+def test_tls_is_spoken_through_the_tunnel(kubernetes: Space) -> None:
+    async def scenario() -> bytes:
+        async with Proxy() as proxy:
+            access = load_access(kubernetes.server.data / "admin.kubeconfig")
+            through = replace(access, place=replace(access.place, proxy=proxy.url))
+            async with Client(through) as client:
+                return await client.raw("GET", "/livez")
+
+    assert asyncio.run(asyncio.wait_for(scenario(), PATIENCE)) == b"ok"
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        (answer(b"", 407), "proxyconnect: 407 Words"),
+        (Cut(), "proxyconnect tcp: EOF"),
+        (b"nonsense\r\n\r\n", "proxyconnect: malformed answer"),
+    ],
+)
+def test_a_proxy_that_refuses_is_told_of(said: Said, fault: str) -> None:
+    async def scenario() -> None:
+        script = ScriptedServer(answer(b""))
+        async with ScriptedServer(said) as proxy, script, script.client(proxy=proxy.url) as client:
+            await client.raw("GET", "/x")
+
+    with pytest.raises(Unreachable, match=fault):
+        asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("socks5://me:secret@127.0.0.1:1080", "SOCKS are not supported: 127.0.0.1:1080"),
+        ("ftp://x", "not an http or https URL"),
+        ("http://x:port", "not an http or https URL"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_named_without_its_password(url: str, fault: str) -> None:
+    async def scenario() -> None:
+        script = ScriptedServer(answer(b""))
+        async with script, script.client(proxy=url) as client:
+            await client.raw("GET", "/x")
+
+    with pytest.raises(Unreachable, match=fault):
+        asyncio.run(scenario())
+
+
+def test_the_proxy_of_the_environment_is_used_but_not_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario(server: str) -> list[str]:
+        async with ScriptedServer(answer(b"", 403)) as proxy:
+            monkeypatch.setenv("http_proxy", proxy.url)
+            script = ScriptedServer(answer(b""))
+            async with script, script.client(server=server or script.url) as client:
+                try:
+                    await client.raw("GET", "/x")
+                except Unreachable as error:
+                    return [seen.line for seen in proxy.seen] + [str(error)[-9:]]
+        return []
+
+    assert asyncio.run(scenario("http://far.example:81"))[0].startswith(
+        "CONNECT far.example:81 HTTP"
+    )
+    assert asyncio.run(scenario("")) == []

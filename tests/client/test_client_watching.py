@@ -1,0 +1,269 @@
+"""Watches tell each change once, whatever happens to the connection or to the server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from support.connected import FreshServer, connected
+from support.scripted import END, Cut, Said, ScriptedServer, Seen, answer, chunks, events
+from support.things import Space
+
+from fairlead.client import Client, Resource, ResourceType
+from fairlead.client.errors import Expired, Forbidden, NotFound
+from fairlead.client.resources import TABLE
+from fairlead.client.transport.errors import Unreachable
+from fairlead.client.watching import Event, Watch
+
+Told = tuple[str, str, str]
+PATIENCE = 20.0
+CONFIG_MAPS = ResourceType("", "v1", "configmaps", "ConfigMap", True)
+
+
+def one(name: str, version: int, uid: str = "u") -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "uid": uid, "resourceVersion": str(version)},
+    }
+
+
+def listed(version: int, *items: dict[str, Any]) -> bytes:
+    metadata = {"resourceVersion": str(version)}
+    return answer(
+        {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": metadata, "items": items}
+    )
+
+
+def status(code: int, reason: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "Status", "code": code, "reason": reason, "message": reason, **more}
+
+
+async def quiet(writer: asyncio.StreamWriter) -> None:
+    """A watch to which nothing happens."""
+    writer.write(events())
+    await asyncio.sleep(PATIENCE)
+
+
+async def first(watch: AsyncIterator[Event] | Watch, count: int) -> list[Told]:
+    """What is told first: type, name and version."""
+    found: list[Told] = []
+    async with asyncio.timeout(PATIENCE), aclosing(watch.__aiter__()) as told:  # type: ignore[type-var]
+        while len(found) < count:
+            type, value = await anext(told)
+            metadata = value["metadata"]
+            found.append((type, metadata["name"], metadata["resourceVersion"]))
+    return found
+
+
+async def told_by(script: ScriptedServer, count: int, **choices: Any) -> list[Told]:
+    async with script, script.client() as client:
+        return await first(client.of(CONFIG_MAPS).watch("n", **choices), count)
+
+
+def test_a_watch_begins_with_what_is_there() -> None:
+    script = ScriptedServer(listed(5, one("a", 3)), events(("ADDED", one("b", 6))))
+    assert asyncio.run(told_by(script, 2)) == [("ADDED", "a", "3"), ("ADDED", "b", "6")]
+    assert "resourceVersion=5&" in script.seen[1].line
+    assert "allowWatchBookmarks=true" in script.seen[1].line
+
+
+def test_a_watch_since_a_list_tells_only_what_came_after() -> None:
+    script = ScriptedServer(events(("MODIFIED", one("a", 6))))
+    since = {"metadata": {"resourceVersion": "5"}, "items": [one("a", 3)]}
+    assert asyncio.run(told_by(script, 1, since=since)) == [("MODIFIED", "a", "6")]
+
+
+@pytest.mark.parametrize("end", [END, b"", b'5\r\n{"ty'], ids=["ended", "cut", "cut in a line"])
+def test_it_goes_on_behind_the_last_change_or_bookmark(end: bytes) -> None:
+    script = ScriptedServer(
+        listed(5),
+        Cut(events(("ADDED", one("a", 6)), ("BOOKMARK", one("", 9))) + end),
+        events(("MODIFIED", one("a", 10))),
+    )
+    assert asyncio.run(told_by(script, 2)) == [("ADDED", "a", "6"), ("MODIFIED", "a", "10")]
+    assert "resourceVersion=9&" in script.seen[2].line
+
+
+def test_what_the_server_has_forgotten_is_told_as_the_difference() -> None:
+    script = ScriptedServer(
+        listed(5, one("same", 1), one("changed", 2), one("gone", 3), one("again", 4, "old")),
+        events(("ERROR", status(410, "Expired"))),
+        listed(9, one("same", 1), one("changed", 7), one("again", 8, "new"), one("new", 9)),
+        events(("DELETED", one("new", 10))),
+    )
+    assert asyncio.run(told_by(script, 10))[4:] == [
+        ("MODIFIED", "changed", "7"),
+        ("DELETED", "again", "4"),
+        ("ADDED", "again", "8"),
+        ("ADDED", "new", "9"),
+        ("DELETED", "gone", "3"),
+        ("DELETED", "new", "10"),
+    ]
+
+
+def test_an_answer_that_says_gone_is_the_same_as_an_event() -> None:
+    script = ScriptedServer(
+        listed(5, one("a", 1)), answer(status(410, "Gone"), 410), listed(6), events()
+    )
+    assert asyncio.run(told_by(script, 2)) == [("ADDED", "a", "1"), ("DELETED", "a", "1")]
+
+
+def test_a_version_that_the_server_has_not_come_to_is_listed_again() -> None:
+    details = {"causes": [{"reason": "ResourceVersionTooLarge"}]}
+    ahead = answer(status(504, "Timeout", details=details), 504)
+    script = ScriptedServer(listed(50, one("a", 1)), ahead, listed(6), events())
+    assert asyncio.run(told_by(script, 2))[1] == ("DELETED", "a", "1")
+
+
+def test_a_list_whose_next_page_expires_is_asked_for_in_one_piece() -> None:
+    page = {"metadata": {"resourceVersion": "5", "continue": "more"}, "items": [one("a", 1)]}
+    script = ScriptedServer(
+        answer(page),
+        answer(status(410, "Expired"), 410),
+        listed(6, one("a", 1), one("b", 6)),
+        quiet,
+    )
+    assert asyncio.run(told_by(script, 2)) == [("ADDED", "a", "1"), ("ADDED", "b", "6")]
+    assert "limit=500" in script.seen[0].line
+    assert "limit" not in script.seen[2].line
+
+
+def test_a_bare_version_that_is_forgotten_is_for_the_caller_to_handle() -> None:
+    script = ScriptedServer(events(("ADDED", one("a", 6)), ("ERROR", status(410, "Expired"))))
+    with pytest.raises(Expired):
+        asyncio.run(told_by(script, 2, since="5"))
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        answer(status(500, "InternalError"), 500),
+        answer(status(429, "TooManyRequests"), 429),
+        events(("ERROR", status(500, "InternalError"))),
+        Cut(),
+        Cut(b"HTTP/1.1 200 OK\r\nTransfer-Enc"),
+        events() + chunks(b"no event at all\n"),
+        events() + chunks(b"[]\n"),
+        b"no HTTP at all\r\n\r\n",
+    ],
+)
+def test_trouble_that_may_pass_does_not_end_it(trouble: Any) -> None:
+    watches = iter([trouble, trouble, events(("DELETED", one("a", 7)))])
+
+    def reply(seen: Seen) -> Said:
+        return next(watches) if "watch=true" in seen.line else listed(5, one("a", 1))
+
+    assert asyncio.run(told_by(ScriptedServer(reply=reply), 2)) == [
+        ("ADDED", "a", "1"),
+        ("DELETED", "a", "7"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "kind"), [(403, "Forbidden", Forbidden), (404, "NotFound", NotFound)]
+)
+def test_what_will_not_pass_is_raised(code: int, reason: str, kind: type[Exception]) -> None:
+    script = ScriptedServer(listed(5), answer(status(code, reason), code))
+    with pytest.raises(kind):
+        asyncio.run(told_by(script, 1))
+
+
+def test_a_server_that_is_not_there_is_told_at_once() -> None:
+    with pytest.raises(Unreachable):
+        asyncio.run(told_by(ScriptedServer(Cut()), 1))
+
+
+def test_it_ends_with_its_timeout() -> None:
+    async def scenario() -> list[str]:
+        script = ScriptedServer(listed(5, one("a", 1)), quiet)
+        async with script, script.client() as client:
+            watch = client.of(CONFIG_MAPS).watch("n", timeout=0.2)
+            return [event.type async for event in watch]
+
+    assert asyncio.run(scenario()) == ["ADDED"]
+
+
+def test_one_that_is_left_early_gives_its_connection_up() -> None:
+    async def scenario() -> None:
+        script = ScriptedServer(events(("ADDED", one("a", 6))), answer({}))
+        async with script, script.client() as client:
+            async for _ in client.of(CONFIG_MAPS).watch("n", since="5"):
+                break
+            await client.raw("GET", "/x")
+            assert script.seen[1].connection != script.seen[0].connection
+
+    asyncio.run(scenario())
+
+
+async def secrets_of(client: Client) -> Resource:
+    return await client.resource("secrets")
+
+
+def test_a_watch_of_a_live_server(space: Space) -> None:
+    space.secrets.create("before")
+
+    async def scenario() -> list[tuple[str, str]]:
+        async with connected(space.server) as client:
+            told = aiter((await secrets_of(client)).watch(space.name, labelSelector="not!=this"))
+            found = [await anext(told)]
+            space.secrets.create("later")
+            space.secrets.label("later", color="red")
+            space.secrets.label("later", **{"not": "this"})
+            found += [await anext(told) for _ in range(3)]
+            await told.aclose()
+            assert all(event.object["kind"] == "Secret" for event in found)
+            return [(event.type, event.object["metadata"]["name"]) for event in found]
+
+    assert asyncio.run(asyncio.wait_for(scenario(), PATIENCE)) == [
+        ("ADDED", "before"),
+        ("ADDED", "later"),
+        ("MODIFIED", "later"),
+        ("DELETED", "later"),
+    ]
+
+
+def test_one_object_can_be_watched_as_rows_of_a_table(space: Space) -> None:
+    space.secrets.create_all("other", "this")
+
+    async def scenario() -> None:
+        async with connected(space.server) as client:
+            secrets = await secrets_of(client)
+            told = aiter(secrets.watch(space.name, name="this", accept=TABLE))
+            added = await anext(told)
+            space.secrets.remove("other")
+            space.secrets.remove("this")
+            deleted = await anext(told)
+            await told.aclose()
+        assert (added.type, deleted.type) == ("ADDED", "DELETED")
+        assert [row["cells"][0] for row in added.object["rows"]] == ["this"]
+        assert [row["cells"][0] for row in deleted.object["rows"]] == ["this"]
+        assert added.object["columnDefinitions"][0]["name"] == "Name"
+
+    asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
+
+
+def test_a_server_that_is_killed_and_comes_back_leaves_no_gap(fresh_server: FreshServer) -> None:
+    server = fresh_server()
+    port = server.address.rpartition(":")[2]
+    server.flags = ("--secure-port", port)
+    space = Space(server, server.client())
+
+    async def scenario() -> list[tuple[str, str]]:
+        async with connected(server) as client:
+            told = aiter((await secrets_of(client)).watch(space.name))
+            space.secrets.create("a")
+            found = [await anext(told)]
+            server.kill()
+            server.start()
+            again = Space(server, server.client()).client
+            path = f"/api/v1/namespaces/{space.name}/secrets"
+            assert again.post(path, {"metadata": {"name": "b"}}).status == 201
+            found.append(await anext(told))
+            await told.aclose()
+            return [(event.type, event.object["metadata"]["name"]) for event in found]
+
+    assert asyncio.run(asyncio.wait_for(scenario(), 60)) == [("ADDED", "a"), ("ADDED", "b")]

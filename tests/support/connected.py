@@ -1,0 +1,15 @@
+"""The client library, connected to servers of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.client import Client
+from support.process import ServerProcess
+
+FreshServer = Callable[..., ServerProcess]
+
+
+def connected(server: ServerProcess) -> Client:
+    """A client of a server as its admin; to be closed by the test."""
+    return Client.load(server.data / "admin.kubeconfig")
