@@ -67,9 +67,7 @@ class Contents:
     def _await_served(self, definition: Object) -> None:
         name = definition["metadata"]["name"]
         resource = self._admin.resource_of(definition)
-        self._admin.wait_for_condition(
-            resource, name, "Established", timeout=_SECONDS_TO_SERVE
-        )
+        self._admin.wait_for_condition(resource, name, "Established", timeout=_SECONDS_TO_SERVE)
         self._admin.forget()
 
     def ensure_account(self, name: str, namespace: str, role: str, dialect: Dialect) -> None:

@@ -34,7 +34,9 @@ class Webhook:
     that mutates changes the object or gives another one. What it raises otherwise is its failure,
     which the server is told and `failures` keeps."""
 
-    def __init__(self, function: Function, *, mutating: bool, authority: tuple[bytes, bytes]) -> None:
+    def __init__(
+        self, function: Function, *, mutating: bool, authority: tuple[bytes, bytes]
+    ) -> None:
         self._function = function
         self._mutating = mutating
         self._wants_request = len(inspect.signature(function).parameters) > 1
