@@ -17,7 +17,7 @@ _ADDRESSES = ("http://", "https://")
 _SECONDS_FOR_ADDRESS = 30
 _LARGEST_ANSWER = 64 * 1024 * 1024
 _SEPARATOR = re.compile(r"^---.*$", re.MULTILINE)
-_ADVICE = "if you choose to ignore these errors, turn validation off with --validate=false"
+ADVICE = "if you choose to ignore these errors, turn validation off with --validate=false"
 
 
 class ManifestError(Mistake):
@@ -155,4 +155,4 @@ def _flattened(value: Any, origin: str) -> Iterator[Manifest]:
 
 
 def _invalid(origin: str, why: str) -> ManifestError:
-    return ManifestError(f'error validating "{origin}": error validating data: {why}; {_ADVICE}')
+    return ManifestError(f'error validating "{origin}": error validating data: {why}; {ADVICE}')

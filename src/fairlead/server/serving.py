@@ -36,7 +36,15 @@ from fairlead.schema.builtin import BuiltinTypes
 from fairlead.server.app import Application
 from fairlead.server.assembly import Assembly, StartError
 from fairlead.server.banner import banner, process_age
-from fairlead.server.certificates import Pair, Pki, check_pair, ensure_pki
+from fairlead.server.certificates import (
+    BEYOND_ALL_MOVES,
+    USUAL,
+    Lifetimes,
+    Pair,
+    Pki,
+    check_pair,
+    ensure_pki,
+)
 from fairlead.server.checks import OBJECTS, PARTS, STORE, WORK, Progress, named_checks
 from fairlead.server.client_trust import ClientTrust
 from fairlead.server.files import FileError, keep_private, prepare_directory
@@ -162,9 +170,12 @@ class Server:
 
     def _certificates(self, directory: Path) -> Pki:
         try:
-            return ensure_pki(directory, self._hosts())
+            return ensure_pki(directory, self._hosts(), lifetimes=self._lifetimes())
         except FileError as error:
             raise StartError(str(error)) from None
+
+    def _lifetimes(self) -> Lifetimes:
+        return BEYOND_ALL_MOVES if self.options.testing else USUAL
 
     def _given_pair(self) -> Pair | None:
         """The serving certificate of the command line."""
@@ -335,6 +346,7 @@ class Server:
             configured=self._given_pair(),
             changed=take_up,
             renews=keeps_files,
+            lifetimes=self._lifetimes(),
         )
 
     def _limits(self) -> Limits:

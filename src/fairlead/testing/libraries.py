@@ -21,7 +21,7 @@ class Libraries:
         """An `ApiClient` of `kubernetes`: give it to `CoreV1Api(...)` and the like."""
         from kubernetes import config
 
-        return config.new_client_from_config(config_file=self._path)
+        return config.new_client_from_config(config_file=self._path)  # type: ignore[no-untyped-call]
 
     def kubernetes_asyncio(self) -> Awaitable[Any]:
         """The same of `kubernetes_asyncio`, to be awaited."""
@@ -51,7 +51,7 @@ class Libraries:
 
     def pykube(self) -> Any:
         """A `pykube.HTTPClient`."""
-        import pykube
+        import pykube  # type: ignore[import-untyped]
 
         return pykube.HTTPClient(pykube.KubeConfig.from_file(self._path))
 

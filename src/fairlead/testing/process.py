@@ -32,32 +32,40 @@ def temporary_directory() -> Path:
 
 class Process:
     """Runs `fairlead serve` with a data directory below `directory`; its log is a file there. It
-    ends with this process, however that ends."""
+    ends with this process, however that ends. Nothing is made before `start`."""
+
+    directory: Path
 
     def __init__(self, flags: Sequence[str], directory: Path | None = None) -> None:
-        self._owns_directory = directory is None
-        self.directory = directory or temporary_directory()
-        self.data = self.directory / "data"
-        self.log = self.directory / "server.log"
+        self._given = directory
         self._flags = flags
         self._process: subprocess.Popen[str] | None = None
         self._port = 0
         self.url = ""
 
+    @property
+    def data(self) -> Path:
+        return self.directory / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "server.log"
+
     def start(self) -> None:
         """Return when it is ready; raises ServerFailed. Started again, it keeps its port."""
+        if self.runs:
+            raise ServerFailed("the server runs already")
+        if "directory" not in self.__dict__:
+            self.directory = self._given or temporary_directory()
+            self.directory.mkdir(parents=True, exist_ok=True)
         command = [
-            *(sys.executable, "-m", "fairlead", "serve"),
+            *(sys.executable, "-m", "fairlead.testing.lifeline"),
+            *("" if self._given else str(self.directory), "serve"),
             *("--data-dir", str(self.data), "--secure-port", str(self._port), *self._flags),
         ]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
             )
         self.url = self._await_ready(self._process)
         self._port = int(self.url.rpartition(":")[2])
@@ -71,19 +79,23 @@ class Process:
         finally:
             timer.cancel()
         if found is None:
-            process.kill()
-            process.wait()
+            self.kill()
             raise ServerFailed(f"the server does not start:\n{self.log_tail()}")
         # What else it prints must not fill the pipe.
-        threading.Thread(target=process.stdout.read, daemon=True).start()
+        threading.Thread(target=_drain, args=[process], daemon=True).start()
         return found[1]
 
     @property
     def runs(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def exit_code(self) -> int | None:
+        """How it has ended, if it has; negative for a signal."""
+        return self._process.poll() if self._process is not None else None
+
     def log_tail(self, after: int = 0) -> str:
-        """The end of the log, or what came behind a position."""
+        """The end of the log, or of what came behind a position."""
         try:
             with self.log.open("rb") as file:
                 file.seek(after)
@@ -92,7 +104,10 @@ class Process:
             return ""
 
     def log_size(self) -> int:
-        return self.log.stat().st_size if self.log.exists() else 0
+        try:
+            return self.log.stat().st_size
+        except OSError:
+            return 0
 
     def stop(self) -> int:
         """End in good order; gives the exit code."""
@@ -114,18 +129,18 @@ class Process:
             process.kill()
             return process.wait()
         finally:
-            if process.stdout is not None:
-                process.stdout.close()
+            if process.stdin is not None:
+                process.stdin.close()
 
     def remove(self) -> None:
         """Leave nothing behind."""
-        if self._owns_directory:
+        if self._given is None and "directory" in self.__dict__:
             shutil.rmtree(self.directory, ignore_errors=True)
+            del self.directory
 
 
-def _end_with_parent() -> None:
-    """Ask the kernel to end this process when the one that started it ends."""
-    import ctypes
-
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+def _drain(process: subprocess.Popen[str]) -> None:
+    if process.stdout is not None:
+        with process.stdout as stream:
+            while stream.read(65536):
+                pass

@@ -4,28 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
+from fairlead.client import Client
 from fairlead.client.sync import SyncClient
 from fairlead.server.files import write_private
 from fairlead.server.kubeconfig import certificate_fields, self_contained
-
-_LIFE = timedelta(days=365)
+from fairlead.testing.libraries import Libraries
 
 
 @dataclass(frozen=True)
 class User:
-    """Somebody who can talk to a server: with a client configuration file, which any tool can
-    read, or with a client."""
+    """Somebody who can talk to a server: by a client configuration file, which any tool can read,
+    or by a client."""
 
     name: str
     kubeconfig: Path
+    token: str = ""
 
     @cached_property
     def client(self) -> SyncClient:
         return SyncClient.load(self.kubeconfig)
+
+    @property
+    def clients(self) -> Libraries:
+        """Clients of other libraries."""
+        return Libraries(self.kubeconfig)
+
+    def connect(self) -> Client:
+        """An async client; use it as an async context."""
+        return Client.load(self.kubeconfig)
 
     def close(self) -> None:
         if "client" in self.__dict__:
@@ -43,21 +53,22 @@ class Users:
         self._made: list[User] = []
         directory.mkdir(parents=True, exist_ok=True)
 
-    def with_certificate(self, name: str, groups: Sequence[str] = ()) -> User:
-        """A user of the name that the server takes its certificate for."""
+    def with_certificate(
+        self, name: str, groups: Sequence[str], now: datetime, life: timedelta
+    ) -> User:
+        """A user of the name that the server takes from the certificate, good from now on."""
         from fairlead.server.issuing import Issued, issue_client
 
-        authority = Issued(self._ca, self._ca_key)
-        issued = issue_client(authority, name, groups, datetime.now(UTC), _LIFE)
-        return self._user(name, certificate_fields(issued.certificate, issued.key), "")
+        issued = issue_client(Issued(self._ca, self._ca_key), name, groups, now, life)
+        return self._user(name, certificate_fields(issued.certificate, issued.key))
 
     def with_token(self, name: str, token: str, namespace: str) -> User:
         return self._user(name, {"token": token}, namespace)
 
-    def _user(self, name: str, fields: Mapping[str, str], namespace: str) -> User:
+    def _user(self, name: str, fields: Mapping[str, str], namespace: str = "") -> User:
         path = self._directory / f"{len(self._made) + 1}.kubeconfig"
         write_private(path, self_contained(self._url, self._ca, fields, namespace=namespace))
-        self._made.append(User(name, path))
+        self._made.append(User(name, path, fields.get("token", "")))
         return self._made[-1]
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import ssl
@@ -12,10 +13,10 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from fairlead.testing.json_changes import changes
+from fairlead.testing.powers import Lent
 
 Object = dict[str, Any]
 # Takes the object, and the request of the review if it wants two arguments.
@@ -30,16 +31,16 @@ class Denied(Exception):
 
 
 class Webhook:
-    """Answers reviews by a function. One that validates refuses with False, a text or Denied; one
-    that mutates changes the object or gives another one. What it raises otherwise is its failure,
-    which the server is told and `failures` keeps."""
+    """Answers reviews by a function, which may be async. It refuses with False, a text or Denied;
+    one that mutates changes the object or gives another one. What it raises otherwise is its
+    failure, which the server is told and `failures` keeps. Close it."""
 
     def __init__(
         self, function: Function, *, mutating: bool, authority: tuple[bytes, bytes]
     ) -> None:
         self._function = function
         self._mutating = mutating
-        self._wants_request = len(inspect.signature(function).parameters) > 1
+        self._wants_request = _takes_two(function)
         self.calls: list[Object] = []  # the request of every review
         self.failures: list[Exception] = []
         self._server = _serve(self._answer, authority)
@@ -59,17 +60,23 @@ class Webhook:
     def _decide(self, value: Object, request: Object, response: Object) -> None:
         changed = deepcopy(value)
         result = self._call(changed, request)
-        if self._mutating:
-            patch = changes(value, changed if result is None else result)
+        if result is False or isinstance(result, str):
+            raise Denied(result or "refused by a function of the test")
+        if self._mutating and request.get("object"):
+            patch = changes(value, changed if result in (None, True) else result)
             if patch:
                 content = b64encode(json.dumps(patch).encode()).decode()
                 response |= {"patchType": "JSONPatch", "patch": content}
-        elif result is False or isinstance(result, str):
-            raise Denied(result or "refused by a function of the test")
 
     def _call(self, value: Object, request: Object) -> Any:
+        words = (value, request) if self._wants_request else (value,)
         try:
-            return self._function(value, request) if self._wants_request else self._function(value)
+            result = self._function(*words)
+            if inspect.iscoroutine(result):
+                result = asyncio.run(result)
+            if self._mutating and not isinstance(result, dict | bool | str | None):
+                raise TypeError(f"an object is wanted, not {result!r:.100}")
+            return result
         except Denied:
             raise
         except Exception as error:
@@ -79,6 +86,17 @@ class Webhook:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+def _takes_two(function: Function) -> bool:
+    """Whether a function has to be given two values."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # some of those that are not written in Python
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    wanted = [one for one in parameters if one.kind in positional and one.default is one.empty]
+    return len(wanted) > 1
 
 
 def _serve(
@@ -104,7 +122,10 @@ def _serve(
 
     server = ThreadingHTTPServer((_HOST, 0), Handler)
     server.daemon_threads = True
-    server.socket = _context(authority).wrap_socket(server.socket, server_side=True)
+    # Handshakes are for the thread of the connection: one that hangs must not hold up others.
+    server.socket = _context(authority).wrap_socket(
+        server.socket, server_side=True, do_handshake_on_connect=False
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 
@@ -158,7 +179,7 @@ def configuration(
     }
 
 
-class Admission:
+class Admission(Lent):
     """A webhook that is called until its `end`, or that of its context."""
 
     def __init__(self, webhook: Webhook, remove: Callable[[], None]) -> None:
@@ -179,16 +200,7 @@ class Admission:
     def end(self) -> None:
         if not self._ended:
             self._ended = True
-            self._remove()
-            self._webhook.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.end()
+            try:
+                self._remove()
+            finally:
+                self._webhook.close()
