@@ -19,9 +19,9 @@ def shared_kit() -> Iterator[Cluster]:
 @pytest.fixture
 def kit(shared_kit: Cluster) -> Iterator[Cluster]:
     """The shared one; what a test has done to it is undone, except for the clock."""
-    with shared_kit.snapshot():
+    with shared_kit.snapshot() as before:
         yield shared_kit
-        shared_kit.end_lent(1)
+        shared_kit.end_lent([before])
 
 
 @pytest.fixture
