@@ -21,7 +21,7 @@ from fairlead.testing.contents import Contents, Source, objects_of
 from fairlead.testing.dumps import Loading
 from fairlead.testing.libraries import Libraries
 from fairlead.testing.powers import Lent, Powers
-from fairlead.testing.process import Process
+from fairlead.testing.process import Process, ServerFailed
 from fairlead.testing.users import User, Users
 from fairlead.testing.webhooks import Admission, Function, Webhook, configuration
 
@@ -52,6 +52,8 @@ class Cluster(Powers):
 
     def start(self) -> Self:
         """Return when it is ready; raises ServerFailed."""
+        if self.runs:
+            raise ServerFailed("the server runs already")
         try:
             self._process.start()
         except BaseException:
