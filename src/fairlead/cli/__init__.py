@@ -69,6 +69,17 @@ def _run_server_side(words: list[str]) -> int:
         )
         for name, (what, text) in _COPYING.items()
     }
+    test_env = commands.add_parser(
+        "test-env",
+        help="write programs that stand in for those of envtest",
+        usage=f"{PROGRAM} test-env [DIRECTORY]",
+        description="Write programs that start Fairlead in the place of those that envtest of"
+        " controller-runtime starts, and print where they are:\n\n"
+        "  export KUBEBUILDER_ASSETS=$(fairlead test-env)",
+    )
+    test_env.add_argument(
+        "directory", nargs="?", metavar="DIRECTORY", help="by default one in the user's cache"
+    )
     commands.add_parser("version", help="tell the version and end")
     commands.add_parser("help", help="show this and end")
     if words[:1] == ["serve"]:
@@ -87,6 +98,10 @@ def _run_server_side(words: list[str]) -> int:
         return run(options.command, copying[options.command], options)
     if options.command == "serve":
         return _serve(serve, options)
+    if options.command == "test-env":
+        from fairlead.cli.test_env import run_test_env
+
+        return run_test_env(options.directory)
     if options.command == "version":
         print(_version())
     else:
