@@ -178,6 +178,19 @@ def _is_published(value: dict[str, Any] | None) -> bool:
     return ((value or {}).get("status") or {}).get("phase") == "Published"
 
 
+def test_what_has_read_the_environment_before_finds_the_server_too(
+    kit: Cluster, space: str
+) -> None:
+    from kubernetes import client, config
+    from kubernetes.config.config_exception import ConfigException
+
+    with kit.clients.environment():
+        config.load_kube_config(client_configuration=(found := client.Configuration()))
+    assert found.host == kit.url
+    with pytest.raises(ConfigException):
+        config.load_kube_config(config_file="/no/such/file")
+
+
 def test_they_are_there_for_any_user(kit: Cluster, space: str) -> None:
     from kubernetes import client
 

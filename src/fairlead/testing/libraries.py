@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, MutableMapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 _VARIABLE = "KUBECONFIG"
+_READ_AT_IMPORT = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.kube_config")
+_DEFAULT_LOCATION = "KUBE_CONFIG_DEFAULT_LOCATION"
 
 
 class Libraries:
@@ -67,23 +70,37 @@ class Libraries:
     def kopf(self, *arguments: str, **settings: Any) -> Iterator[Any]:
         """An operator that runs within the context, by `kopf.testing.KopfRunner`; the arguments
         are those of `kopf`, such as `"run", "-A", "operator.py"`."""
-        from kopf.testing import KopfRunner
+        with self.environment():
+            from kopf.testing import KopfRunner
 
-        with self.environment(), KopfRunner(list(arguments), **settings) as runner:
-            yield runner
+            with KopfRunner(list(arguments), **settings) as runner:
+                yield runner
 
     @contextmanager
     def environment(self) -> Iterator[None]:
-        """Have everything that reads the environment find the server."""
-        before = os.environ.get(_VARIABLE)
-        os.environ[_VARIABLE] = self._path
-        try:
+        """Have everything that reads the environment find the server, also what has read it
+        already."""
+        with ExitStack() as changes:
+            changes.enter_context(_replaced(os.environ, _VARIABLE, self._path))
+            for name in _READ_AT_IMPORT:
+                if name in sys.modules:
+                    known = vars(sys.modules[name])
+                    changes.enter_context(_replaced(known, _DEFAULT_LOCATION, self._path))
             yield
-        finally:
-            if before is None:
-                del os.environ[_VARIABLE]
-            else:
-                os.environ[_VARIABLE] = before
+
+
+@contextmanager
+def _replaced(values: MutableMapping[str, Any], name: str, value: str) -> Iterator[None]:
+    """A value for as long as the context lasts."""
+    before = values.get(name)
+    values[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del values[name]
+        else:
+            values[name] = before
 
 
 @contextmanager
