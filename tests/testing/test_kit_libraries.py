@@ -69,6 +69,7 @@ def test_kubernetes(kit: Cluster, space: str) -> None:
         assert _read(kit, space, "a") == {"k": "2"}
         stream = watch.Watch().stream(core.list_namespaced_config_map, space, timeout_seconds=30)
         assert next(one for one in stream if one["object"].metadata.name == "a")
+        stream.close()
         with pytest.raises(client.ApiException) as refused:
             core.read_namespaced_config_map("b", space)
         assert refused.value.status == 404

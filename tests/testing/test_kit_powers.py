@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from base64 import b64decode, b64encode
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from fairlead.client.errors import (
     BadRequest,
@@ -196,6 +201,36 @@ def test_tokens_and_certificates_expire_by_the_clock(kit: Cluster, space: str) -
     kit.wait_idle()
     assert kit.as_user("cid", ["system:masters"]).client.resource("configmaps").list(space)
     assert kit.admin.resource("configmaps").list(space)
+
+
+def test_certificates_are_signed_for_the_time_of_the_clock(kit: Cluster) -> None:
+    kit.advance(timedelta(days=400))
+    ask = {
+        "metadata": {"name": "dora"},
+        "spec": {
+            "request": b64encode(_signing_request("dora")).decode(),
+            "signerName": "kubernetes.io/kube-apiserver-client",
+            "usages": ["client auth"],
+        },
+    }
+    requests = kit.admin.resource("certificatesigningrequests")
+    asked = requests.create(ask)
+    approved = {"type": "Approved", "status": "True", "reason": "Test"}
+    requests.replace({**asked, "status": {"conditions": [approved]}}, subresource="approval")
+    signed = requests.wait("dora", _is_signed, timeout=30)
+    certificate = x509.load_pem_x509_certificate(b64decode((signed or {})["status"]["certificate"]))
+    assert certificate.not_valid_before_utc < kit.now() < certificate.not_valid_after_utc
+
+
+def _signing_request(name: str) -> bytes:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    return builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
+
+
+def _is_signed(value: Object | None) -> bool:
+    return bool(((value or {}).get("status") or {}).get("certificate"))
 
 
 def test_cron_jobs_run_by_the_clock(kit: Cluster, space: str) -> None:
