@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from argparse import ArgumentParser
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,6 +13,13 @@ from fairlead.cli.parsing import complain
 from fairlead.cli.standing_in import PROGRAMS
 
 _MODULE = "fairlead.cli.standing_in"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.epilog = "export KUBEBUILDER_ASSETS=$(fairlead test-env)"
+    parser.add_argument(
+        "directory", nargs="?", metavar="DIRECTORY", help="by default one in the user's cache"
+    )
 
 
 def run_test_env(directory: str | None) -> int:
