@@ -197,6 +197,33 @@ def test_workers_have_servers_of_their_own(
     result.assert_outcomes(passed=2)
 
 
+def test_a_run_that_is_interrupted_ends_in_good_order(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import os, signal
+
+        import pytest
+
+
+        @pytest.fixture
+        def asked_at_the_end(cluster, namespace):
+            yield
+            print("NAMESPACE", cluster.admin.resource("namespaces").get(namespace)["kind"])
+
+
+        def test_it(asked_at_the_end):
+            os.killpg(0, signal.SIGINT)
+        """
+    )
+    words = [sys.executable, "-m", "pytest", "-s", *FLAGS]
+    done = subprocess.run(
+        words, cwd=pytester.path, capture_output=True, text=True, start_new_session=True
+    )
+    assert "NAMESPACE Namespace" in done.stdout
+    assert "KeyboardInterrupt" in done.stdout
+    assert done.returncode == 2
+
+
 def test_a_run_that_is_killed_leaves_nothing_behind(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

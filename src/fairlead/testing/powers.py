@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -9,18 +10,26 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Self
 
-from fairlead.client.errors import NotFound
+from fairlead.client.errors import NotFound, TimedOut
 from fairlead.client.sync import SyncClient
 from fairlead.powers import GROUP
+from fairlead.schema.durations import parse_duration
 
 Object = dict[str, Any]
 Duration = float | str | timedelta  # numbers are seconds, texts are as the API has them
 
 _numbers = count(1)
+_LONGEST_WAIT = 30.0  # seconds of one request
 
 
 def _name(stem: str) -> str:
     return f"{stem}-{next(_numbers)}"
+
+
+def _seconds(value: Duration) -> float:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return parse_duration(value) if isinstance(value, str) else value
 
 
 def _duration(value: Duration) -> str:
@@ -170,7 +179,16 @@ class Powers:
     def wait_idle(self, timeout: Duration = 30, quiet: Duration = 0.05) -> None:
         """Return when no controller, queue, watch or request has anything left to do; raises
         TimedOut, which says who has."""
-        self._do("idlewaits", spec={"timeout": _duration(timeout), "quiet": _duration(quiet)})
+        ends = time.monotonic() + _seconds(timeout)
+        while True:
+            left = max(0.0, ends - time.monotonic())
+            spec = {"timeout": _duration(min(left, _LONGEST_WAIT)), "quiet": _duration(quiet)}
+            try:
+                self._do("idlewaits", spec=spec)
+                return
+            except TimedOut:
+                if left <= _LONGEST_WAIT:
+                    raise
 
 
 def _moment(shown: Object) -> datetime:

@@ -63,7 +63,12 @@ class Process:
         ]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,  # a Ctrl-C is for the tests, which end it in good order
             )
         self.url = self._await_ready(self._process)
         self._port = int(self.url.rpartition(":")[2])
