@@ -12,7 +12,7 @@ from support.envtest import Environment, StartFailed, has_flag
 
 from fairlead.client.errors import Forbidden
 from fairlead.client.sync import SyncClient
-from fairlead.client.waiting import has_condition
+from fairlead.client.waiting import exists, has_condition
 
 POD = {
     "metadata": {"name": "a"},
@@ -130,8 +130,9 @@ def test_its_command_line_reads_the_configuration_of_a_user(
 
 
 def test_a_server_starts_again_on_its_port_and_two_environments_are_apart(
-    environment: Environment, assets: Path
+    environment: Environment, assets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("FAIRLEAD_TEST_ENV_FLAGS", "--controllers=*")
     more = {
         "feature-gates": "AllAlpha=false",
         "insecure-port": "0",
@@ -146,6 +147,8 @@ def test_a_server_starts_again_on_its_port_and_two_environments_are_apart(
         other.start_server(other.port)
         with SyncClient.load(other.add_user("default", ["system:masters"])) as client:
             assert client.resource("configmaps").get("kept", "default")
+            accounts = client.resource("serviceaccounts")
+            assert accounts.wait("default", exists, "default", timeout=30)
             names = {
                 one["metadata"]["name"] for one in client.resource("deployments").list("")["items"]
             }
