@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from support.audited import Audited
 from support.client import Client
+from support.commands import Commands
+from support.power import Power
 from support.process import MOVABLE_CLOCK, ServerProcess
 from support.simulation import Pods, await_nodes
 from support.things import Space
@@ -163,3 +165,34 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
     made = Audited(tmp_path_factory.mktemp("audited"))
     yield made
     made.server.stop()
+
+
+@pytest.fixture
+def fairlead(space: Space) -> Commands:
+    """The command line in a fresh namespace, in each dialect."""
+    return Commands(space)
+
+
+@pytest.fixture
+def fairlead_kubernetes(kubernetes: Space) -> Commands:
+    """The same in the kubernetes dialect alone, where kubectl can be compared."""
+    return Commands(kubernetes)
+
+
+@pytest.fixture(scope="session")
+def testing_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server with the powers of tests, shared by those of a worker."""
+    flags = ("--testing", "--simulate-nodes", "1")
+    running = ServerProcess(tmp_path_factory.mktemp("testing"), "kubernetes", flags).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def power(testing_server: ServerProcess) -> Iterator[Power]:
+    """A fresh namespace and all powers; faults end with the test."""
+    client = testing_server.client()
+    made = Power(Space(testing_server, client))
+    yield made
+    made.client.delete(f"{made.base}/faults")
+    client.close()

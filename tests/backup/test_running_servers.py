@@ -21,6 +21,8 @@ from copying_support import (
     token_config,
 )
 from support.audited import Audited
+from support.client_configs import cluster_of, configuration, write
+from support.plugin_programs import Plugin
 from support.process import ServerProcess
 from support.things import Space
 from support.waiting import eventually
@@ -199,9 +201,38 @@ def make_other_authority(path: Path) -> None:
     path.write_bytes(make_authority("other", datetime.now(UTC), timedelta(days=1)).certificate)
 
 
-@pytest.mark.parametrize("context", ["nowhere", "it"])
-def test_a_configuration_that_cannot_be_used_is_named(tmp_path: Path, context: str) -> None:
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        ("nowhere", 'context "nowhere" does not exist'),
+        ("it", 'cluster "gone" was not found for context "it"'),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_told(
+    tmp_path: Path, context: str, said: str
+) -> None:
     config = tmp_path / "config"
     config.write_text('{"contexts": [{"name": "it", "context": {"cluster": "gone"}}]}')
     words = ("backup", tmp_path / "file", "--kubeconfig", config, "--context", context)
-    assert f"{config}: there is no" in refusal(*words)
+    assert said in refusal(*words)
+
+
+def test_the_environment_may_name_several_files(
+    server: ServerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = token_config(server, tmp_path / "config", "admin-token")
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/none:{config}")
+    succeed("backup", tmp_path / "file")
+
+
+def test_credentials_may_come_from_a_plugin(any_server: ServerProcess, tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path / "bin", any_server.dialect)
+    plugin.gives(token="admin-token")
+    value = configuration(cluster_of(any_server), plugin.entry())
+    succeed("backup", tmp_path / "file", "--kubeconfig", write(tmp_path / "config", value))
+
+
+def test_a_backup_is_not_made_as_another_user(server: ServerProcess, tmp_path: Path) -> None:
+    value = configuration(cluster_of(server), {"token": "admin-token", "as": "alice"})
+    config = write(tmp_path / "config", value)
+    assert "as another user" in refusal("backup", tmp_path / "file", "--kubeconfig", config)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.client_configs import cluster_of, configuration, seen_as, write
+from support.plugin_programs import client_certificate
 from support.process import ServerProcess
 from support.things import Space
 
@@ -309,6 +310,9 @@ def test_a_server_without_a_scheme_gets_one(home: Path, cluster: Any, url: str) 
          "interactiveMode must be specified for me to use exec authentication plugin"),
         (None, {"exec": {"command": "x", "apiVersion": "client.authentication.cluster.io/v1",
                          "interactiveMode": "No"}}, 'invalid interactiveMode for me: "No"'),
+        (None, {"exec": {}}, "command must be specified for me to use exec authentication plugin"),
+        (None, {"auth-provider": 7}, 'auth-provider of the user "me" is not an object'),
+        (None, {"auth-provider": {"name": "oidc", "config": {"a": 7}}}, "config must hold texts"),
         (None, {"auth-provider": {"name": "gcp"}}, 'no Auth Provider found for name "gcp"'),
         (None, {"auth-provider": {"name": "oidc"}}, "Must provide idp-issuer-url"),
     ],
@@ -348,6 +352,13 @@ def test_a_token_that_no_header_can_hold_is_refused(home: Path) -> None:
         authorization(access)
 
 
+def test_without_files_the_environment_may_name_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_MASTER", "http://localhost:8080")
+    access = load_access(user_fields={"token": "t"})
+    assert access.place.server == "http://localhost:8080"
+    assert authorization(access) == "Bearer t"
+
+
 # In a pod.
 
 
@@ -368,6 +379,9 @@ def test_in_a_pod_the_files_of_its_service_account_are_used(
     (folder / "token").write_text("two")
     assert authorization(access) == "Bearer two"
     assert authorization(load_access(user_fields={"token": "own"})) == "Bearer own"
+    (home / "other").write_text("other CA")
+    trusting = load_access(cluster_fields={"certificate-authority": str(home / "other")})
+    assert trusting.place.ca == b"other CA"
     # A configuration file comes first.
     write(home / ".kube" / "config", configuration())
     assert load_access().place.server == "https://place"
@@ -389,6 +403,19 @@ def test_a_token_file_that_is_renewed_changes_who_we_are(space: Space, home: Pat
 async def _raw(access: Access) -> bytes:
     async with Client(access) as client:
         return await client.raw("GET", "/api")
+
+
+def test_a_certificate_file_that_is_renewed_changes_who_we_are(space: Space, home: Path) -> None:
+    old, new = (client_certificate(space.server, name) for name in ("dora", "emil"))
+    (home / "crt").write_text(old["clientCertificateData"])
+    (home / "key").write_text(old["clientKeyData"])
+    user = {"client-certificate": "crt", "client-key": "key"}
+    access = loaded(home / "c", configuration(cluster_of(space.server), user))
+    assert seen_as(access) == "dora"
+    (home / "crt").write_text(new["clientCertificateData"])
+    assert seen_as(access) == "dora"  # the key is still the old one
+    (home / "key").write_text(new["clientKeyData"])
+    assert seen_as(access) == "emil"
 
 
 def test_the_entry_of_a_user_says_whom_to_act_as(space: Space, home: Path) -> None:

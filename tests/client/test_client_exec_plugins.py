@@ -8,6 +8,7 @@ import os
 import pty
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,22 @@ def test_a_token_and_a_certificate_may_come_together(space: Space, plugin: Plugi
     assert proof.certificate == pair["clientCertificateData"].encode()
     assert seen_as(access) in ("alice", "dora")
     assert plugin.runs == 1
+
+
+def test_a_certificate_of_the_entry_goes_with_the_token_of_a_plugin(
+    space: Space, plugin: Plugin
+) -> None:
+    pair = client_certificate(space.server, "dora")
+    plugin.gives(token="alice-token")
+    user = {
+        "client-certificate-data": b64encode(pair["clientCertificateData"].encode()).decode(),
+        "client-key-data": b64encode(pair["clientKeyData"].encode()).decode(),
+        **plugin.entry(),
+    }
+    path = write(plugin.folder / "config", configuration(cluster_of(space.server), user))
+    proof = proof_of(load_access(path))
+    assert proof.authorization == "Bearer alice-token"
+    assert proof.certificate == pair["clientCertificateData"].encode()
 
 
 def test_a_plugin_may_print_yaml(alone: Plugin) -> None:

@@ -22,6 +22,18 @@ class Ran(NamedTuple):
     errors: str
 
 
+def run_words(*words: str, text: str = "") -> Ran:
+    """Whatever comes of a command; `text` is the standard input."""
+    out, errors = io.StringIO(), io.StringIO()
+    with (
+        redirect_stdout(out),
+        redirect_stderr(errors),
+        mock.patch.object(sys, "stdin", io.StringIO(text)),
+    ):
+        code = main(list(words))
+    return Ran(code, out.getvalue(), errors.getvalue())
+
+
 @dataclass
 class Commands:
     """Runs commands in the namespace of a space, as its admin."""
@@ -34,17 +46,10 @@ class Commands:
 
     def run(self, *words: str, text: str = "") -> Ran:
         """Whatever comes of it; `text` is the standard input."""
-        out, errors = io.StringIO(), io.StringIO()
         flags: tuple[str, ...] = ("--kubeconfig", str(self.config))
         if not {"-n", "--namespace"} & set(words):
             flags += ("-n", self.space.name)
-        with (
-            redirect_stdout(out),
-            redirect_stderr(errors),
-            mock.patch.object(sys, "stdin", io.StringIO(text)),
-        ):
-            code = main([*flags, *words])
-        return Ran(code, out.getvalue(), errors.getvalue())
+        return run_words(*flags, *words, text=text)
 
     def __call__(self, *words: str, text: str = "") -> str:
         """What a command prints that succeeds."""

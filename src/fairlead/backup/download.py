@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import BinaryIO
 
 from fairlead.backup import PATH
@@ -10,28 +9,10 @@ from fairlead.backup.errors import BackupError
 from fairlead.backup.progress import Progress
 from fairlead.outgoing.answers import check_success
 from fairlead.outgoing.client import Caller, CallError, Reply
-from fairlead.outgoing.client_config import (
-    ClientConfig,
-    ClientConfigError,
-    parse_client_config,
-    read_client_config,
-)
+from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
 
 _SECONDS_TO_ANSWER = 60.0
 _MOST_ERROR_BYTES = 64 * 1024
-
-
-def client_config(path: Path, context: str = "") -> ClientConfig:
-    """A context of a client configuration file, the current one unless named. Raises
-    BackupError."""
-    try:
-        value = read_client_config(path)
-        if context:
-            value["current-context"] = context
-        return parse_client_config(value, path.parent)
-    except ClientConfigError as error:
-        shown = str(error)
-        raise BackupError(shown if str(path) in shown else f"{path}: {shown}") from None
 
 
 async def download(config: ClientConfig, file: BinaryIO, progress: Progress) -> None:

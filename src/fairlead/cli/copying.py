@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import signal
+from dataclasses import replace
 from types import FrameType
 from typing import BinaryIO, NoReturn
 
 from fairlead.backup.archive import Archive, pieces
-from fairlead.backup.download import client_config, download
+from fairlead.backup.download import download
 from fairlead.backup.errors import BackupError
 from fairlead.backup.progress import Progress, size
 from fairlead.backup.shared import Raising
@@ -18,7 +20,12 @@ from fairlead.backup.target import new_file
 from fairlead.cli.copying_flags import check, storage_at
 from fairlead.cli.failures import explain
 from fairlead.cli.parsing import complain
+from fairlead.client.access.files import VARIABLE
+from fairlead.client.access.loading import load_access
+from fairlead.client.access.model import AccessError
 from fairlead.storage.backend import StorageError
+
+_BEARER = "Bearer "
 
 
 def run(command: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
@@ -50,8 +57,7 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 def _back_up(options: argparse.Namespace, progress: Progress) -> None:
     with new_file(options.file) as file:
         if options.kubeconfig is not None:
-            config = client_config(options.kubeconfig, options.context)
-            asyncio.run(download(config, file, progress))
+            asyncio.run(_download(options, file, progress))
         else:
             _pack(storage_at(options, options.data_dir), file, progress)
         file.flush()
@@ -59,6 +65,23 @@ def _back_up(options: argparse.Namespace, progress: Progress) -> None:
         count = archive.verify()
     at = f"revision {archive.header.revision}"
     progress.say(f"{options.file}: {count:,} objects at {at}, {size(progress.bytes)}")
+
+
+async def _download(options: argparse.Namespace, file: BinaryIO, progress: Progress) -> None:
+    # What the environment names may be several files.
+    named = str(options.kubeconfig) != os.environ.get(VARIABLE)
+    try:
+        access = load_access(options.kubeconfig if named else None, context=options.context)
+        proof = await access.credentials.proof()
+    except AccessError as error:
+        raise BackupError(str(error)) from None
+    if access.impersonation.user:
+        raise BackupError("a backup is not made as another user: choose one without `as`")
+    config = replace(access.place, certificate=proof.certificate, key=proof.key)
+    if proof.authorization.startswith(_BEARER):
+        token = proof.authorization.removeprefix(_BEARER)
+        config = replace(config, token=token, token_file=None)
+    await download(config, file, progress)
 
 
 def _pack(storage: Storage, file: BinaryIO, progress: Progress) -> None:

@@ -87,6 +87,15 @@ def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         context.load_cert_chain(file.name, password="")
 
 
+def check_pair(certificate: bytes, key: bytes) -> None:
+    """Find out whether a certificate and a key can be used together, before a connection is made
+    with them; raises ClientConfigError."""
+    try:
+        _load_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), certificate, key)
+    except (ssl.SSLError, ValueError) as error:
+        raise ClientConfigError(str(getattr(error, "reason", None) or error)) from None
+
+
 def bearer(token: str) -> str:
     """The header that shows a token; raises ClientConfigError for what no header may have."""
     if not token.isascii() or not token.isprintable():
@@ -129,7 +138,7 @@ def parse_document(content: bytes) -> Any:
         line = max(1, error.problem_mark.line) if error.problem_mark is not None else 1
         raise ValueError(f"yaml: line {line}: {error.problem}") from None
     except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(f"yaml: {error}") from None
+        raise ValueError(f"yaml: {' '.join(str(error).split())}") from None
     return {} if value is None else value
 
 

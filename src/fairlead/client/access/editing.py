@@ -22,6 +22,11 @@ Document = dict[str, Any]
 
 _SECONDS_TO_LOCK = 3.0
 _PAUSE = 0.02
+_TAKEN_FOR_OTHERS = (
+    ("bool", r"[yYnN]\Z", "yYnN"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z", "-+.0123456789"),
+    ("int", r"[-+]?0o?[0-7_]+\Z", "-+0"),
+)
 # What a file has that nobody has written yet.
 _EMPTY: Document = {
     "apiVersion": "v1",
@@ -70,9 +75,10 @@ def _encoded(value: Document, is_json: bool) -> bytes:
     import yaml
 
     class Dumper(yaml.CSafeDumper):
-        """Quotes texts that others take for booleans."""
+        """Quotes texts that other readers take for booleans and numbers."""
 
-    Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
+    for kind, pattern, first in _TAKEN_FOR_OTHERS:
+        Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(pattern), list(first))
     text: str = yaml.dump(
         value, Dumper=Dumper, allow_unicode=True, default_flow_style=False, width=10**6
     )

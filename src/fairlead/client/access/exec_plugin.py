@@ -14,7 +14,8 @@ import orjson
 from fairlead.client.access.exec_config import ALWAYS, NEVER, ExecConfig
 from fairlead.client.access.model import AccessError, CredentialsError, Proof
 from fairlead.client.access.renewing import Fetched, RenewedCredentials, shared
-from fairlead.outgoing.client_config import ClientConfig, ClientConfigError, bearer
+from fairlead.client.access.showing import harmless
+from fairlead.outgoing.client_config import ClientConfig, ClientConfigError, bearer, check_pair
 
 _KIND = "ExecCredential"
 _NOT_INSTALLED = "The client configuration names a credential plugin that is not installed."
@@ -119,7 +120,7 @@ class _Plugin:
     def _missing(self) -> str:
         said = f"exec: executable {self._config.command} not found"
         hint = self._config.install_hint
-        return f"{said}\n\n{_NOT_INSTALLED}\n\n{_harmless(hint)}" if hint else said
+        return f"{said}\n\n{_NOT_INSTALLED}\n\n{harmless(hint)}" if hint else said
 
     def _asked(self, interactive: bool) -> str:
         spec: dict[str, Any] = {"interactive": interactive}
@@ -158,13 +159,13 @@ def _status(printed: bytes, api_version: str) -> dict[str, Any]:
         raise _PluginError(f"decoding stdout: Object '{field}' is missing in what was printed")
     if kind != _KIND:
         raise _PluginError(
-            f'decoding stdout: no kind "{_harmless(str(kind))}" is registered for version'
-            f' "{_harmless(str(version))}"'
+            f'decoding stdout: no kind "{harmless(str(kind))}" is registered for version'
+            f' "{harmless(str(version))}"'
         )
     if version != api_version:
         raise _PluginError(
             f"exec plugin is configured to use API version {api_version}, plugin returned version"
-            f" {_harmless(str(version))}"
+            f" {harmless(str(version))}"
         )
     status = value.get("status")
     if status is None:
@@ -180,7 +181,7 @@ def _decoded(printed: bytes) -> dict[str, Any]:
     try:
         value = parse_document(printed)
     except ValueError as error:
-        said = f"couldn't get version/kind; json parse error: {_harmless(str(error))}"
+        said = f"couldn't get version/kind; json parse error: {harmless(str(error))}"
         raise _PluginError(f"decoding stdout: {said}") from None
     if not isinstance(value, dict):
         raise _PluginError("decoding stdout: couldn't get version/kind: it is not an object")
@@ -202,19 +203,14 @@ def _moment(text: str) -> float | None:
     try:
         return parse_time(text).timestamp()
     except TimeError as error:
-        raise _PluginError(f"decoding stdout: {_harmless(str(error))}") from None
+        raise _PluginError(f"decoding stdout: {harmless(str(error))}") from None
 
 
 def _check_pair(certificate: bytes, key: bytes) -> None:
-    """Found out here, before a connection is made with it."""
-    import ssl
-
     try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        ClientConfig("", certificate=certificate, key=key).show_certificate(context)
-    except (ssl.SSLError, ValueError, OSError) as error:
-        why = getattr(error, "reason", None) or error
-        raise _PluginError(f"failed parsing client key/certificate: {why}") from None
+        check_pair(certificate, key)
+    except ClientConfigError as error:
+        raise _PluginError(f"failed parsing client key/certificate: {error}") from None
 
 
 def _stdin_is_terminal() -> bool:
@@ -222,8 +218,3 @@ def _stdin_is_terminal() -> bool:
         return os.isatty(0)
     except OSError:
         return False
-
-
-def _harmless(text: str) -> str:
-    """What others wrote, for a terminal: nothing but characters that show."""
-    return "".join(char if char.isprintable() or char == "\n" else "�" for char in text)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlead.client.access.model import AccessError
 from fairlead.outgoing.client_config import ClientConfigError, read_client_config
@@ -16,8 +15,7 @@ VARIABLE = "KUBECONFIG"
 SECTIONS = {"clusters": "cluster", "users": "user", "contexts": "context"}
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(NamedTuple):
     """The files that are looked at, the one that wins first. An `explicit` one must be there."""
 
     files: tuple[Path, ...]
@@ -46,8 +44,7 @@ def sources_of(path: Path | str | None = None) -> Sources:
     return Sources(tuple(files))
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A cluster, a user or a context, and the file that it is from."""
 
     value: dict[str, Any]
@@ -59,21 +56,17 @@ class Entry:
         return self.origin.absolute().parent
 
 
-@dataclass(slots=True)
 class Configuration:
     """What all files say together. `entries` are by section and name."""
 
-    current_context: str = ""
-    entries: dict[str, dict[str, Entry]] = field(
-        default_factory=lambda: {section: {} for section in SECTIONS}
-    )
-    preferences: dict[str, Any] = field(default_factory=dict)
-    extensions: list[Any] = field(default_factory=list)
-    is_empty: bool = True  # no file was there
+    def __init__(self) -> None:
+        self.current_context = ""
+        self.entries: dict[str, dict[str, Entry]] = {section: {} for section in SECTIONS}
+        self.preferences: dict[str, Any] = {}
+        self.extensions: list[Any] = []
 
     def add(self, value: Mapping[str, Any], origin: Path) -> None:
         """Take over what files before this one have not said; raises ClientConfigError."""
-        self.is_empty = False
         check_kind(value)
         for section in SECTIONS:
             for name, entry in named_entries(value, section):

@@ -6,32 +6,32 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from fairlead.client.access.model import AccessError
+from fairlead.client.access.files import Entry
 from fairlead.dialect import CLUSTER, KUBERNETES
-from fairlead.outgoing.client_config import ClientConfig
 
 ROOT = Path("/var/run/secrets")
 
 
 class Surroundings(NamedTuple):
-    """A server that a pod is told of, and the files of its service account."""
+    """A server that a pod is told of, and the folder of its service account's files."""
 
     server: str
     directory: Path
 
-    def place(self) -> ClientConfig:
-        """With a token file that is read again as it is renewed; raises AccessError."""
-        authority = self.directory / "ca.crt"
-        try:
-            ca = authority.read_bytes() if authority.exists() else b""
-        except OSError as error:
-            raise AccessError(f"cannot read {authority}: {error.strerror}") from None
-        return ClientConfig(self.server, ca=ca, token_file=self.directory / "token")
+    def cluster(self) -> Entry:
+        fields = {"server": self.server}
+        if (self.directory / "ca.crt").exists():
+            fields["certificate-authority"] = "ca.crt"
+        return Entry(fields, self.directory / "token")
+
+    def user(self) -> Entry:
+        """The token, which is read again as it is renewed."""
+        return Entry({"tokenFile": "token"}, self.directory / "token")
 
     def namespace(self) -> str:
         try:
             return (self.directory / "namespace").read_text().strip()
-        except OSError:
+        except (OSError, UnicodeDecodeError):
             return ""
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from fairlead.client.access.exec_config import check_exec, parse_exec
 from fairlead.client.access.files import (
     Configuration,
     Entry,
@@ -18,7 +18,6 @@ from fairlead.client.access.files import (
     sources_of,
 )
 from fairlead.client.access.fixed import FixedCredentials
-from fairlead.client.access.in_cluster import surroundings
 from fairlead.client.access.model import (
     NOBODY_ELSE,
     Access,
@@ -28,6 +27,7 @@ from fairlead.client.access.model import (
     InvalidConfiguration,
 )
 from fairlead.client.access.overriding import overridden_cluster, overridden_user
+from fairlead.client.access.showing import harmless
 from fairlead.client.access.validation import check_types, cluster_problems, user_problems
 from fairlead.outgoing.client_config import (
     ClientConfig,
@@ -40,8 +40,7 @@ from fairlead.outgoing.proxies import proxy_of_environment
 _SERVER = "KUBERNETES_MASTER"
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(NamedTuple):
     """What a caller says instead of the files. `cluster_fields` and `user_fields` are named as in
     the entries of a file, and take the place of theirs. `stdin_taken` says who reads the standard
     input, so that no credential plugin does."""
@@ -50,8 +49,8 @@ class Choices:
     cluster: str = ""
     user: str = ""
     namespace: str = ""
-    cluster_fields: Mapping[str, Any] = field(default_factory=dict)
-    user_fields: Mapping[str, Any] = field(default_factory=dict)
+    cluster_fields: Mapping[str, Any] = MappingProxyType({})
+    user_fields: Mapping[str, Any] = MappingProxyType({})
     timeout: float | None = None
     stdin_taken: str = ""
 
@@ -82,7 +81,10 @@ class _Loading:
         self._choices = choices
         self._context_name = choices.context or files.current_context
         self._context = self._chosen_context()
+        self._namespace: str = self._context.get("namespace") or ""
         cluster, user = self._chosen("clusters"), self._chosen("users")
+        if not self._name("clusters") and not choices.cluster_fields.get("server"):
+            cluster, user = self._without_files(user)
         self._cluster = _with_value(cluster, overridden_cluster(cluster, choices.cluster_fields))
         self._user = _with_value(user, overridden_user(user, choices.user_fields))
 
@@ -118,50 +120,18 @@ class _Loading:
             )
         return Entry({}, self._sources.default)
 
-    def access(self, impersonation: Impersonation) -> Access:
-        """Raises AccessError and ClientConfigError."""
-        user = self._user.value
-        if user.get("exec"):
-            check_exec(user["exec"], self._name("users"))
-        if not self._cluster.value.get("server") and not self._name("clusters"):
-            place, namespace = self._without_files()
-        else:
-            self._check()
-            proof = parse_user(user, self._user.directory)
-            place = _place(self._cluster, proof)
-            namespace = self._context.get("namespace") or ""
-        return Access(
-            place,
-            self._credentials(place),
-            self._choices.namespace or namespace or "default",
-            _impersonation(user, self._name("users"), impersonation),
-            self._cluster.value.get("disable-compression") is not True,
-            self._choices.timeout,
-        )
+    def _without_files(self, user: Entry) -> tuple[Entry, Entry]:
+        """The cluster and the user where nothing names a server; raises InvalidConfiguration."""
+        from fairlead.client.access.in_cluster import surroundings
 
-    def _check(self) -> None:
-        cluster, user = self._cluster, self._user
-        problems = [
-            *user_problems(user.value, self._name("users"), user.directory),
-            *cluster_problems(cluster.value, self._name("clusters"), cluster.directory),
-        ]
-        if problems:
-            raise InvalidConfiguration(*problems)
-
-    def _without_files(self) -> tuple[ClientConfig, str]:
-        """The server and the namespace where no file names one."""
-        proof = parse_user(self._user.value, self._user.directory)
         around = surroundings()
         if around is not None:
-            place = around.place()
-            if proof.token or proof.token_file or proof.username or proof.certificate:
-                place = replace(proof, server=place.server, ca=place.ca)
-            return place, around.namespace()
+            self._namespace = around.namespace()
+            return around.cluster(), user if self._name("users") else around.user()
         server = os.environ.get(_SERVER)
-        if server:
-            fields = {**self._cluster.value, "server": server}
-            return _place(Entry(fields, self._cluster.origin), proof), ""
-        raise InvalidConfiguration(self._nothing())
+        if not server:
+            raise InvalidConfiguration(self._nothing())
+        return Entry({"server": server}, self._sources.default), user
 
     def _nothing(self) -> str:
         listed = ", ".join(str(file) for file in self._sources.files)
@@ -172,22 +142,58 @@ class _Loading:
             f" (no server is named in {listed})"
         )
 
+    def access(self, impersonation: Impersonation) -> Access:
+        """Raises AccessError and ClientConfigError."""
+        user = self._user.value
+        self._check()
+        place = _place(self._cluster, parse_user(user, self._user.directory))
+        return Access(
+            place,
+            self._credentials(place),
+            self._choices.namespace or self._namespace or "default",
+            _impersonation(user, self._name("users"), impersonation),
+            self._cluster.value.get("disable-compression") is not True,
+            self._choices.timeout,
+        )
+
+    def _check(self) -> None:
+        cluster, user = self._cluster, self._user
+        if user.value.get("exec") is not None:
+            from fairlead.client.access.exec_config import check_exec
+
+            check_exec(user.value["exec"], self._name("users"))
+        problems = [
+            *user_problems(user.value, self._name("users"), user.directory),
+            *cluster_problems(cluster.value, self._name("clusters"), cluster.directory),
+        ]
+        if problems:
+            raise InvalidConfiguration(*problems)
+
     def _credentials(self, place: ClientConfig) -> Credentials:
         """What stands in the entry itself comes first: it is how one gets around a plugin."""
         user, name = self._user.value, self._name("users")
         if place.token or place.token_file or place.username:
             return FixedCredentials(place)
-        if user.get("exec"):
+        if user.get("exec") is not None:
+            from fairlead.client.access.exec_config import parse_exec
             from fairlead.client.access.exec_plugin import exec_credentials
 
             plugin = parse_exec(user["exec"], self._user.directory)
             cluster = self._cluster.value
             return exec_credentials(plugin, place, cluster, self._choices.stdin_taken)
-        if user.get("auth-provider"):
+        if user.get("auth-provider") is not None:
             from fairlead.client.access.oidc import provider_credentials
 
             return provider_credentials(name, self._user, place)
-        return FixedCredentials(place)
+        return FixedCredentials(place, _pair_files(self._user))
+
+
+def _pair_files(user: Entry) -> list[Path]:
+    """The files of the certificate and its key, if that is where they are from."""
+    names = ("client-certificate", "client-key")
+    if any(user.value.get(f"{name}-data") or not user.value.get(name) for name in names):
+        return []
+    return [user.directory / user.value[name] for name in names]
 
 
 def _with_value(entry: Entry, value: dict[str, Any]) -> Entry:
@@ -226,13 +232,9 @@ def _url(cluster: Mapping[str, Any], proof: ClientConfig) -> str:
         usable = False
     if not usable or " " in server:
         raise ClientConfigError(
-            f'host must be a URL or a host:port pair: "{_harmless(cluster["server"])}"'
+            f'host must be a URL or a host:port pair: "{harmless(cluster["server"])}"'
         )
     return server
-
-
-def _harmless(text: str) -> str:
-    return text if text.isprintable() else repr(text)[1:-1]
 
 
 def _impersonation(user: Mapping[str, Any], name: str, chosen: Impersonation) -> Impersonation:

@@ -33,6 +33,8 @@ Settings = Mapping[str, str]
 def provider_credentials(name: str, entry: Entry, config: ClientConfig) -> RenewedCredentials:
     """The id token of a user whose `auth-provider` is this one; raises AccessError."""
     wanted = entry.value["auth-provider"]
+    if not isinstance(wanted, dict):
+        raise AccessError(f'auth-provider of the user "{name}" is not an object')
     if wanted.get("name") != NAME:
         raise AccessError(
             f'no Auth Provider found for name "{wanted.get("name") or ""}"; only {NAME} is known:'

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import orjson
 
 from fairlead.client.access.model import CredentialsError
+from fairlead.client.access.showing import harmless
 from fairlead.client.transport.dialing import Route
 from fairlead.client.transport.errors import Unreachable
 from fairlead.client.transport.pool import Pool
@@ -35,8 +36,7 @@ class _Reply(NamedTuple):
 
     @property
     def shown(self) -> str:
-        text = self.content[:_MOST_SHOWN].decode(errors="replace")
-        said = "".join(char if char.isprintable() else " " for char in text)
+        said = harmless(self.content[:_MOST_SHOWN].decode(errors="replace"))
         return f'{self.status} "{said}{"..." if len(self.content) > _MOST_SHOWN else ""}"'
 
 
@@ -56,7 +56,7 @@ class Provider:
         pair = ":".join(quote(one, safe="") for one in (self.client_id, self.client_secret))
         proof = f"Basic {b64encode(pair.encode()).decode()}"
         reply = await self._call("POST", endpoint, form, proof)
-        if reply.status in (400, 401, 403):
+        if reply.status >= 400 and b"invalid_grant" not in reply.content:
             # Some providers want to be told who asks in the form instead.
             form["client_id"] = self.client_id
             if self.client_secret:

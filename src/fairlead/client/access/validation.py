@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fairlead.client.access.exec_config import MODES, default_mode
 from fairlead.outgoing.client_config import ClientConfigError
 
 Fields = Mapping[str, Any]
@@ -70,9 +69,9 @@ def user_problems(user: Fields, name: str, directory: Path) -> Iterator[str]:
             )
         yield from _unreadable(user, "client-certificate", name, directory, "client-cert")
         yield from _unreadable(user, "client-key", name, directory)
-    if user.get("exec"):
+    if user.get("exec") is not None:
         yield from _exec_problems(user["exec"], name)
-        if user.get("auth-provider"):
+        if user.get("auth-provider") is not None:
             yield f"authProvider cannot be provided in combination with an exec plugin for {name}"
     methods = [
         method
@@ -91,6 +90,8 @@ def user_problems(user: Fields, name: str, directory: Path) -> Iterator[str]:
 
 
 def _exec_problems(plugin: Fields, name: str) -> Iterator[str]:
+    from fairlead.client.access.exec_config import MODES, default_mode  # most users have none
+
     needed = f"must be specified for {name} to use exec authentication plugin"
     for field in ("command", "apiVersion"):
         if not plugin.get(field):

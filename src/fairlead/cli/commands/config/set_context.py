@@ -40,7 +40,7 @@ def _name(at: Invocation, files: Files) -> str:
         raise CommandFailed(f"error: Unexpected args: [{' '.join(words)}]")
     if at.options.current:
         if words:
-            raise CommandFailed("error: cannot specify both a context name and --current")
+            raise CommandFailed("error: you cannot specify both a context name and --current")
         if not files.said.current_context:
             raise CommandFailed("error: no current context is set")
         return files.said.current_context

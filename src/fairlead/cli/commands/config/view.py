@@ -40,5 +40,5 @@ async def run(at: Invocation) -> int:
     if options.output == "json":
         at.screen.print(json.dumps(shown, indent=4, ensure_ascii=False))  # in its own order
     else:
-        at.screen.out.write(printer.text(shown))
+        at.screen.out.write(printer(shown))
     return 0

@@ -45,16 +45,22 @@ def document(said: Configuration) -> Fields:
     return shown
 
 
-def _shown(fields: Fields, kinds: Kinds) -> Fields:
-    ordered = {name: fields[name] for name in (*kinds, *fields) if name in fields}
-    plugin = ordered.get("exec")
+def _shown(fields: Fields, kinds: Kinds) -> Any:
+    plugin = fields.get("exec")
     if isinstance(plugin, dict):
         whole = {"args": None, "env": None, "provideClusterInfo": False, **plugin}
         if mode := default_mode(str(plugin.get("apiVersion"))):
             whole.setdefault("interactiveMode", mode)
-        order = kinds["exec"]
-        ordered["exec"] = {name: whole[name] for name in (*order, *whole) if name in whole}
-    return ordered
+        fields = {**fields, "exec": whole}
+    return _ordered(fields, kinds)
+
+
+def _ordered(value: Any, kind: Any) -> Any:
+    """Fields in the order in which they are known, and those behind them that nobody knows."""
+    if not isinstance(value, dict) or not isinstance(kind, dict):
+        return value
+    names = dict.fromkeys((*kind, *value))
+    return {name: _ordered(value[name], kind.get(name)) for name in names if name in value}
 
 
 def minify(said: Configuration) -> None:

@@ -1,0 +1,153 @@
+"""A real little identity provider: HTTPS, discovery, keys, and a token endpoint that refreshes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from fairlead.server.certificates import ensure_pki
+
+CLIENT, SECRET = "fair lead", "s:ecret"
+_KEY = rsa.generate_private_key(65537, 2048)
+
+
+class IdentityProvider:
+    """Knows one client and one refresh token at a time. `forms` are what came to the token
+    endpoint, `answer` replaces the fields of its answers (None leaves one out)."""
+
+    def __init__(self, directory: Path) -> None:
+        pki = ensure_pki(directory, ["127.0.0.1"])
+        self.ca = pki.ca.certificate
+        self.refresh_token = "refresh-1"
+        self.rotates = False
+        self.wants_form = False  # who asks is told in the form, not in a header
+        self.answer: dict[str, Any] = {}
+        self.discovery: dict[str, Any] | bytes | None = None
+        self.forms: list[dict[str, str]] = []
+        self.lifetime = 3600.0
+        self._server = self._listening(pki.serving.certificate, pki.serving.key)
+        self.issuer = f"https://127.0.0.1:{self._server.server_address[1]}/realm"
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def _listening(self, certificate: Path, key: Path) -> ThreadingHTTPServer:
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.reply(*outer.document(self.path))
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                form = {name: values[0] for name, values in parse_qs(body).items()}
+                self.reply(*outer.tokens(form, self.headers.get("Authorization", "")))
+
+            def reply(self, code: int, content: bytes) -> None:
+                self.send_response(code)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *arguments: Any) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *arguments: Any) -> None:
+                pass  # clients that do not like the certificate
+
+        made = Server(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        made.socket = context.wrap_socket(
+            made.socket, server_side=True, do_handshake_on_connect=False
+        )
+        return made
+
+    def document(self, path: str) -> tuple[int, bytes]:
+        if path == "/realm/.well-known/openid-configuration":
+            if isinstance(self.discovery, bytes):
+                return 500, self.discovery
+            return 200, json.dumps(self.discovery or self._metadata()).encode()
+        if path == "/realm/keys":
+            return 200, json.dumps({"keys": [_public()]}).encode()
+        return 404, b"nothing here"
+
+    def _metadata(self) -> dict[str, Any]:
+        return {
+            "issuer": self.issuer,
+            "token_endpoint": f"{self.issuer}/token?way=in",
+            "jwks_uri": f"{self.issuer}/keys",
+            "id_token_signing_alg_values_supported": ["RS256"],
+        }
+
+    def tokens(self, form: dict[str, str], proof: str) -> tuple[int, bytes]:
+        self.forms.append(form)
+        if self._client(form, proof) != (CLIENT, SECRET):
+            return 401, b'{"error": "invalid_client"}'
+        if form.get("grant_type") != "refresh_token" or (
+            form.get("refresh_token") != self.refresh_token
+        ):
+            return 400, b'{"error": "invalid_grant"}'
+        answer = {"token_type": "Bearer", "access_token": "a", "id_token": self.id_token()}
+        if self.rotates:
+            self.refresh_token += "1"
+            answer["refresh_token"] = self.refresh_token
+        answer.update(self.answer)
+        told = {name: value for name, value in answer.items() if value is not None}
+        return 200, json.dumps(told).encode()
+
+    def _client(self, form: dict[str, str], proof: str) -> tuple[str, str]:
+        if self.wants_form:
+            return form.get("client_id", ""), form.get("client_secret", "")
+        name, _, secret = base64.b64decode(proof.removeprefix("Basic ")).decode().partition(":")
+        return unquote(name), unquote(secret)
+
+    def id_token(self, lifetime: float | None = None) -> str:
+        now = time.time()
+        ends = now + (self.lifetime if lifetime is None else lifetime)
+        claims = {"iss": self.issuer, "aud": CLIENT, "sub": "olga", "iat": int(now), "exp": ends}
+        head = {"alg": "RS256", "kid": "k", "typ": "JWT"}
+        said = ".".join(_text(json.dumps(part).encode()) for part in (head, claims))
+        signature = _KEY.sign(said.encode(), padding.PKCS1v15(), hashes.SHA256())
+        return f"{said}.{_text(signature)}"
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """The entry of a user whose tokens are from here."""
+        config = {
+            "idp-issuer-url": self.issuer,
+            "client-id": CLIENT,
+            "client-secret": SECRET,
+            "idp-certificate-authority": str(self.ca),
+            "refresh-token": self.refresh_token,
+            **more,
+        }
+        given = {name: value for name, value in config.items() if value is not None}
+        return {"auth-provider": {"name": "oidc", "config": given}}
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _text(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def _public() -> dict[str, str]:
+    numbers = _KEY.public_key().public_numbers()
+    return {
+        "kty": "RSA", "alg": "RS256", "use": "sig", "kid": "k",
+        "n": _text(numbers.n.to_bytes(256, "big")), "e": _text(numbers.e.to_bytes(3, "big")),
+    }  # fmt: skip
