@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,12 +10,14 @@ import kopf
 import kubernetes
 
 LABEL = "example.com/website"
-OURS = "simulation.fairlead/"
+SIMULATION = "simulation.fairlead/"
+SECONDS_TO_NEXT_TRY = 1.0
 
 
 @kopf.on.startup()
 def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
-    kubernetes.config.load_kube_config()
+    # By name: the library reads the variable when it is imported, which may be too early.
+    kubernetes.config.load_kube_config(os.environ.get("KUBECONFIG"))
     settings.posting.enabled = False  # events of kopf's own
     settings.watching.server_timeout = 60
 
@@ -28,18 +31,22 @@ def deploy(name: str, namespace: str, spec: kopf.Spec, annotations: Any, **_: An
     kopf.adopt(wanted)
     apps = kubernetes.client.AppsV1Api()
     try:
-        apps.create_namespaced_deployment(namespace, wanted)
+        try:
+            apps.create_namespaced_deployment(namespace, wanted)
+        except kubernetes.client.ApiException as error:
+            if error.status != 409:
+                raise
+            apps.patch_namespaced_deployment(name, namespace, wanted)
     except kubernetes.client.ApiException as error:
-        if error.status != 409:
-            raise
-        apps.patch_namespaced_deployment(name, namespace, wanted)
+        text = f"the server answers {error.status} {error.reason}"
+        raise kopf.TemporaryError(text, delay=SECONDS_TO_NEXT_TRY) from error
 
 
 def deployment(
     name: str, spec: Mapping[str, Any], annotations: Mapping[str, str]
 ) -> dict[str, Any]:
     labels = {LABEL: name}
-    told = {key: text for key, text in annotations.items() if key.startswith(OURS)}
+    told = {key: text for key, text in annotations.items() if key.startswith(SIMULATION)}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
