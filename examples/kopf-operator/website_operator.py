@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,8 +15,7 @@ SECONDS_TO_NEXT_TRY = 1.0
 
 @kopf.on.startup()
 def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
-    # By name: the library reads the variable when it is imported, which may be too early.
-    kubernetes.config.load_kube_config(os.environ.get("KUBECONFIG"))
+    kubernetes.config.load_kube_config()
     settings.posting.enabled = False  # events of kopf's own
     settings.watching.server_timeout = 60
 

@@ -126,7 +126,8 @@ class Copier:
             LOG.info("%s is there already", shown(copy))
 
     async def _replace(self, found: ConfigMap, copy: ConfigMap) -> None:
-        assert copy.metadata is not None and found.metadata is not None
+        assert copy.metadata is not None
+        assert found.metadata is not None
         copy.metadata.resourceVersion = found.metadata.resourceVersion
         await self._client.replace(copy)
 

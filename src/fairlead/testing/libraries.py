@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Awaitable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 _VARIABLE = "KUBECONFIG"
+_EARLY_READERS = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.kube_config")
+_EARLY_READ = "KUBE_CONFIG_DEFAULT_LOCATION"
 
 
 class Libraries:
@@ -66,13 +69,13 @@ class Libraries:
 
     @contextmanager
     def environment(self) -> Iterator[None]:
-        """Have everything that reads the environment find the server."""
-        before = os.environ.get(_VARIABLE)
-        os.environ[_VARIABLE] = self._path
-        try:
+        """Have everything that reads the environment find the server, also libraries that read
+        it when they were imported."""
+        from unittest.mock import patch
+
+        with ExitStack() as changed:
+            changed.enter_context(patch.dict(os.environ, {_VARIABLE: self._path}))
+            for module in map(sys.modules.get, _EARLY_READERS):
+                if module is not None:
+                    changed.enter_context(patch.object(module, _EARLY_READ, self._path))
             yield
-        finally:
-            if before is None:
-                del os.environ[_VARIABLE]
-            else:
-                os.environ[_VARIABLE] = before
