@@ -197,7 +197,9 @@ class Provisioner:
         """Write the status, unless it is that already."""
         metadata, old = order["metadata"], order.get("status") or {}
         generation = metadata["generation"]
-        found = next((one for one in old.get("conditions", ()) if one["type"] == "Ready"), {})
+        found: Object = next(
+            (one for one in old.get("conditions", ()) if one["type"] == "Ready"), {}
+        )
         changed_at = found.get("lastTransitionTime")
         if changed_at is None or found["status"] != ready["status"]:
             changed_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

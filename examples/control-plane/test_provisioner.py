@@ -88,8 +88,14 @@ def test_the_status_is_written_once_a_change(
 def test_a_write_that_fails_is_tried_again(
     cluster: Cluster, platform: Platform, account: User, resource: str
 ) -> None:
-    met = {"users": [account.name], "resources": [resource], "namespaces": [platform.namespace]}
-    with cluster.fault(error=500, count=1, **met) as fault:
+    with cluster.fault(
+        error=500,
+        users=[account.name],
+        verbs=["create", "patch"],
+        resources=[resource],
+        namespaces=[platform.namespace],
+        count=1,
+    ) as fault:
         platform.order()
         platform.await_reason("Provisioned")
     assert fault.applied == 1

@@ -44,14 +44,11 @@ def test_plans_and_statuses_are_read_only_for_members(cluster: Cluster, platform
 
 
 def test_the_provisioner_may_do_no_more_than_it_has_to(account: User, namespace: str) -> None:
-    for attempt in (
-        lambda: account.client.resource("databases").delete("orders", namespace),
-        lambda: account.client.resource("plans").delete(namespace),
-        lambda: account.client.resource("secrets").delete("any", namespace),
-        lambda: account.client.resource("leases").list("default"),
-    ):
+    for word in ("databases", "plans", "secrets"):
         with pytest.raises(Forbidden):
-            attempt()
+            account.client.resource(word).delete("orders", namespace)
+    with pytest.raises(Forbidden):
+        account.client.resource("leases").list(namespace)
 
 
 def bind(cluster: Cluster, namespace: str, role: str, user: str) -> None:

@@ -91,8 +91,13 @@ def test_a_broken_website_keeps_the_pods_that_it_has(cluster: Cluster, websites:
 
 
 def test_a_server_that_fails_is_asked_again(cluster: Cluster, websites: Websites) -> None:
-    failing = {"verbs": ["create"], "resources": ["deployments"], "count": 1}
-    with cluster.fault(error=500, namespaces=[websites.namespace], **failing) as fault:
+    with cluster.fault(
+        error=500,
+        verbs=["create"],
+        resources=["deployments"],
+        namespaces=[websites.namespace],
+        count=1,
+    ) as fault:
         websites.apply(replicas=1)
         websites.await_ready(1)
     assert fault.applied == 1

@@ -15,7 +15,7 @@ SECONDS_TO_NEXT_TRY = 1.0
 
 @kopf.on.startup()
 def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
-    kubernetes.config.load_kube_config()
+    kubernetes.config.load_kube_config()  # type: ignore[no-untyped-call]
     settings.posting.enabled = False  # events of kopf's own
     settings.watching.server_timeout = 60
 
@@ -23,9 +23,9 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
 @kopf.on.resume("websites")
 @kopf.on.create("websites")
 @kopf.on.update("websites")
-def deploy(name: str, namespace: str, spec: kopf.Spec, annotations: Any, **_: Any) -> None:
+def deploy(name: str, namespace: Any, spec: kopf.Spec, annotations: Any, **_: Any) -> None:
     """Make the Deployment what the Website asks for."""
-    wanted = deployment(name, spec, annotations)
+    wanted: Any = deployment(name, spec, annotations)
     kopf.adopt(wanted)
     apps = kubernetes.client.AppsV1Api()
     try:
@@ -61,7 +61,7 @@ def deployment(
 
 
 @kopf.on.event("apps", "v1", "deployments", labels={LABEL: kopf.PRESENT})
-def report(type: str | None, labels: Any, namespace: str, status: Any, **_: Any) -> None:
+def report(type: str | None, labels: Any, namespace: Any, status: Any, **_: Any) -> None:
     """Say in the Website how many of its pods are ready."""
     if type == "DELETED":
         return

@@ -176,7 +176,7 @@ def is_going(value: Namespace) -> bool:
 
 def role_of(value: ConfigMap) -> str:
     assert value.metadata is not None
-    return (value.metadata.labels or {}).get(SHARING, "")
+    return str((value.metadata.labels or {}).get(SHARING, ""))
 
 
 def key_of(value: ConfigMap | Namespace) -> Key:

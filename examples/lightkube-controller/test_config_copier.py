@@ -146,8 +146,9 @@ def test_a_write_that_fails_is_tried_again(
 ) -> None:
     maps.share(namespace, "one")
     maps.await_text(team, "one")
-    met = {"users": [account.name], "verbs": ["update"], "namespaces": [team], "count": 1}
-    with cluster.fault(**met, **fault) as made:
+    with cluster.fault(
+        users=[account.name], verbs=["update"], namespaces=[team], count=1, **fault
+    ) as made:
         maps.share(namespace, "two")
         maps.await_text(team, "two")
     assert made.applied == 1
