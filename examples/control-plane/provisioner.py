@@ -38,7 +38,7 @@ GROUP = "platform.example.com"
 LABEL = f"{GROUP}/database"
 NAMESPACE = "platform"  # of the lease
 PORTS = {"mysql": 3306, "postgres": 5432}
-SECONDS_TO_NEXT_TRY = 1.0
+SECONDS_TO_NEXT_TRY = 0.5
 
 Object = dict[str, Any]
 

@@ -17,12 +17,10 @@ alice get plans
 alice apply -f database.yaml
 alice wait database/orders --for condition=Ready --timeout 30s
 alice get databases
-alice get secret orders-database
 
 # Rules of the definition hold for everybody.
 refused patch database orders --type merge -p '{"spec": {"engine": "mysql"}}'
 refused patch database orders --type merge -p '{"spec": {"storage": 5}}'
-refused patch database orders --type merge -p '{"spec": {"replicas": 2}}'
 alice patch database orders --type merge -p '{"spec": {"storage": 20, "replicas": 3}}'
 
 # A plan is what the platform makes of it, and what it says of a database is not hers to write.

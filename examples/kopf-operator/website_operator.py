@@ -10,7 +10,7 @@ import kubernetes
 
 LABEL = "example.com/website"
 SIMULATION = "simulation.fairlead/"
-SECONDS_TO_NEXT_TRY = 1.0
+SECONDS_TO_NEXT_TRY = 0.5
 
 
 @kopf.on.startup()
