@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# The annotation in which client-side apply keeps its last configuration; `Dialect.label`
+# fills in the domain.
+LAST_APPLIED = "kubectl.@/last-applied-configuration"
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:

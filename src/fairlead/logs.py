@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
+import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from time import monotonic
 
+import orjson
+
+TEXT, JSON = "text", "json"
+_PROGRAM = "fairlead"
+_DEBUG = 2  # of `-v`
 FORMAT = "%(asctime)s %(levelname)s %(message)s"
 WINDOW = 60.0  # seconds for which one line stands for all that are like it
 _MOST_KINDS = 32
@@ -30,6 +38,60 @@ class OneLine(logging.Formatter):
                 letter if letter.isprintable() else ascii(letter)[1:-1] for letter in record.message
             )
         return super().formatMessage(record)
+
+
+class JsonLines(logging.Formatter):
+    """One object a line; a traceback is one text in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            told["traceback"] = self.formatException(record.exc_info)
+        try:
+            return orjson.dumps(told).decode()
+        except orjson.JSONEncodeError:  # half a surrogate pair, say
+            known = {name: text.encode(errors="backslashreplace") for name, text in told.items()}
+            return orjson.dumps({name: text.decode() for name, text in known.items()}).decode()
+
+
+def set_up_logs(form: str, verbosity: int) -> None:
+    """Log to the standard error from now on. Requests are logged by those who see them; this says
+    from which level on other lines are."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if form == JSON else OneLine(FORMAT))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    if verbosity >= _DEBUG:
+        logging.getLogger(_PROGRAM).setLevel(logging.DEBUG)
+    if form == JSON:  # also what would be written there by others
+        logging.captureWarnings(True)
+        threading.excepthook = _log_thread_end
+
+
+def _log_thread_end(end: threading.ExceptHookArgs) -> None:
+    name = end.thread.name if end.thread is not None else "unknown"
+    logger = logging.getLogger(_PROGRAM)
+    if end.exc_value is not None:
+        logger.error("the thread %s has failed", name, exc_info=end.exc_value)
+
+
+def last_words(message: str) -> None:
+    """Say on one line why the program ends, in the form of the log if that is for programs."""
+    text = " ".join(message.split())
+    if are_for_programs():
+        logging.getLogger(_PROGRAM).critical("%s", text)
+    else:
+        print(f"{_PROGRAM}: {text}", file=sys.stderr, flush=True)
+
+
+def are_for_programs() -> bool:
+    """Whether nothing but objects is to be written to the standard error."""
+    handlers = logging.getLogger().handlers
+    return any(isinstance(handler.formatter, JsonLines) for handler in handlers)
 
 
 class Tally:

@@ -40,7 +40,7 @@ def typing(
 def test_commands(typing: Typing) -> None:
     assert {"get", "serve", "rollout"} <= {*typing("")}
     assert typing("ge") == ["get"]
-    assert typing("rollout", "re") == ["restart"]
+    assert typing("rollout", "res") == ["restart", "resume"]
     assert typing("-n", "default", "expl") == ["explain"]
     assert typing("no-such", "") == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import ssl
 from base64 import b64encode
 from dataclasses import replace
 from typing import Any
@@ -12,10 +13,12 @@ import pytest
 from support.scripted import END, STREAM, Cut, Said, ScriptedServer, Seen, answer, chunks
 from support.things import Space
 
-from fairlead.client import AccessError, ApiError, Client, Unreachable
+from fairlead.client import Access, AccessError, ApiError, Client, Unreachable
+from fairlead.client.access.fixed import FixedCredentials
 from fairlead.client.access.loading import load_access
 from fairlead.client.session import Request
 from fairlead.client.transport import connection as reading
+from fairlead.outgoing.client_config import ClientConfig
 
 PATIENCE = 20.0
 PACKED = "Content-Encoding: gzip\r\n"
@@ -112,13 +115,34 @@ def test_an_answer_that_is_cut_off_or_nonsense_is_said_to_be_so(said: Said, faul
     assert fault in fault_of(said)
 
 
+@pytest.mark.parametrize(
+    "whole",
+    [
+        answer({"a": 1}),
+        STREAM + chunks(b'{"a"', b":1}") + END,
+        answer(gzip.compress(b'{"a": 1}'), headers=PACKED),
+    ],
+    ids=["plain", "chunks", "packed"],
+)
+def test_an_answer_may_be_cut_off_anywhere(whole: bytes) -> None:
+    async def scenario() -> None:
+        script = ScriptedServer(reply=lambda seen: Cut(whole[: len(seen.body)]))
+        async with script, script.client() as client:
+            for length in range(1, len(whole)):
+                with pytest.raises(Unreachable):
+                    await client.session.object(Request("POST", "/x", body=b"x" * length))
+            await client.session.object(Request("POST", "/x", body=b"x" * len(whole)))
+
+    asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
+
+
 @pytest.mark.parametrize("said", [silence, slowly, STREAM], ids=["nothing", "drops", "head"])
 def test_a_slow_server_is_given_as_long_as_the_request_has(said: Said) -> None:
     assert "time" in fault_of(said, timeout=0.2) or "within 0.2s" in fault_of(said, timeout=0.2)
 
 
 def test_an_answer_that_does_not_end_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.client.session._MOST_BYTES", 100)
+    monkeypatch.setattr("fairlead.client.answer._MOST_BYTES", 100)
     assert "too long" in fault_of(answer(b"x" * 101))
 
 
@@ -269,8 +293,8 @@ def test_a_server_that_is_not_there_is_named() -> None:
 class Proxy(ScriptedServer):
     """Opens tunnels to wherever one wants."""
 
-    def __init__(self) -> None:
-        super().__init__(reply=self._open)
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(reply=self._open, tls=tls)
 
     def _open(self, seen: Seen) -> Said:
         async def tunnel(writer: asyncio.StreamWriter) -> None:
@@ -318,6 +342,22 @@ def test_tls_is_spoken_through_the_tunnel(kubernetes: Space) -> None:
     assert asyncio.run(asyncio.wait_for(scenario(), PATIENCE)) == b"ok"
 
 
+def test_a_proxy_may_speak_tls_itself(kubernetes: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = kubernetes.server.data / "pki"
+    monkeypatch.setenv("SSL_CERT_FILE", str(keys / "ca.crt"))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(keys / "serving.crt", keys / "serving.key")
+
+    async def scenario() -> bytes:
+        async with Proxy(tls=context) as proxy:
+            access = load_access(kubernetes.server.data / "admin.kubeconfig")
+            place = replace(access.place, proxy=f"https://127.0.0.1:{proxy.port}")
+            async with Client(replace(access, place=place)) as client:
+                return await client.raw("GET", "/livez")
+
+    assert asyncio.run(asyncio.wait_for(scenario(), PATIENCE)) == b"ok"
+
+
 @pytest.mark.parametrize(
     ("said", "fault"),
     [
@@ -354,21 +394,29 @@ def test_a_proxy_that_cannot_be_used_is_named_without_its_password(url: str, fau
         asyncio.run(scenario())
 
 
-def test_the_proxy_of_the_environment_is_used_but_not_for_this_machine(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario(server: str) -> list[str]:
-        async with ScriptedServer(answer(b"", 403)) as proxy:
-            monkeypatch.setenv("http_proxy", proxy.url)
-            script = ScriptedServer(answer(b""))
-            async with script, script.client(server=server or script.url) as client:
-                try:
-                    await client.raw("GET", "/x")
-                except Unreachable as error:
-                    return [seen.line for seen in proxy.seen] + [str(error)[-9:]]
-        return []
+def test_the_time_that_a_user_gives_covers_streams_too() -> None:
+    async def scenario() -> None:
+        script = ScriptedServer(slowly)
+        async with script:
+            config = ClientConfig(script.url)
+            access = Access(config, FixedCredentials(config), timeout=0.2)
+            request = Request("GET", "/x")
+            async with Client(access) as client, client.session.open(request) as answered:
+                async for _ in answered.pieces():
+                    pass
 
-    assert asyncio.run(scenario("http://far.example:81"))[0].startswith(
-        "CONNECT far.example:81 HTTP"
-    )
-    assert asyncio.run(scenario("")) == []
+    with pytest.raises(Unreachable, match="in time"):
+        asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
+
+
+def test_warnings_of_the_server_are_passed_on() -> None:
+    async def scenario() -> list[str]:
+        warned: list[str] = []
+        headers = 'Warning: 299 - "one, \\"two\\""\r\nWarning: 299 - "three"\r\n'
+        script = ScriptedServer(answer(b"", headers=headers))
+        async with script, script.client() as client:
+            client.session.on_warning = warned.append
+            await client.raw("GET", "/x")
+        return warned
+
+    assert asyncio.run(scenario()) == ['one, "two"', "three"]

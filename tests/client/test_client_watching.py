@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from support.connected import FreshServer, connected
+from support.connected import connected
 from support.scripted import END, Cut, Said, ScriptedServer, Seen, answer, chunks, events
 from support.things import Space
 
@@ -103,6 +103,7 @@ def test_what_the_server_has_forgotten_is_told_as_the_difference() -> None:
         ("DELETED", "gone", "3"),
         ("DELETED", "new", "10"),
     ]
+    assert "limit=500" in script.seen[2].line
 
 
 def test_an_answer_that_says_gone_is_the_same_as_an_event() -> None:
@@ -130,6 +131,24 @@ def test_a_list_whose_next_page_expires_is_asked_for_in_one_piece() -> None:
     assert asyncio.run(told_by(script, 2)) == [("ADDED", "a", "1"), ("ADDED", "b", "6")]
     assert "limit=500" in script.seen[0].line
     assert "limit" not in script.seen[2].line
+
+
+def test_a_server_without_versions_of_lists_tells_nothing_twice() -> None:
+    without = answer({"kind": "ConfigMapList", "metadata": {}, "items": [one("a", 1)]})
+    begin = events(("ADDED", one("a", 1)), ("ADDED", one("b", 2)))
+    script = ScriptedServer(without, Cut(begin), events(("ADDED", one("b", 3))))
+    assert asyncio.run(told_by(script, 3)) == [
+        ("ADDED", "a", "1"),
+        ("ADDED", "b", "2"),
+        ("MODIFIED", "b", "3"),
+    ]
+
+
+@pytest.mark.parametrize("items", [[1], [{}], [{"metadata": {}}], "ab", {"a": 1}])
+def test_a_list_that_is_none_is_said_to_be_so(items: Any) -> None:
+    script = ScriptedServer(answer({"metadata": {"resourceVersion": "5"}, "items": items}))
+    with pytest.raises(Unreachable, match="malformed list"):
+        asyncio.run(told_by(script, 1))
 
 
 def test_a_bare_version_that_is_forgotten_is_for_the_caller_to_handle() -> None:
@@ -244,26 +263,3 @@ def test_one_object_can_be_watched_as_rows_of_a_table(space: Space) -> None:
         assert added.object["columnDefinitions"][0]["name"] == "Name"
 
     asyncio.run(asyncio.wait_for(scenario(), PATIENCE))
-
-
-def test_a_server_that_is_killed_and_comes_back_leaves_no_gap(fresh_server: FreshServer) -> None:
-    server = fresh_server()
-    port = server.address.rpartition(":")[2]
-    server.flags = ("--secure-port", port)
-    space = Space(server, server.client())
-
-    async def scenario() -> list[tuple[str, str]]:
-        async with connected(server) as client:
-            told = aiter((await secrets_of(client)).watch(space.name))
-            space.secrets.create("a")
-            found = [await anext(told)]
-            server.kill()
-            server.start()
-            again = Space(server, server.client()).client
-            path = f"/api/v1/namespaces/{space.name}/secrets"
-            assert again.post(path, {"metadata": {"name": "b"}}).status == 201
-            found.append(await anext(told))
-            await told.aclose()
-            return [(event.type, event.object["metadata"]["name"]) for event in found]
-
-    assert asyncio.run(asyncio.wait_for(scenario(), 60)) == [("ADDED", "a"), ("ADDED", "b")]

@@ -33,8 +33,15 @@ def test_it_says_how_long_the_start_took() -> None:
     assert 0 < process_age() < 24 * 3600
 
 
-def test_it_proposes_a_command_that_works_in_the_dialect() -> None:
-    assert "kubectl get namespaces" in banner(ADDRESS, KUBERNETES, Path("data"), 1)
+def test_it_proposes_commands_that_work_in_the_dialect() -> None:
+    kubernetes = banner(ADDRESS, KUBERNETES, Path("data"), 1)
+    assert "fairlead get namespaces" in kubernetes
+    assert "kubectl get namespaces" in kubernetes
     cluster = banner(ADDRESS, CLUSTER, Path("data"), 1)
-    assert "curl --cacert" in cluster
+    assert "fairlead get namespaces" in cluster
     assert "--dialect kubernetes" in cluster
+
+
+def test_it_says_what_was_in_the_data_directory() -> None:
+    text = banner(ADDRESS, CLUSTER, Path("/data"), 1, "12 objects at revision 34, 5.6 KiB")
+    assert "  data          /data (12 objects at revision 34, 5.6 KiB)\n" in text

@@ -4,73 +4,18 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from shutil import copy2
 
 import pytest
-from support.client import Client
-from support.etcd import Etcd, needs_etcd
-from support.process import MOVABLE_CLOCK, ServerProcess, failed_start
+from support.etcd import needs_etcd
+from support.process import failed_start
 from support.things import random_word
+from support.two_servers import ADDRESSES, Fleet, Member
 from support.waiting import eventually
-
-from fairlead.server.certificates import ensure_pki
-from fairlead.server.identity import ensure_service_account_key
 
 pytestmark = needs_etcd
 
-ADDRESSES = ("10.1.0.1", "10.1.0.2")
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
-LEADING = 'leader_election_master_status{name="kube-controller-manager"} '
-
-
-class Member:
-    """One of the two."""
-
-    def __init__(self, directory: Path, address: str, etcd: Etcd) -> None:
-        directory.mkdir()
-        self.address = address
-        store = ("--storage", "etcd", "--etcd-servers", etcd.url)
-        flags = (*store, "--advertise-address", address)
-        self.server = ServerProcess(directory, flags=flags, prelude=MOVABLE_CLOCK)
-        self.client: Client
-
-    def start(self) -> None:
-        self.server.start()
-        # The banner shows what is advertised, where nobody listens.
-        port = self.server.address.rpartition(":")[2]
-        self.client = self.server.keep(Client(f"https://127.0.0.1:{port}", self.server.ca))
-
-    @property
-    def leads(self) -> bool:
-        return f"{LEADING}1.0" in self.client.get("/metrics").text
-
-
-class Fleet:
-    def __init__(self, directory: Path) -> None:
-        self.etcd = Etcd(directory / "etcd").start()
-        self.members = [Member(directory / one, one, self.etcd) for one in ADDRESSES]
-        first, second = (one.server.data for one in self.members)
-        ensure_pki(first, ["127.0.0.1"])
-        ensure_service_account_key(first)
-        (second / "pki").mkdir(mode=0o700, parents=True)
-        second.chmod(0o700)
-        for name in ("ca.crt", "ca.key", "service-account.key"):
-            copy2(first / "pki" / name, second / "pki" / name)
-        with ThreadPoolExecutor() as pool:  # both find the store empty
-            list(pool.map(Member.start, self.members))
-
-    def leader_and_other(self) -> tuple[Member, Member]:
-        one, other = self.members
-        eventually(lambda: one.leads or other.leads, "one leads")
-        assert not (one.leads and other.leads)
-        return (one, other) if one.leads else (other, one)
-
-    def close(self) -> None:
-        for one in self.members:
-            one.server.kill()
-        self.etcd.close()
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from fairlead.storage.etcd.messages import (
     read_revision,
     read_txn,
     read_watch,
-    size_of,
 )
 
 numbers = st.integers(1, 2**63 - 1)
@@ -87,8 +86,3 @@ def test_a_transaction(succeeded: bool, turned: bool) -> None:
 def test_a_watch_that_ends_says_why() -> None:
     told = read_watch(message([(4, 1), (5, 12), (6, b"too old")], turned=False))
     assert (told.is_cancelled, told.compacted, told.reason) == (True, 12, "too old")
-
-
-@given(st.integers(-(2**63), 2**64 - 1))
-def test_numbers_are_written_as_others_write_them(number: int) -> None:
-    assert size_of(number) == varint(number)

@@ -33,7 +33,8 @@ class Side:
     """One of two stores, and its collection."""
 
     def __init__(self, shared: Shared) -> None:
-        self.store = Store(FollowedLog(MemorySource(shared)))
+        self.source = MemorySource(shared)
+        self.store = Store(FollowedLog(self.source))
 
     @property
     def things(self) -> Collection:
@@ -87,6 +88,33 @@ def test_a_writer_is_answered_when_its_own_cache_has_the_write() -> None:
         assert not writing.done()
         shared.moving.set()
         assert await writing == one.things.heads["a"].revision
+
+    run(test)
+
+
+def test_what_another_wrote_with_the_same_content_stays_the_others() -> None:
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        one.source.sending.clear()
+        writing = asyncio.create_task(one.put("a", 1))
+        first = await other.put("a", 1)
+        gone = await other.store.delete(other.things, "a", other.things.heads["a"])
+        await one.store.catch_up()
+        assert not one.names()
+        one.source.sending.set()
+        revision = await writing
+        assert first < gone.revision < revision == one.things.heads["a"].revision
+        told = [(change.kind, change.revision) for change in one.things.events_after(0)]
+        assert told == [("ADDED", first), ("DELETED", gone.revision), ("ADDED", revision)]
+        page = one.things.page("", EVERYTHING, first, 0, None)
+        assert [(found.key, found.revision) for found in page.entries] == [("a", first)]
+
+    run(test)
+
+
+def test_what_a_writer_made_is_what_the_cache_keeps() -> None:
+    async def test(shared: Shared, one: Side, other: Side) -> None:
+        made = await one.store.put(one.things, "a", thing(1), None)
+        assert one.things.heads["a"] is made
 
     run(test)
 

@@ -46,7 +46,9 @@ class Commands:
 
     def run(self, *words: str, text: str = "") -> Ran:
         """Whatever comes of it; `text` is the standard input."""
-        flags: tuple[str, ...] = ("--kubeconfig", str(self.config))
+        flags: tuple[str, ...] = ()
+        if "--kubeconfig" not in words:
+            flags += ("--kubeconfig", str(self.config))
         if not {"-n", "--namespace"} & set(words):
             flags += ("-n", self.space.name)
         return run_words(*flags, *words, text=text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
@@ -64,7 +65,13 @@ class ScriptedServer:
     """Answers each request with the next of `script`, the last one again and again; or with what
     `reply` says to it."""
 
-    def __init__(self, *script: Said, reply: Callable[[Seen], Said] | None = None) -> None:
+    def __init__(
+        self,
+        *script: Said,
+        reply: Callable[[Seen], Said] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._tls = tls
         self.script = list(script)
         self._reply = reply or self._next
         self.seen: list[Seen] = []
@@ -73,7 +80,7 @@ class ScriptedServer:
 
     async def __aenter__(self) -> Self:
         self.asked = asyncio.Event()  # set by every request
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

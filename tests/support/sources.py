@@ -52,9 +52,13 @@ class Shared:
 
 
 class MemorySource:
-    """One store's connection to what is shared."""
+    """One store's connection to what is shared; `sending` can be cleared to hold its writes up."""
+
+    has_epoch = False
 
     def __init__(self, shared: Shared) -> None:
+        self.sending = asyncio.Event()
+        self.sending.set()
         self._shared = shared
         self._kept = shared.kept
 
@@ -101,6 +105,7 @@ class MemorySource:
         self._check()
         self._shared.wrote += 1
         await asyncio.sleep(0)
+        await self.sending.wait()
         kept = self._kept
         try:
             for write in group:

@@ -83,6 +83,8 @@ class Auditor:
         told that it came: most are answered by then, and both are told by one write."""
         record: Record = request.audited
         target = request.target
+        if record.judged:  # the request is done again
+            return None
         if target.verb not in self._at_once or target.subresource or record.is_given:
             return self._receive(request, record)
         record.waits = True
@@ -90,6 +92,11 @@ class Auditor:
             get_running_loop().call_soon(self._catch_up)
         self._waiting.append(request)
         return None
+
+    def again(self, request: Request) -> None:
+        """The request is done again: what was noted on the way counts no more."""
+        record: Record = request.audited
+        record.decision = record.annotations = None
 
     def _catch_up(self) -> None:
         waiting, self._waiting = self._waiting, []

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
-import logging
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fairlead import __version__
-from fairlead.logs import FORMAT, OneLine
+
+if TYPE_CHECKING:
+    import argparse
 
 PROGRAM = "fairlead"
-_OWN_FLAGS = ("-h", "--help", "--version")
-_COPYING = {
-    "backup": ("FILE", "copy all objects of a server or a storage into a file"),
-    "restore": ("FILE", "fill a data directory or etcd from such a file"),
-    "migrate": ("--from STORAGE --to STORAGE", "copy one storage into another"),
-}
+_HELP = ("-h", "--help")
+_LONGEST_WORD = 300
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,68 +27,68 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    if not words or words[0] in _HELP:
+        from fairlead.cli.overview import overview
+
+        print(overview(PROGRAM))
+        return 0
+    if words[0] == "--version":
+        print(_version())
+        return 0
     from fairlead.cli.catalog import COMMANDS, GROUPS
 
-    if words and words[0] == "__complete":
+    if words[0] == "__complete":
         from fairlead.cli.completion.answering import complete
 
         return complete(words[1:])
-    if words and words[0].startswith("-") and words[0] not in _OWN_FLAGS:
+    if words[0].startswith("-"):
         from fairlead.cli.connecting import behind_command
 
         words = behind_command(words)
-    if words and (words[0] in COMMANDS or words[0] in GROUPS):
+    if words[0] in COMMANDS or words[0] in GROUPS:
         gc.disable()  # until the command runs: nothing of what is imported goes away
         from fairlead.cli.running import run_command
 
         return run_command(PROGRAM, words)
-    return _run_server_side(words)
+    from fairlead.cli.overview import SERVER_SIDE, unknown_command
+
+    if words[0] in SERVER_SIDE:
+        return _run_server_side(words[0], words[1:], *SERVER_SIDE[words[0]])
+    if words[0].startswith("-"):
+        from fairlead.cli.parsing import complain
+
+        complain(PROGRAM, f"a command is needed before {words[0][:_LONGEST_WORD]} (see --help)")
+    else:
+        print(unknown_command(PROGRAM, words[0][:_LONGEST_WORD]), file=sys.stderr)
+    return 2
 
 
-def _run_server_side(words: list[str]) -> int:
+def _run_server_side(command: str, words: list[str], what: str, text: str) -> int:
     from fairlead.cli.parsing import Parser
 
-    parser = Parser(prog=PROGRAM, description="A Kubernetes-style cluster API server.")
-    parser.add_argument("--version", action="version", version=_version(), help="what version does")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="Commands")
-    serve = commands.add_parser(
-        "serve",
-        help="run a server",
-        usage=f"{PROGRAM} serve [FLAGS]",
-        description="Run a server until SIGTERM or Ctrl-C.",
-    )
-    copying = {
-        name: commands.add_parser(
-            name,
-            help=text,
-            usage=f"{PROGRAM} {name} {what} [FLAGS]",
-            description=f"{text.capitalize()}.",
-        )
-        for name, (what, text) in _COPYING.items()
-    }
-    commands.add_parser("version", help="tell the version and end")
-    commands.add_parser("help", help="show this and end")
-    if words[:1] == ["serve"]:
+    if command == "serve":
+        what, text = "", "run a server until SIGTERM or Ctrl-C"
+    name = f"{PROGRAM} {command}"
+    usage = " ".join(filter(None, (name, what, "[FLAGS]")))
+    parser = Parser(prog=name, usage=usage, description=f"{text[:1].upper()}{text[1:]}.")
+    if command == "serve":
         gc.disable()  # until the server is ready: nothing of what is imported and loaded goes away
         from fairlead.server.options import add_serve_flags
 
-        add_serve_flags(serve)
-    elif words and words[0] in copying:
-        from fairlead.cli.copying_flags import add_flags
+        add_serve_flags(parser)
+        return _serve(parser, parser.parse_args(words))
+    if command == "test-env":
+        from fairlead.cli.test_env import add_arguments, run_test_env
 
-        add_flags(words[0], copying[words[0]])
-    options = parser.parse_args(words)
-    if options.command in copying:
-        from fairlead.cli.copying import run
+        add_arguments(parser)
+        return run_test_env(parser.parse_args(words).directory)
+    from fairlead.cli.copying import run
+    from fairlead.cli.copying_flags import add_flags
 
-        return run(options.command, copying[options.command], options)
-    if options.command == "serve":
-        return _serve(serve, options)
-    if options.command == "version":
-        print(_version())
-    else:
-        parser.print_help()
-    return 0
+    add_flags(command, parser)
+    return run(command, parser, parser.parse_args(words))
 
 
 def _version() -> str:
@@ -99,15 +96,14 @@ def _version() -> str:
 
 
 def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    from fairlead.logs import last_words, set_up_logs
     from fairlead.server.options import FlagError, check_flags
 
     try:
         check_flags(options)
     except FlagError as error:
         parser.error(str(error))
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLine(FORMAT))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    set_up_logs(options.log_format, options.verbosity)
 
     import uvloop
 
@@ -116,10 +112,11 @@ def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     try:
         return serve(options, uvloop.run)
     except Exception as error:
+        import logging
+
         from fairlead.cli.failures import explain
-        from fairlead.cli.parsing import complain
 
         if options.verbosity:
             logging.getLogger(PROGRAM).exception("the server ended")
-        complain(PROGRAM, explain(error))
+        last_words(explain(error))
         return 1

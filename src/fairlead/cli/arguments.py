@@ -48,21 +48,23 @@ class ArgumentReader(argparse.ArgumentParser):
     def add_switch(self, *names: str, help: str, **settings: Any) -> None:
         self.add_argument(*names, action=Switch, help=help, **settings)
 
-    def unused(self, names: Sequence[str]) -> list[str]:
-        """Those of these flags that the command does not have."""
-        return [name for name in names if name not in self._option_string_actions]
-
     def add_choice(self, name: str, *, bare: str, help: str, **settings: Any) -> None:
         """A flag whose value stands behind `=`; alone it means `bare`."""
         self.add_argument(name, help=help, **settings)
         self._bare[name] = f"{name}={bare}"
+
+    def unused(self, names: Sequence[str]) -> list[str]:
+        """Those of these flags that the command does not have."""
+        return [name for name in names if name not in self._option_string_actions]
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Raises UsageError."""
         own, behind = _split(words)
         off: list[str] = []
         plain = [self._without_value(word, off) for word in own]
-        options, unknown = self.parse_known_intermixed_args([word for word in plain if word])
+        options, unknown = self.parse_known_intermixed_args(
+            [word for word in plain if word is not None]
+        )
         if unknown:
             word = unknown[0].partition("=")[0]
             if word.startswith("--"):
@@ -75,7 +77,7 @@ class ArgumentReader(argparse.ArgumentParser):
         options.behind = behind
         return options
 
-    def _without_value(self, word: str, off: list[str]) -> str:
+    def _without_value(self, word: str, off: list[str]) -> str | None:
         """A switch with its value becomes a plain one, or nothing and a name in `off`."""
         name, sign, value = word.partition("=")
         if word in self._bare:
@@ -86,7 +88,7 @@ class ArgumentReader(argparse.ArgumentParser):
         found = truth(value)
         if found is False:
             off.append(action.dest)
-            return ""
+            return None
         if found is None:
             raise UsageError(
                 f'invalid argument "{value}" for "{", ".join(action.option_strings)}" flag:'

@@ -43,6 +43,8 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "rollout history": Listed(_ONE, "show the revisions of a workload"),
         "rollout undo": Listed(_ONE, "go back to an earlier revision"),
         "rollout restart": Listed(_SOME, "replace all pods of a workload"),
+        "rollout pause": Listed(_SOME, "hold a rollout until it is resumed"),
+        "rollout resume": Listed(_SOME, "go on with a rollout that is held"),
     },
     "Access": {
         "auth can-i": Listed("VERB KIND [NAME]", "ask whether something is allowed"),

@@ -12,9 +12,9 @@ from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource,
 from fairlead.client.errors import error_of_status
 
 MANAGER = "fairlead"
-# What can go wrong with one object while others are still worth trying.
-OF_ONE = (ApiError, UnknownKind, UnknownResource)
-EXPECTED = (*OF_ONE, AccessError, Unreachable)
+# What can go wrong with one object. After the last two others are not worth trying.
+_AT_AN_END = (AccessError, Unreachable)
+EXPECTED = (ApiError, UnknownKind, UnknownResource, *_AT_AN_END)
 
 _NOTES = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
 _OLD_DRY_RUNS = {"unchanged": "client", "true": "client", "false": "none"}
@@ -95,7 +95,7 @@ def seconds_of(text: str, flag: str) -> float:
 
 def sourced(error: Exception, doing: str, origin: str) -> Exception:
     """An error that also says at which file it happened: error when creating "x.yaml": ..."""
-    if not origin:
+    if not origin or isinstance(error, _AT_AN_END):
         return error
     before = f'error when {doing} "{origin}": '
     if isinstance(error, ApiError):
@@ -114,7 +114,10 @@ class Failures:
         return bool(self._texts)
 
     def add(self, error: Exception) -> None:
+        """Raises CommandFailed if there is no server any more."""
         self._texts.append(str(error) if isinstance(error, CommandFailed) else worded(error))
+        if isinstance(error, _AT_AN_END):
+            self.finish()
 
     def finish(self) -> int:
         """The exit code; raises CommandFailed with all that went wrong."""

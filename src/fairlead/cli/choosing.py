@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import OF_ONE, Failures
+from fairlead.cli.changing import EXPECTED, Failures
 from fairlead.cli.errors import CommandFailed, Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.located import Located, Places, require_name
@@ -107,7 +107,7 @@ async def chosen_objects(
         if value is None:
             try:
                 value = await one.resource.get(one.name, one.namespace, subresource=subresource)
-            except OF_ONE as error:
+            except EXPECTED as error:
                 failures.add(error)
                 continue
         yield Located(one.resource, value, one.namespace, one.origin)

@@ -32,11 +32,11 @@ _VALUES: dict[tuple[str, ...], tuple[str, str]] = {
 _REPEATED: dict[tuple[str, ...], tuple[str, str]] = {
     ("--as-group",): ("GROUP", "act as a member of this group; can be given more than once"),
 }
+VALUED = frozenset(name for names in (*_VALUES, *_REPEATED) for name in names)
 _INSECURE = "--insecure-skip-tls-verify"
 _CLUSTER_FIELDS = ("server", "certificate-authority", "tls-server-name", "insecure-skip-tls-verify")
 _USER_FIELDS = ("token", "username", "password", "client-certificate", "client-key", "as", "as-uid")
 _STDIN_READER = "used by stdin resource manifest reader"
-VALUED = frozenset(name for names in (*_VALUES, *_REPEATED) for name in names)
 
 
 def add_connection_flags(parser: ArgumentReader) -> None:
@@ -52,11 +52,13 @@ def add_connection_flags(parser: ArgumentReader) -> None:
 
 
 def behind_command(words: Sequence[str]) -> list[str]:
-    """Flags of a connection that stand in front of the command go behind it."""
+    """Flags of a connection that stand in front of the command go behind it and its words."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in VALUED else 1
-    return [*words[at:], *words[:at]]
+    rest = list(words[at:])
+    end = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:end], *words[:at], *rest[end:]]
 
 
 def access_of(options: argparse.Namespace) -> Access:

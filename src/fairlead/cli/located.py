@@ -106,12 +106,11 @@ def defined_kinds(value: Object) -> set[tuple[str, str]]:
     return {(str(spec.get("group")), str(names.get("kind")))}
 
 
-def require_name(one: Located) -> str:
+def require_name(one: Located, doing: str = "") -> str:
     """The name of an object that must have one; raises CommandFailed."""
     if not one.name:
-        if one.value["metadata"].get("generateName"):
-            raise Mistake(
-                f"from {one.value['metadata']['generateName']}: cannot use generate name with apply"
-            )
+        generated = one.value["metadata"].get("generateName")
+        if generated and doing:
+            raise Mistake(f"from {generated}: cannot use generate name with {doing}")
         raise Mistake("resource name may not be empty")
     return one.name

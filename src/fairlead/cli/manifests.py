@@ -17,6 +17,10 @@ _ADDRESSES = ("http://", "https://")
 _SECONDS_FOR_ADDRESS = 30
 _LARGEST_ANSWER = 64 * 1024 * 1024
 _SEPARATOR = re.compile(r"^---.*$", re.MULTILINE)
+_LOOKED_AT: dict[str, type] = {
+    **dict.fromkeys(("name", "generateName", "namespace"), str),
+    **dict.fromkeys(("labels", "annotations"), dict),
+}
 ADVICE = "if you choose to ignore these errors, turn validation off with --validate=false"
 
 
@@ -50,13 +54,15 @@ def manifests(names: Sequence[str], recursive: bool = False) -> list[Manifest]:
 
 def _read(name: str, recursive: bool) -> Iterator[Manifest]:
     if name == "-":
-        yield from parsed(sys.stdin.read(), "STDIN")
+        yield from parsed(_standard_input(), "STDIN")
         return
     if name.startswith(_ADDRESSES):
         yield from parsed(_fetched(name), name)
         return
     path = Path(name)
     try:
+        if not name:
+            raise FileNotFoundError
         if not path.is_dir():
             yield from parsed(path.read_text(), name)
             return
@@ -68,6 +74,15 @@ def _read(name: str, recursive: bool) -> Iterator[Manifest]:
         raise ManifestError(f'the path "{name}" does not exist') from None
     except (OSError, UnicodeDecodeError) as error:
         raise ManifestError(f"error reading {name}: {error}") from None
+
+
+def _standard_input() -> str:
+    if sys.stdin is None:
+        raise ManifestError("error reading STDIN: it is closed")
+    try:
+        return sys.stdin.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ManifestError(f"error reading STDIN: {error}") from None
 
 
 def _fetched(address: str) -> str:
@@ -98,7 +113,19 @@ def parsed(text: str, origin: str) -> Iterator[Manifest]:
 
 
 def documents(text: str, origin: str) -> Iterator[Any]:
-    """The values that a text holds: YAML documents, or JSON values one behind the other."""
+    """The values that a text holds: YAML documents, or JSON values one behind the other. All of
+    them can be sent; raises ManifestError."""
+    import orjson
+
+    for value in _documents(text, origin):
+        try:
+            orjson.dumps(value)
+        except TypeError as error:  # too deep, too large a number, half a character
+            raise ManifestError(f"error parsing {origin}: {error}") from None
+        yield value
+
+
+def _documents(text: str, origin: str) -> Iterator[Any]:
     if text.lstrip().startswith("{"):
         values = _json_values(text)
         if values is not None:
@@ -149,9 +176,20 @@ def _flattened(value: Any, origin: str) -> Iterator[Manifest]:
         for item in value["items"]:
             yield from _flattened(item, origin)
         return
-    if not isinstance(value.get("metadata", {}), dict):
-        raise _invalid(origin, "metadata is not an object")
+    _check_metadata(value.get("metadata"), origin)
     yield Manifest(value, origin)
+
+
+def _check_metadata(metadata: Any, origin: str) -> None:
+    """What this side looks at must be of its type."""
+    if metadata is None:
+        return
+    if not isinstance(metadata, dict):
+        raise _invalid(origin, "metadata is not an object")
+    for name, kind in _LOOKED_AT.items():
+        if metadata.get(name) is not None and not isinstance(metadata[name], kind):
+            wanted = "a string" if kind is str else "an object"
+            raise _invalid(origin, f"metadata.{name} is not {wanted}")
 
 
 def _invalid(origin: str, why: str) -> ManifestError:

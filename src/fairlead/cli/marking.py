@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import (
-    OF_ONE,
+    EXPECTED,
     Failures,
     add_dry_run_flag,
     add_manager_flag,
@@ -104,9 +104,7 @@ async def mark(
     for one in seen:
         try:
             await _mark_one(at, one, marks, outcome, overwritten, alone=len(seen) == 1)
-        except CommandFailed as error:
-            failures.add(error)
-        except OF_ONE as error:
+        except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     return failures.finish()
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairlead.cli.screen import printable
 from fairlead.client.access.model import CredentialsError, InvalidConfiguration
 from fairlead.client.errors import ApiError
 from fairlead.client.transport.errors import Unreachable
 
 
 def worded(error: Exception) -> str:
-    """One text for an error of the client side."""
+    """One text for an error of the client side, with nothing in it that a terminal would obey."""
+    return printable(_worded(error))
+
+
+def _worded(error: Exception) -> str:
     if isinstance(error, ApiError):
         return _refused(error)
     if isinstance(error, Unreachable):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from io import TextIOWrapper
 from typing import TextIO
@@ -30,7 +29,6 @@ class Screen:
         for stream in (self.out, self.errors):
             if isinstance(stream, TextIOWrapper):  # which may not know all letters
                 stream.reconfigure(errors="backslashreplace")
-        self._documents = 0
 
     @property
     def is_terminal(self) -> bool:
@@ -44,15 +42,12 @@ class Screen:
 
     @property
     def width(self) -> int:
-        return shutil.get_terminal_size().columns
+        from shutil import get_terminal_size
+
+        return get_terminal_size().columns
 
     def print(self, text: str = "") -> None:
         self.out.write(text + "\n")
-
-    def print_document(self, text: str) -> None:
-        """A YAML document, set apart from the one before it."""
-        self.print(f"---\n{text}" if self._documents else text)
-        self._documents += 1
 
     def flush(self) -> None:
         self.out.flush()

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from fairlead.client.resources import Object, Resource
-from fairlead.client.watching import DELETED, Key, key_of, objects_of
+from fairlead.client.watching import DELETED, Key, key_of, listed_objects
 
 Holds = Callable[[Object | None], bool]  # of an object, or of None where there is none
 
@@ -83,7 +83,7 @@ async def settled(
     if len(open) == 1:
         query["fieldSelector"] = f"metadata.name={next(iter(open))[1]}"
     listed = await resource.list(namespace, **query)
-    now = {key_of(one): one for one in objects_of(listed)}
+    now = listed_objects(listed)
     for key in [key for key, holds in open.items() if holds(now.get(key))]:
         del open[key]
         yield key, now.get(key)

@@ -72,8 +72,8 @@ class Watch:
             if since:
                 self._told = None
         else:
-            self.version = _version(since)
-            self._told = {key_of(one): one for one in objects_of(since)}
+            self.version = _version_of_list(since)
+            self._told = listed_objects(since)
 
     def __aiter__(self) -> AsyncGenerator[Event, None]:
         return self._events()
@@ -106,7 +106,6 @@ class Watch:
         """Raises what made it necessary if there is no way to tell the difference."""
         if self._told is None:
             raise why
-        self._in_pages = bool(self.version)  # what expired without one is a list's next page
         self.version = ""
 
     async def _followed(self, ends: float | None) -> AsyncGenerator[Event, None]:
@@ -128,10 +127,10 @@ class Watch:
         limit = {} if self._in_pages else {"limit": 0}
         accept = self._accept.replace("as=PartialObjectMetadata;", "as=PartialObjectMetadataList;")
         pages = self._resource.pages(self._namespace, accept=accept, **limit, **self._query)
+        self._in_pages = False  # if the next page of this list should expire
         async for page in pages:
-            version = version or _version(page)
-            for one in objects_of(page):
-                key = key_of(one)
+            version = version or _version_of_list(page)
+            for key, one in listed_objects(page).items():
                 seen.add(key)
                 for event in _changes(told.get(key), one):
                     self._remember(event)
@@ -165,6 +164,22 @@ class Watch:
                 if event is not None:
                     yield event
 
+    def _new(self, event: Event) -> Event | None:
+        """The event, unless it tells again what was told: servers without versions of lists begin
+        each watch with everything that there is."""
+        told = self._told
+        if told is None:
+            return event
+        before = told.get(key_of(event.object)) if event.type == ADDED else None
+        if before is not None and _metadata(before).get("uid") == _metadata(event.object).get(
+            "uid"
+        ):
+            if _version(before) == _version(event.object):
+                return None
+            event = Event(MODIFIED, event.object)
+        self._remember(event)
+        return event
+
     def _received(self, line: bytes) -> Event | None:
         """What a line tells, if it is of an object. Raises ApiError for an error."""
         if not line.strip():
@@ -180,9 +195,7 @@ class Watch:
             if type not in (ADDED, MODIFIED, DELETED):
                 self.version = version or self.version
                 return None
-            found = Event(type, value)
-            if self._told is not None:
-                self._remember(found)
+            found = self._new(Event(type, value))
         except (ValueError, KeyError, TypeError, AttributeError, IndexError):
             raise Unreachable("malformed event of a watch", sent=True) from None
         self.version = version
@@ -230,6 +243,10 @@ def _version(value: Mapping[str, Any]) -> str:
     return str(own or _metadata(value).get("resourceVersion") or "")
 
 
+def _version_of_list(listed: Mapping[str, Any]) -> str:
+    return str((listed.get("metadata") or {}).get("resourceVersion") or "")
+
+
 def objects_of(listed: Mapping[str, Any]) -> Iterator[Object]:
     """The objects of a list; those of a Table as Tables of one row."""
     if "rows" not in listed:
@@ -241,6 +258,14 @@ def objects_of(listed: Mapping[str, Any]) -> Iterator[Object]:
     head = {name: value for name, value in listed.items() if name != "metadata"}
     for row in listed["rows"] or ():
         yield {**head, "rows": [row]}
+
+
+def listed_objects(listed: Mapping[str, Any]) -> dict[Key, Object]:
+    """The objects of a list by what they are; raises Unreachable for what is no list of objects."""
+    try:
+        return {key_of(one): one for one in objects_of(listed)}
+    except (KeyError, TypeError, AttributeError, IndexError):
+        raise Unreachable("malformed list of objects", sent=True) from None
 
 
 def _changes(before: Mapping[str, Any] | None, now: Object) -> Iterator[Event]:

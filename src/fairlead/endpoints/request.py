@@ -36,6 +36,7 @@ class Request:
     __slots__ = (
         "_body",
         "_headers",
+        "_is_read",
         "audited",
         "exchange",
         "impersonator",
@@ -75,6 +76,7 @@ class Request:
         self.audited: Any = None  # an Audited, where the audit log is kept
         self._headers: dict[bytes, bytes] | None = None
         self._body: bytes | None = b""
+        self._is_read = False
 
     @classmethod
     def of(cls, exchange: Exchange) -> Request:
@@ -122,10 +124,19 @@ class Request:
     async def read_body(self) -> None:
         """Wait for the whole body, before anything is done about the request. Raises ClientGone
         where it was cut off."""
+        if self._is_read:
+            return
         try:
             self._body = await self.exchange.read()
         except BodyTooLarge:
             self._body = None
+        self._is_read = True
+
+    def start_again(self) -> None:
+        """Forget what was found out on the way, but for the body."""
+        self.impersonator = self.operation = None
+        self.representation = PLAIN_JSON
+        self.warnings = []
 
     @property
     def sent(self) -> bytes:

@@ -5,6 +5,10 @@ and that can still be made one of ours.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
 import orjson
 
 from fairlead.interchange.former import Adapt, former_version
@@ -18,13 +22,15 @@ from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.model import Object
 from fairlead.serialization.limits import STORED_DEPTH, TooDeep, bounded_json
 from fairlead.serialization.protobuf import (
+    EMPTY_TAIL,
     MAGIC,
     ProtobufError,
     envelope,
-    envelope_around,
+    envelope_head,
     from_message,
     writer,
 )
+from fairlead.serialization.wire import varint
 from fairlead.storage.encryption.sealing import Sealed
 from fairlead.storage.version import ordered
 
@@ -47,15 +53,19 @@ class _Form:
         self._adapt = adapt
         self.kind = resource.kind
         self._type = {"kind": resource.kind, "apiVersion": api_version}
+        self._opening = envelope_head(self._type)
         self._is_json = resource.group_version.short in _AS_JSON
         self._has_claims = resource.key == _STATEFUL_SETS
+
+    @cached_property
+    def _write(self) -> Callable[[Any], bytes]:
+        return writer(self._resource.struct)
 
     def encode(self, value: bytes) -> bytes:
         if self._is_json:
             return _as_json(value, self._type["kind"], self._type["apiVersion"])
-        body = writer(self._resource.struct)(orjson.loads(value))
-        opening, closing = envelope_around(self._type, len(body))
-        return opening + body + closing
+        body = self._write(orjson.loads(value))
+        return b"%b%b%b%b" % (self._opening, varint(len(body)), body, EMPTY_TAIL)
 
     def decode(self, content: bytes | Object) -> Object:
         """The object of a message or of parsed JSON, in the version that is kept here; fields that

@@ -9,8 +9,9 @@ is its preferred one. Below it, one resource a line:
 Marks: `namespaced` or `cluster`, `verbs=` (all eight, or get, patch and update for `status` and
 `scale`), `short=`, `in=` (categories), `returns` (a delete answers with the object), `upsert` (PUT
 creates), `conditional` (PUT must carry a resourceVersion), `generation` (counts changes of the
-spec), `select=` (field selectors), `templated`
-(many objects share a spec), `path=` (storage prefix), `stored=` (version it is kept in),
+spec), `select=` (field selectors), `templated` (many objects share a spec), `plentiful` (there are
+many, and nothing is decided by them: what is served, who may do what, what admission lets pass),
+`path=` (storage prefix), `stored=` (version it is kept in),
 `deprecated=since[:until[:replacement]]` (a warning on every use).
 """
 
@@ -92,6 +93,7 @@ class Resource:
         self.conditional = "conditional" in marks
         # What specs decode to, where many objects share one.
         self.known_specs = ContentMemory[bytes]() if "templated" in marks else None
+        self.plentiful: bool = parent.plentiful if parent else "plentiful" in marks
         self.counts_generation = "generation" in marks
         self.selectable = _words(marks.get("select"))
         self.deprecation = self._deprecation(marks.get("deprecated", ""))

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from fairlead.dialect import LAST_APPLIED
 from fairlead.patching.check import problems
 from fairlead.patching.compare import compare
 from fairlead.patching.extract import applied_fields
@@ -20,8 +21,7 @@ from fairlead.patching.values import compact_json
 from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Struct
 
-ANNOTATION = "kubectl.@/last-applied-configuration"
-"""The annotation's name; `Dialect.label` fills in the domain."""
+ANNOTATION = LAST_APPLIED
 
 MAX_ANNOTATIONS = 256 * 1024
 

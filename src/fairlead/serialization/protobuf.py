@@ -10,6 +10,7 @@ import base64
 import binascii
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import orjson
@@ -26,6 +27,7 @@ from fairlead.serialization.wire import (
     delimited,
     double,
     double_bytes,
+    field_at,
     fields,
     key,
     packed,
@@ -35,6 +37,7 @@ from fairlead.serialization.wire import (
 
 MAGIC = b"k8s\x00"
 _EPOCH, _SECOND = datetime.fromtimestamp(0, UTC), timedelta(seconds=1)
+_NAME, _ITEM = 1 << 3 | BYTES, 2 << 3 | BYTES  # what the parts of a map's entry begin with
 
 Write = Callable[[Any], bytes]
 Read = Callable[[Any], Any]
@@ -45,12 +48,19 @@ class ProtobufError(ValueError):
 
 
 def _text(value: str) -> bytes:
-    return value.encode("utf-8", "surrogatepass")
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        return value.encode("utf-8", "surrogatepass")
 
 
 def _write_time(value: str | None) -> bytes:
-    if not value:
-        return b""
+    return _time(value) if value else b""
+
+
+@remembered(4096, longest=32)
+def _time(value: str) -> bytes:
+    """Objects are full of the same few times."""
     moment = parse_time(value)
     out = key(1, VARINT) + varint((moment - _EPOCH) // _SECOND)
     nanos = moment.microsecond * 1000
@@ -180,6 +190,34 @@ def _read_one(member: _Member, raw: bytes) -> Any:
     return out.get("items")
 
 
+def _one(field_key: bytes, wire_type: int, write: Write) -> Write:
+    """How one value is written as a field."""
+    if wire_type != BYTES:
+        return lambda value: field_key + write(value)
+    heads = _heads(field_key)
+
+    def one(value: Any) -> bytes:
+        body = write(value)
+        size = len(body)
+        return heads[size] + body if size < 0x80 else field_key + varint(size) + body
+
+    def text(value: str) -> bytes:
+        try:
+            body = value.encode()
+        except UnicodeEncodeError:
+            body = _text(value)
+        size = len(body)
+        return heads[size] + body if size < 0x80 else field_key + varint(size) + body
+
+    return text if write is _text else one
+
+
+@cache
+def _heads(field_key: bytes) -> list[bytes]:
+    """What stands before the content of a field, by the size of that."""
+    return [field_key + varint(size) for size in range(0x80)]
+
+
 class _Member:
     """How one field of a message is written and read."""
 
@@ -189,24 +227,27 @@ class _Member:
         self.repeated = isinstance(node, ListOf)
         self.mapped = isinstance(node, MapOf)
         element = node.element if isinstance(node, (ListOf, MapOf)) else node
-        self.wire_type, self._write, self.read_one = _item_codec(element)
-        self._key = key(field.number, BYTES if self.mapped else self.wire_type)
-        self._value_key = key(2, self.wire_type)
+        self.wire_type, write, self.read_one = _item_codec(element)
+        field_key = key(field.number, BYTES if self.mapped else self.wire_type)
+        self.write = self._writer(field_key, write)
 
-    def write(self, value: Any) -> bytes:
+    def _writer(self, field_key: bytes, write: Write) -> Write:
         if self.mapped:
-            return b"".join(self._entry(name, value[name]) for name in sorted(value))
+            named = _one(b"\x0a", BYTES, _text)
+            item = _one(key(2, self.wire_type), self.wire_type, write)
+
+            def entries(value: dict[str, Any]) -> bytes:
+                out: list[bytes] = []
+                for name in sorted(value):
+                    entry = named(name) + item(value[name])
+                    out += (field_key, varint(len(entry)), entry)
+                return b"".join(out)
+
+            return entries
+        one = _one(field_key, self.wire_type, write)
         if self.repeated:
-            return b"".join([self._one(self._key, item) for item in value])
-        return self._one(self._key, value)
-
-    def _one(self, field_key: bytes, value: Any) -> bytes:
-        body = self._write(value)
-        return delimited(field_key, body) if self.wire_type == BYTES else field_key + body
-
-    def _entry(self, name: str, value: Any) -> bytes:
-        entry = delimited(b"\x0a", _text(name)) + self._one(self._value_key, value)
-        return delimited(self._key, entry)
+            return lambda value: b"".join([one(item) for item in value])
+        return one
 
     def read(self, out: dict[str, Any], wire_type: int, value: int | bytes) -> None:
         if wire_type != (BYTES if self.mapped else self.wire_type):
@@ -224,6 +265,16 @@ class _Member:
             out[self.name] = self.read_one(value)
 
     def _read_entry(self, raw: bytes) -> tuple[str, Any]:
+        # As all write it: the name, then the value, both short enough for sizes of a byte or two.
+        size = len(raw)
+        if self.wire_type == BYTES and size > 3 and raw[0] == _NAME and raw[1] < 0x80:
+            at = raw[1] + 2
+            if at < size - 1 and raw[at] == _ITEM:
+                length, start = raw[at + 1], at + 2
+                if length > 0x7F and start < size and raw[start] < 0x80:
+                    length, start = length & 0x7F | raw[start] << 7, start + 1
+                if start + length == size:
+                    return raw[2:at].decode(), self.read_one(raw[start:])
         name: int | bytes = b""
         item: int | bytes = b"" if self.wire_type == BYTES else 0
         for number, wire_type, value in fields(raw):
@@ -244,13 +295,17 @@ class _Codec:
         flat = {name for part in struct.embedded.values() for name in part.struct.fields}
         own = [f for f in struct.fields.values() if f.number and f.name not in flat]
         self.members = {field.name: _Member(field) for field in own}
+        self.writes = {name: member.write for name, member in self.members.items()}
         self.by_number = {field.number: self.members[field.name] for field in own}
-        # What is read most: fields of one value, by number and wire type.
-        self.single = {
-            (number, member.wire_type): (member.name, member.read_one)
-            for number, member in self.by_number.items()
-            if not member.repeated and not member.mapped
-        }
+        # What is read most: fields of one value, by the byte that they begin with if it is one and
+        # a size follows, else by number and wire type.
+        self.single: dict[tuple[int, int], tuple[str, Read]] = {}
+        self.sized: dict[int, tuple[str, Read]] = {}
+        for number, member in self.by_number.items():
+            if not member.repeated and not member.mapped:
+                self.single[number, member.wire_type] = member.name, member.read_one
+                if number < 16 and member.wire_type == BYTES:
+                    self.sized[number << 3 | BYTES] = member.name, member.read_one
         self.parts = {part.number: reader(part.struct) for part in struct.embedded.values()}
         self.part_writers = [
             (key(part.number, BYTES), writer(part.struct)) for part in struct.embedded.values()
@@ -268,13 +323,17 @@ def writer(struct: Struct) -> Write:
     """How objects of a struct become messages; the codec is made on first use, since types may
     refer to themselves."""
 
+    codec: _Codec | None = None
+
     def write(value: Any) -> bytes:
-        codec = _codec(struct)
+        nonlocal codec
+        if codec is None:
+            codec = _codec(struct)
+        writes = codec.writes
         parts = []
         for name, item in value.items():
-            member = codec.members.get(name)
-            if member is not None and item is not None:
-                parts.append(member.write(item))
+            if item is not None and name in writes:
+                parts.append(writes[name](item))
         for field_key, write_part in codec.part_writers:
             parts.append(delimited(field_key, write_part(value)))
         return b"".join(parts)
@@ -283,11 +342,26 @@ def writer(struct: Struct) -> Write:
 
 
 def reader(struct: Struct) -> Read:
+    codec: _Codec | None = None
+
     def read(raw: Any) -> dict[str, Any]:
-        codec = _codec(struct)
+        nonlocal codec
+        if codec is None:
+            codec = _codec(struct)
         out: dict[str, Any] = {}
-        single = codec.single
-        for number, wire_type, value in fields(raw):
+        single, sized = codec.single, codec.sized
+        at, end = 0, len(raw)
+        while at < end:
+            one = sized.get(raw[at])
+            if one is not None and at + 1 < end and (size := raw[at + 1]) < 0x80:
+                start = at + 2
+                at = start + size
+                if at > end:
+                    raise WireError("unexpected EOF")
+                name, read_one = one
+                out[name] = read_one(raw[start:at])
+                continue
+            number, wire_type, value, at = field_at(raw, at)
             one = single.get((number, wire_type))
             if one is not None:
                 name, read_one = one
@@ -302,7 +376,7 @@ def reader(struct: Struct) -> Read:
 
 
 _TYPE_META_KEY, _RAW_KEY = key(1, BYTES), key(2, BYTES)
-_EMPTY_TAIL = delimited(key(3, BYTES), b"") + delimited(key(4, BYTES), b"")
+EMPTY_TAIL = delimited(key(3, BYTES), b"") + delimited(key(4, BYTES), b"")
 
 
 def to_message(struct: Struct, value: dict[str, Any]) -> bytes:
@@ -315,10 +389,15 @@ def to_message(struct: Struct, value: dict[str, Any]) -> bytes:
 def envelope_around(value: dict[str, Any], size: int) -> tuple[bytes, bytes]:
     """What stands before and behind a message of some bytes in the envelope of a value's kind and
     apiVersion."""
+    return envelope_head(value) + varint(size), EMPTY_TAIL
+
+
+def envelope_head(value: dict[str, Any]) -> bytes:
+    """What stands before the size of a message there."""
     meta = delimited(_TYPE_META_KEY, _text(value["apiVersion"])) + delimited(
         _RAW_KEY, _text(value["kind"])
     )
-    return MAGIC + delimited(_TYPE_META_KEY, meta) + _RAW_KEY + varint(size), _EMPTY_TAIL
+    return MAGIC + delimited(_TYPE_META_KEY, meta) + _RAW_KEY
 
 
 def envelope(raw: bytes) -> tuple[str, str, bytes]:
@@ -327,18 +406,43 @@ def envelope(raw: bytes) -> tuple[str, str, bytes]:
         raise ProtobufError(
             "provided data does not appear to be a protobuf message, expected prefix 6b387300"
         )
+    if raw.endswith(EMPTY_TAIL) and (usual := _usual_envelope(raw)):
+        return usual
     api_version = kind = ""
     content = b""
     try:
         for number, _, value in fields(raw[len(MAGIC) :]):
             if number == 1 and isinstance(value, bytes):
-                meta = {n: v for n, _, v in fields(value) if isinstance(v, bytes)}
-                api_version, kind = meta.get(1, b"").decode(), meta.get(2, b"").decode()
+                api_version, kind = _type_meta(value)
             elif number == 2 and isinstance(value, bytes):
                 content = value
-    except (WireError, UnicodeDecodeError) as error:
+    except WireError as error:
         raise ProtobufError(_told(error)) from None
     return api_version, kind, content
+
+
+def _usual_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
+    """The same of one that has nothing but its type and content, as most writers make it."""
+    if raw[4] != _TYPE_META_KEY[0] or raw[5] > 0x7F:
+        return None
+    at = raw[5] + 6
+    end = len(raw) - len(EMPTY_TAIL)
+    if at + 1 >= end or raw[at] != _RAW_KEY[0]:
+        return None
+    size, start = raw[at + 1], at + 2
+    if size > 0x7F and raw[start] < 0x80:
+        size, start = size & 0x7F | raw[start] << 7, start + 1
+    return (*_type_meta(raw[6:at]), raw[start:end]) if start + size == end else None
+
+
+@remembered(512)
+def _type_meta(raw: bytes) -> tuple[str, str]:
+    """The apiVersion and kind that stand before a message."""
+    try:
+        meta = {n: v for n, _, v in fields(raw) if isinstance(v, bytes)}
+        return meta.get(1, b"").decode(), meta.get(2, b"").decode()
+    except (WireError, UnicodeDecodeError) as error:
+        raise ProtobufError(_told(error)) from None
 
 
 def from_message(struct: Struct, content: bytes) -> dict[str, Any]:

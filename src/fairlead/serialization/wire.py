@@ -16,9 +16,12 @@ _ONE_BYTE = [bytes([value]) for value in range(0x80)]
 
 
 def varint(value: int) -> bytes:
-    """An unsigned varint; negative numbers as 64-bit two's complement."""
+    """An unsigned varint; negative numbers as 64-bit two's complement. Most are lengths, and
+    short."""
     if 0 <= value < 0x80:
         return _ONE_BYTE[value]
+    if 0 < value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     if value < 0:
         value += 1 << 64
     out = bytearray()
@@ -43,35 +46,42 @@ def delimited(field_key: bytes, body: bytes) -> bytes:
 
 
 def fields(raw: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """The fields of a message: number, wire type, and the number or bytes that it holds. Most
-    keys and sizes are one byte, which is read in place."""
+    """The fields of a message: number, wire type, and the number or bytes that it holds."""
     at, end = 0, len(raw)
     while at < end:
-        head = raw[at]
-        at += 1
-        if head > 0x7F:
-            head, at = _read_varint(raw, at - 1)
-        wire_type = head & 7
-        value: int | bytes
-        if wire_type == VARINT:
-            value, at = _read_varint(raw, at)
+        number, wire_type, value, at = field_at(raw, at)
+        yield number, wire_type, value
+
+
+def field_at(raw: bytes, at: int) -> tuple[int, int, int | bytes, int]:
+    """The field at a place, and the place behind it. Most keys and sizes are one byte, which is
+    read in place."""
+    end = len(raw)
+    head = raw[at]
+    at += 1
+    if head > 0x7F:
+        head, at = _read_varint(raw, at - 1)
+    wire_type = head & 7
+    value: int | bytes
+    if wire_type == VARINT:
+        value, at = _read_varint(raw, at)
+    else:
+        if wire_type == BYTES:
+            size = raw[at] if at < end else 0x80
+            at += 1
+            if size > 0x7F:
+                size, at = _read_varint(raw, at - 1)
+        elif wire_type in (FIXED64, FIXED32):
+            size = 8 if wire_type == FIXED64 else 4
         else:
-            if wire_type == BYTES:
-                size = raw[at] if at < end else 0x80
-                at += 1
-                if size > 0x7F:
-                    size, at = _read_varint(raw, at - 1)
-            elif wire_type in (FIXED64, FIXED32):
-                size = 8 if wire_type == FIXED64 else 4
-            else:
-                raise WireError(f"proto: illegal wireType {wire_type}")
-            start, at = at, at + size
-            if at > end:
-                raise WireError("unexpected EOF")
-            value = raw[start:at]
-        if head < 8:
-            raise WireError("proto: illegal tag 0")
-        yield head >> 3, wire_type, value
+            raise WireError(f"proto: illegal wireType {wire_type}")
+        start, at = at, at + size
+        if at > end:
+            raise WireError("unexpected EOF")
+        value = raw[start:at]
+    if head < 8:
+        raise WireError("proto: illegal tag 0")
+    return head >> 3, wire_type, value, at
 
 
 def packed(raw: bytes) -> Iterator[int]:

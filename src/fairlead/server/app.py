@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from fairlead.audit.auditor import Auditor
+from fairlead.authentication.service_accounts import account_claims
 from fairlead.authentication.user import MASTERS
 from fairlead.endpoints.answers import Answer, error_answer
 from fairlead.endpoints.chain import Handler, is_long_running
@@ -25,6 +26,7 @@ from fairlead.http.exchange import ClientGone, Exchange
 from fairlead.logs import quoted
 from fairlead.server.metrics import Metrics
 from fairlead.storage.backend import StorageError
+from fairlead.storage.basis import Basis, Outdated
 
 if TYPE_CHECKING:
     from fairlead.storage.local.page import Slot
@@ -35,6 +37,9 @@ _READING = ("GET", "HEAD", "OPTIONS")
 _TOO_MANY = "Too many requests, please try again later."
 _FROM_STORE = ("/api", "/openapi")
 _HEALTH = ("/healthz", "/livez", "/readyz")
+# What writes one object over the version that it has looked at, and looks at no others of its kind.
+_PARTS = ("", "status", "scale", "ephemeralcontainers")
+_RESTING = {"create": ("", "binding"), "update": _PARTS, "patch": _PARTS, "delete": ("",)}
 
 
 class Application:
@@ -61,23 +66,28 @@ class Application:
         self._on_end = on_end
         self._auditor = handler.auditor = auditor
         self._under_way = metrics.under_way
-        log = handler.api.store.log
-        self._shares_store = not log.foresees
+        self._store = handler.api.store
+        log = self._store.log
+        self._shares_store, self._has_epoch = not log.foresees, log.has_epoch
         self._is_current, self._catch_up = log.is_current, log.catch_up
+        self._pod_extra = account_claims(handler.api.dialect).pod_name_extra
 
     async def __call__(self, exchange: Exchange) -> None:
         started = perf_counter()
         request = Request.of(exchange)
         behind = False
+        since = 0
         if self._shares_store and not self._is_current() and _needs_newest(request):
-            behind = not await self._caught_up()
-        self.handler.route(request)
+            since = self._rests_on(request) if self._has_epoch else 0
+            behind = not since and not await self._caught_up()
+        if not since:
+            self.handler.route(request)
         target = request.target
         auditor = self._auditor
         if auditor is not None:
             auditor.begin(request)
         try:
-            answer = await self._answer(request, behind)
+            answer = await self._answer(request, behind, since)
             if auditor is not None:
                 storing = auditor.answered(request, answer)
                 if storing is not None:
@@ -123,15 +133,25 @@ class Application:
             return False
         return True
 
-    async def _answer(self, request: Request, behind: bool) -> Answer:
-        """Nothing is done about a request before it was admitted and read to its end."""
+    def _rests_on(self, request: Request) -> int:
+        """The revision that a write may rest on without asking for a newer one, as its commit will
+        tell whether that is good enough; 0 if it has to ask."""
+        if request.method in _READING or "dryRun" in request.query:
+            return 0
+        self.handler.route(request)
+        target = request.target
+        resource = target.resource
+        if resource is None or not resource.plentiful:
+            return 0
+        return self._store.revision if target.subresource in _RESTING.get(target.verb, ()) else 0
+
+    async def _answer(self, request: Request, behind: bool, since: int) -> Answer:
         try:
             if behind:
                 raise store_unavailable()
-            await self.handler.admit(request)
-            if request.exchange.head.has_body:
-                await request.read_body()
-            return await self._counted(request)
+            if since:
+                return await self._tried(request, since)
+            return await self._made(request)
         except StatusError as error:
             return self._refusal(request, error)
         except StorageError:  # which the store has logged
@@ -144,11 +164,45 @@ class Application:
                 request.audited.failed(type(error).__name__)
             return self._refusal(request, internal("the server could not answer the request"))
 
-    async def _counted(self, request: Request) -> Answer:
-        """A place is held while the answer is made, not while the client reads it."""
+    async def _tried(self, request: Request, since: int) -> Answer:
+        """The answer by what is known here if something could be written upon that. Any other one,
+        a refusal above all, counts only if nobody was told of anything newer before; else all is
+        done again as if the request came now."""
+        answer: Answer | None = None
+        refusal: StatusError | None = None
+        with Basis(since) as basis:
+            try:
+                answer = await self._made(request, rests=True)
+            except StatusError as error:
+                refusal = error
+            except Outdated:
+                pass
+        if not basis.wrote and not _is_overload(request, refusal):
+            await self._catch_up()
+            if self._store.revision > since:
+                answer = refusal = None
+        if refusal is not None:
+            raise refusal
+        if answer is not None:
+            return answer
+        request.start_again()
+        self.handler.route(request)
+        if self._auditor is not None:
+            self._auditor.again(request)
+        return await self._made(request)
+
+    async def _made(self, request: Request, *, rests: bool = False) -> Answer:
+        """Nothing is done about a request before it was admitted and read to its end. A place is
+        held while the answer is made, not while the client reads it."""
+        handler = self.handler
+        await handler.admit(request)
+        if rests and self._pod_extra in (request.impersonator or request.user).extra:
+            raise Outdated  # a token that is good as long as its pod is there
+        if request.exchange.head.has_body:
+            await request.read_body()
         target = request.target
         if target.is_resource and is_long_running(target):
-            return await self.handler.answer(request)
+            return await handler.answer(request)
         kind = 0 if request.method in _READING else 1
         place = 1 if _is_limited(request) else 0
         taken = self._taken
@@ -159,7 +213,7 @@ class Application:
                 total = taken[kind] if self._page is None else self._page.total(kind)
                 if total > self._most[kind]:
                     raise too_many_requests(_TOO_MANY)
-            return await self.handler.answer(request)
+            return await handler.answer(request)
         finally:
             taken[kind] -= place
             self._under_way[kind] -= 1
@@ -183,6 +237,11 @@ def _needs_newest(request: Request) -> bool:
     if not request.path.startswith(_FROM_STORE):
         return False
     return request.method not in _READING or not request.query.get("resourceVersion", ("",))[0]
+
+
+def _is_overload(request: Request, refusal: StatusError | None) -> bool:
+    """Whether a request was refused as one too many, which is nothing that the store tells."""
+    return refusal is not None and refusal.code == 429 and request.operation is None
 
 
 def _is_limited(request: Request) -> bool:

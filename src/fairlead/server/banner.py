@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairlead.dialect import CLUSTER, Dialect
+from fairlead.logs import are_for_programs
+
+if TYPE_CHECKING:
+    from fairlead.storage.store import Store
 
 
 def process_age() -> float:
@@ -19,27 +25,73 @@ def process_age() -> float:
         return time.process_time()
 
 
-def banner(address: str, dialect: Dialect, directory: Path, seconds: float) -> str:
+def found_in(store: Store, storage: str) -> str:
+    """What a store that was just opened holds, before this server adds anything."""
+    count = sum(len(collection) for collection in store.collections())
+    where = " in etcd" if storage == "etcd" else ""
+    if not count:
+        return f"new{where}"
+    objects = "1 object" if count == 1 else f"{count:,} objects"
+    size = "" if where else f", {_size(store.log.size())}"
+    return f"{objects}{where} at revision {store.revision}{size}"
+
+
+def banner(address: str, dialect: Dialect, directory: Path, seconds: float, found: str = "") -> str:
     """The first line has the address, for programs that start a server."""
     config = (directory / "admin.kubeconfig").absolute()
     lines = [
         f"Fairlead serves on {address} (dialect {dialect.name})",
         f"  ready in      {seconds:.2f} s",
-        f"  data          {directory.absolute()}",
+        f"  data          {directory.absolute()}" + (f" ({found})" if found else ""),
         f"  credentials   export KUBECONFIG={_quoted(config)}",
+        f"  try           {_own_command()} get namespaces",
     ]
     if dialect is CLUSTER:
-        keys = (directory / "pki").absolute()
-        files = [_quoted(keys / name) for name in ("ca.crt", "admin.crt", "admin.key")]
-        lines += [
-            "  try           curl --cacert {} --cert {} --key {}".format(*files)
-            + f" {address}/api/v1/namespaces",
+        lines.append(
             "  kubectl       needs its own names: start with --dialect kubernetes"
-            " and another --data-dir",
-        ]
+            " and another --data-dir"
+        )
     else:
-        lines.append("  try           kubectl get namespaces")
+        lines.append("  or            kubectl get namespaces")
     return "\n".join(lines)
+
+
+def show_banner(text: str) -> None:
+    """Where somebody looks on the first line stands out, and the end is explained."""
+    if sys.stdout.isatty():
+        first, _, others = text.partition("\n")
+        if not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+            first = f"\x1b[1m{first}\x1b[0m"
+        text = f"{first}\n{others}\n  Ctrl-C        stops it in good order, a second one at once"
+    print(text, flush=True)
+
+
+_STOPPING = (
+    "finishing what is under way; Ctrl-C again stops at once",
+    "stopping at once",
+)
+
+
+def tell_stopping(times: int) -> None:
+    """Say on a terminal what a signal to stop does, which may be the first one or another."""
+    if sys.stderr.isatty() and not are_for_programs():
+        said = _STOPPING[min(times, len(_STOPPING)) - 1]
+        print(f"\rfairlead: {said}", file=sys.stderr, flush=True)
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} bytes" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
+def _own_command() -> str:
+    """How this program is run by those who start it, in a shell where it may not be known."""
+    from shutil import which
+
+    return "fairlead" if which("fairlead") else f"{_quoted(Path(sys.executable))} -m fairlead"
 
 
 def _quoted(path: Path) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from time import monotonic
 
 from fairlead.server.health import Check
+
+logger = logging.getLogger("fairlead")
 
 # What must be done before a check holds. The names are those that clients of the API know.
 STORE, PARTS, OBJECTS, WORK = "store", "parts", "objects", "work"
@@ -32,6 +35,7 @@ class Progress:
 
     def done(self, stage: str) -> None:
         self._done.add(stage)
+        logger.debug("the start has come to %s after %.3f s", stage, self.waited)
 
     def has_done(self, stage: str) -> bool:
         return stage in self._done

@@ -32,6 +32,7 @@ from fairlead.kinds.core.services.allocation import (
     parse_ports,
 )
 from fairlead.kinds.gates import parse_gates
+from fairlead.logs import JSON, TEXT
 from fairlead.outgoing.flags import add_reaching_flags
 from fairlead.server.flag_values import (
     address,
@@ -131,7 +132,13 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
         const=1,
         default=0,
         metavar="N",
-        help="what is logged beside warnings: 1 for every request",
+        help="what is logged beside warnings: 1 for every request, 2 for what helps to find faults",
+    )
+    flag(
+        "--log-format",
+        choices=(TEXT, JSON),
+        default=TEXT,
+        help="how lines of the log are written; json is one object a line",
     )
 
 

@@ -64,9 +64,17 @@ class Place:
 
         asyncio.get_running_loop().add_reader(self.control, hear)
 
-    def tell_ready(self) -> None:
+    def tell_ready(self, found: str) -> None:
+        """`found` says what was in the store; of the owner it reaches the parent."""
+        if self.number == OWNER:
+            found_file(self.directory).write_text(found)
         self.slot.set_ready(True)
         self.control.send(READY)
+
+
+def found_file(directory: Path) -> Path:
+    """Where the owner of the store says what it found."""
+    return directory / "found"
 
 
 def socket_of(directory: Path, worker: int) -> Path:

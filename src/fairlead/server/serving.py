@@ -8,7 +8,6 @@ import gc
 import logging
 import signal
 import socket
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,10 +31,11 @@ from fairlead.http.limits import Limits
 from fairlead.http.protocol import HttpProtocol
 from fairlead.http.tls import TlsTransport
 from fairlead.kinds.resources import Resources
+from fairlead.logs import last_words
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.server.app import Application
 from fairlead.server.assembly import Assembly, StartError
-from fairlead.server.banner import banner, process_age
+from fairlead.server.banner import banner, found_in, process_age, show_banner, tell_stopping
 from fairlead.server.certificates import (
     BEYOND_ALL_MOVES,
     USUAL,
@@ -83,6 +83,7 @@ class Server:
         self.ready = False
         self._hurry = asyncio.Event()
         self._failure = ""
+        self._found = ""  # in the data directory
         self._shutting_down = False
         self._supervisor = Supervisor(self.fail)
         self._progress = Progress()
@@ -156,9 +157,10 @@ class Server:
         tune_garbage_collector()
         self.ready = True
         if worker is None:
-            print(banner(url, self.dialect, options.data_dir, process_age()), flush=True)
+            age = process_age()
+            show_banner(banner(url, self.dialect, options.data_dir, age, self._found))
         else:
-            worker.place.tell_ready()
+            worker.place.tell_ready(self._found)
         await self.stopping.wait()
         await self._shut_down(server, connections)
 
@@ -170,6 +172,9 @@ class Server:
 
     def _certificates(self, directory: Path) -> Pki:
         try:
+            given = self._given_pair()
+            if given is not None:  # its key is also used for other things, which would complain
+                check_pair(given.certificate, given.key)
             return ensure_pki(directory, self._hosts(), lifetimes=self._lifetimes())
         except FileError as error:
             raise StartError(str(error)) from None
@@ -209,6 +214,7 @@ class Server:
                 history_bytes=self.options.history_size,
             )
             await store.open()
+            self._found = found_in(store, self.options.storage)
             if len(store.collection(UNFINISHED)):
                 raise StartError("the store is not whole: a restore into it was cut off")
             check_dialect(store, self.dialect)
@@ -389,6 +395,7 @@ class Server:
 
     def _stop(self) -> None:
         """At the first signal stop in good order, at the second one at once."""
+        tell_stopping(2 if self.stopping.is_set() else 1)
         if self.stopping.is_set():
             self._hurry.set()
         self.stopping.set()
@@ -447,7 +454,7 @@ def _exit_code(run: Callable[[], int | None]) -> int:
     try:
         return run() or 0
     except (StartError, FatalError) as error:
-        print(f"fairlead: {error}", file=sys.stderr)
+        last_words(str(error))
         return 1
     except KeyboardInterrupt:
         return 130

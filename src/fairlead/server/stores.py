@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.dialect import DIALECTS, Dialect
 from fairlead.kinds.resources import Resources
+from fairlead.logs import last_words
 from fairlead.server.assembly import StartError
 from fairlead.server.encryption import sealing_of
 from fairlead.storage.embedded import EmbeddedLog, Sealing
@@ -76,7 +76,7 @@ def etcd_source(
     from fairlead.storage.etcd.flags import build_etcd_source  # few servers need it
 
     codec = around(_sealed(options, resources))
-    return build_etcd_source(options, codec, _lasting(options, resources))
+    return build_etcd_source(options, codec, _lasting(options, resources), _weighing(resources))
 
 
 def _sealing(options: argparse.Namespace, resources: Resources) -> Keys | None:
@@ -127,6 +127,13 @@ def _lasting(options: argparse.Namespace, resources: Resources) -> Callable[[str
     return ttl
 
 
+def _weighing(resources: Resources) -> Callable[[str], bool]:
+    """Whether decisions rest on what is kept under a name: on all that is built in and not marked
+    as plentiful."""
+    heavy = {resources.stored_as(one) for one in resources.stored() if not one.plentiful}
+    return heavy.__contains__
+
+
 def check_dialect(store: Store, dialect: Dialect) -> None:
     """Look whether a store that servers of several kinds may write to, and that does not say what
     it is, is one of another dialect: what can be read of it would be mixed with ours. Raises
@@ -144,5 +151,5 @@ def check_dialect(store: Store, dialect: Dialect) -> None:
 
 def _stop_at_once(message: str) -> None:
     """What the store holds can no longer be told: whatever would still be done might be wrong."""
-    print(f"fairlead: {message}", file=sys.stderr, flush=True)
+    last_words(message)
     os._exit(1)

@@ -22,10 +22,10 @@ from pathlib import Path
 
 from fairlead.dialect import DIALECTS
 from fairlead.server.assembly import StartError
-from fairlead.server.banner import banner, process_age
+from fairlead.server.banner import banner, process_age, show_banner, tell_stopping
 from fairlead.server.family import end_with, remove_leftovers
 from fairlead.server.listening import listen, shown_address
-from fairlead.server.place import HURRY, OWNER, READY, STOP, Place, socket_of
+from fairlead.server.place import HURRY, OWNER, READY, STOP, Place, found_file, socket_of
 from fairlead.storage.local.page import Page
 
 logger = logging.getLogger("fairlead")
@@ -208,7 +208,9 @@ class Parent:
                 options = self._options
                 dialect = DIALECTS[options.dialect]
                 url = f"https://{self._address}"
-                print(banner(url, dialect, options.data_dir, process_age()), flush=True)
+                found = found_file(self._directory).read_text()
+                age = process_age()
+                show_banner(banner(url, dialect, options.data_dir, age, found))
 
     def _bury(self) -> None:
         for worker in self._workers:
@@ -265,6 +267,7 @@ class Parent:
     def _heed(self, numbers: bytes) -> None:
         for number in numbers:
             if number in (signal.SIGTERM, signal.SIGINT):
+                tell_stopping(self._stopping + 1)
                 self._stop()
 
     def _stop(self) -> None:

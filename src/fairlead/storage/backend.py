@@ -34,6 +34,10 @@ class Conflict(Exception):
     at = 0
 
 
+class EpochMoved(Conflict):
+    """What decisions rest on was written after the revision that a write rests on."""
+
+
 class Compacted(Exception):
     """The revision asked for is older than the kept history."""
 
@@ -79,10 +83,13 @@ class ConditionFailed(Exception):
 class Write:
     """One step that is wanted: `value` (None deletes) in place of the revision `expected`, 0 for
     none. `expected` may be an earlier write whose revision is not known yet; what builds on a
-    write that was refused is refused too.
+    write that was refused is refused too. `since` is the revision that it rests on where others
+    write as well, 0 if it need not be compared.
     """
 
-    __slots__ = ("api_version", "expected", "key", "requires", "resource", "revision", "value")
+    __slots__ = (
+        *("api_version", "expected", "key", "requires", "resource", "revision", "since", "value"),
+    )
 
     def __init__(
         self,
@@ -99,6 +106,7 @@ class Write:
         self.value = value
         self.expected = expected
         self.requires = requires
+        self.since = 0
         self.revision: int | None = None  # given by the backend that took it
 
     def expected_revision(self) -> int | None:

@@ -53,6 +53,7 @@ class EmbeddedLog:
     failures as `Health` says."""
 
     foresees = True
+    has_epoch = False
 
     def __init__(self, backend: Backend, sealing: Sealing | None = None) -> None:
         self._backend = backend

@@ -23,6 +23,7 @@ from fairlead.storage.counts import FEED_RESTARTS
 from fairlead.storage.log import Cache, say_fatal, storage_error
 from fairlead.storage.pending import Pending
 from fairlead.storage.source import Source
+from fairlead.storage.unseen import Unseen
 
 logger = logging.getLogger("fairlead.storage")
 
@@ -62,8 +63,13 @@ class FollowedLog:
         self._writing: set[asyncio.Task[None]] = set()
         self._asking: asyncio.Task[None] | None = None
         self._curious: list[asyncio.Future[int]] = []  # who came after the question under way
+        self._unseen = Unseen(_LONGEST_WAIT, self._give_up)
         self._closed = False
         self._size = 0
+
+    @property
+    def has_epoch(self) -> bool:
+        return self._source.has_epoch
 
     @property
     def floor(self) -> int:
@@ -102,6 +108,8 @@ class FollowedLog:
                 logger.warning("the store is followed again, at revision %d", revision)
                 self.healthy = True
             self._cache.followed(rows, revision)
+            if self._unseen:
+                self._answer_seen()
 
     def _lost(self, error: StorageError) -> None:
         if error.fault is Fault.FATAL:
@@ -118,6 +126,7 @@ class FollowedLog:
             return
         logger.warning("what happened up to revision %d is not known; lists begin anew", revision)
         self._cache.rebuild(rows, revision)
+        self._answer_seen()
 
     def write(self, pending: Pending) -> None:
         self.write_together((pending,))
@@ -144,17 +153,25 @@ class FollowedLog:
     async def _write(self, group: _Group) -> None:
         writes = [pending.write for pending in group.pending]
         try:
-            if any(write.expected_revision() is None for write in writes):
+            if None in map(Write.expected_revision, writes):
                 raise _refusal(writes, {one for one in _earlier(writes) if one.revision is None})
             revisions = await self._source.write(writes)
-            self._given(group, revisions)
-            await self._reach(max(revisions))
         except (Conflict, ConditionFailed) as refusal:
             await self._refuse(group, refusal)
         except Exception as raised:
             self._end(group, storage_error(raised))
         else:
-            self._cache.answered(group.pending, revisions)
+            self._given(group, revisions)
+            self._unseen.add(group.pending, revisions)
+            self._answer_seen()
+
+    def _answer_seen(self) -> None:
+        """Writers are answered when the cache has what they wrote."""
+        for group, revisions in self._unseen.take(self._cache.revision):
+            self._cache.answered(group, revisions)
+
+    def _give_up(self, group: Sequence[Pending]) -> None:
+        self._cache.refused(group, _unfollowed())
 
     def _given(self, group: _Group, revisions: Sequence[int]) -> None:
         """What builds on a group can be sent as soon as its revisions are known."""
@@ -197,7 +214,7 @@ class FollowedLog:
         if revision > self._cache.revision and not await self._cache.wait_for(
             revision, _LONGEST_WAIT
         ):
-            raise StorageError("the store is not followed at present", Fault.PASSING)
+            raise _unfollowed()
 
     def is_current(self) -> bool:
         newest = self._source.newest()
@@ -275,12 +292,19 @@ class FollowedLog:
         self._closed = True
         while self._writing:
             await asyncio.wait(set(self._writing))
+        if self._unseen:
+            await self._cache.wait_for(self._unseen.last, _LONGEST_WAIT)
 
     async def close(self) -> None:
         for task in (self._following, self._measuring):
             if task is not None:
                 task.cancel()
+        self._unseen.close()
         await self._source.close()
+
+
+def _unfollowed() -> StorageError:
+    return StorageError("the store is not followed at present", Fault.PASSING)
 
 
 def _earlier(writes: Sequence[Write]) -> Iterator[Write]:

@@ -50,6 +50,10 @@ class Log(Protocol):
     foresees: bool
 
     @property
+    def has_epoch(self) -> bool:
+        """Whether a write can rest on what is known here, though others write (`Write.since`)."""
+
+    @property
     def alone(self) -> bool: ...
 
     @property

@@ -19,6 +19,8 @@ class ReadOnlySource:
     """A source as it is, but for what would change it: writes are refused, and what others do not
     compact is kept."""
 
+    has_epoch = False
+
     def __init__(self, source: Source) -> None:
         self._source = source
 

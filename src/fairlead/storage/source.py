@@ -30,6 +30,8 @@ class Source(Protocol):
     """Orders the writes of all and tells all of them. Whatever cannot be done for want of the other
     side raises StorageError with Fault.PASSING."""
 
+    has_epoch: bool  # `Write.since` counts
+
     @property
     def floor(self) -> int:
         """The oldest revision whose state can be told, as far as is known here."""
@@ -54,8 +56,8 @@ class Source(Protocol):
         """Take all of these or none, in one commit; gives their revisions. The keys are different
         ones, and what they build upon (`Write.expected_revision()`, `Precondition.revision`) is
         known. Raises Conflict if the first one's key moved on, ConditionFailed if another one's did
-        or a condition does not hold (`at` says when that was found), StorageError: then it may
-        have happened all the same."""
+        or a condition does not hold (`at` says when that was found), EpochMoved if it rests on what
+        is no longer so, StorageError: then it may have happened all the same."""
 
     async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
         """As `Backend.changes`."""

@@ -14,12 +14,14 @@ from fairlead.storage.backend import (
     Compacted,
     ConditionFailed,
     Conflict,
+    EpochMoved,
     Outcome,
     Precondition,
     Row,
     StorageError,
     Write,
 )
+from fairlead.storage.basis import Outdated, basis
 from fairlead.storage.change import Change, existing
 from fairlead.storage.collection import Collection, Page
 from fairlead.storage.counts import REFUSED
@@ -184,15 +186,14 @@ class Store:
     ) -> Version:
         """Write an object (see `version.encode` for its form) over the version that it was made
         from, None for a new one, in one commit with its companions, whose versions should be among
-        what it requires. Returns after the commit; raises Conflict, ConditionFailed."""
+        what it requires. Returns after the commit; raises Conflict, ConditionFailed, Outdated."""
         expected = self._expected(collection, key, over, requires)
         if requires and not self.log.foresees:
             requires = self._resolved(requires)
         encoded = encode(value)
         if not alongside:
             version = self._next_version(collection, key, value, encoded)
-            await self._submit(collection, version, encoded, expected, requires).settled()
-            return version
+            return await _done(self._submit(collection, version, encoded, expected, requires))
         group = [(collection, key, value, encoded, expected)]
         for one in alongside:
             content, over_write = encode(one.value), self._companion(one)
@@ -200,8 +201,7 @@ class Store:
         written = self._write_together(group, requires)
         for one, pending in zip(alongside, written[1:], strict=True):
             one.version = pending.version
-        await written[0].settled()
-        return written[0].version
+        return await _done(written[0])
 
     def _write_together(
         self,
@@ -247,8 +247,7 @@ class Store:
         version = Version(key, self._foreseen(), collection.api_version, None)
         if requires and not self.log.foresees:
             requires = self._resolved(requires)
-        await self._submit(collection, version, None, expected, requires).settled()
-        return version
+        return await _done(self._submit(collection, version, None, expected, requires))
 
     async def append(self, group: Sequence[Write]) -> list[int]:
         """Take writes that another process prepared, all in one commit or none; gives their
@@ -346,6 +345,9 @@ class Store:
         write = Write(
             collection.resource, version.key, version.api_version, encoded, expected, requires
         )
+        rests_on = basis()
+        if rests_on is not None:
+            write.since = rests_on.revision
         return Pending(collection, version, write)
 
     def _submit(
@@ -429,7 +431,7 @@ class Store:
                 if before is None:
                     continue
                 row = row._replace(api_version=before.api_version)  # not every source knows
-            change = collection.add(version_of(collection, row))
+            change = collection.add(_own(collection, row) or version_of(collection, row))
             self._history.note(change, len(row.value or b""), framed=collection.is_watched)
             changes.append((collection, change))
         self.revision = max(revision, self.revision)
@@ -440,7 +442,11 @@ class Store:
     def answered(self, group: Sequence[Pending], revisions: Sequence[int]) -> None:
         for pending, revision in zip(group, revisions, strict=True):
             self._unpend(pending)
-            pending.version.settle_at(revision)
+            version = pending.version
+            if version.revision >= _UNFORESEEN:
+                version.settle_at(revision)
+            elif version.revision != revision:  # another one's write said the same
+                pending.version = version.copy_at(revision)
             pending.answer(None)
 
     def refused(self, group: Sequence[Pending], error: Exception) -> None:
@@ -562,3 +568,30 @@ class Store:
 
     def size(self) -> int:
         return self.log.size()
+
+
+def _own(collection: Collection, row: Row) -> Version | None:
+    """The version that is under way here and says the same as a row that was followed; as who made
+    it knows its content, it need not be read again. It is that of one row only."""
+    version = collection.pending.get(row.key)
+    if version is None or version.commit is None or row.value is None:
+        return None
+    if version.revision < _UNFORESEEN:
+        return None
+    if version.api_version != row.api_version or version.commit.write.value != row.value:
+        return None
+    version.settle_at(row.revision)
+    return version
+
+
+async def _done(pending: Pending) -> Version:
+    """Wait for a write of one's own; gives what was written. Who waits for another one's is told
+    that it lost."""
+    try:
+        await pending.settled()
+    except EpochMoved:
+        raise Outdated from None
+    rests_on = basis()
+    if rests_on is not None:
+        rests_on.wrote = True
+    return pending.version

@@ -101,6 +101,11 @@ class Version:
         if self.body is not None:
             self.body = at_revision(self.body, revision)
 
+    def copy_at(self, revision: int) -> Version:
+        """The same at another revision."""
+        body = at_revision(self.body, revision) if self.body is not None else None
+        return Version(self.key, revision, self.api_version, body, self._select)
+
 
 _RESOURCE_VERSION = b'"resourceVersion":"'
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import string
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,8 +20,8 @@ from fairlead.dialect import DIALECTS
 from fairlead.testing.contents import Contents, Source, objects_of
 from fairlead.testing.dumps import Loading
 from fairlead.testing.libraries import Libraries
-from fairlead.testing.powers import Powers
-from fairlead.testing.process import Process
+from fairlead.testing.powers import Lent, Powers
+from fairlead.testing.process import Process, ServerFailed
 from fairlead.testing.users import User, Users
 from fairlead.testing.webhooks import Admission, Function, Webhook, configuration
 
@@ -52,6 +52,8 @@ class Cluster(Powers):
 
     def start(self) -> Self:
         """Return when it is ready; raises ServerFailed."""
+        if self.runs:
+            raise ServerFailed("the server runs already")
         try:
             self._process.start()
         except BaseException:
@@ -166,15 +168,11 @@ class Cluster(Powers):
             with suppress(NotFound):
                 kinds.delete(name)
 
-        made = Admission(webhook, remove)
-        self.lent.append(made)
-        return made
+        return Admission(self.lent, webhook, remove)
 
-    def end_lent(self, after: int = 0) -> None:
-        """End what a server is made to do, all of it or the newer part; a server that is gone
-        does nothing any more."""
-        lent, self.lent = self.lent[after:], self.lent[:after]
-        for one in reversed(lent):
+    def end_lent(self, but: Collection[Lent] = ()) -> None:
+        """End what the server is made to do; one that is gone does nothing any more."""
+        for one in [one for one in reversed(self.lent) if one not in but]:
             try:
                 one.end()
             except Unreachable:

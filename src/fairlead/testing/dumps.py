@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from fairlead.client.errors import AlreadyExists, Invalid
+from fairlead.client.errors import AlreadyExists, Conflict, Invalid
 from fairlead.client.sync import SyncResource
 from fairlead.client.waiting import exists
 from fairlead.testing.contents import DEFINITION, Contents, in_order
@@ -28,6 +28,7 @@ _OWN_STATUS = (*_FIRST, "APIService")
 _ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
 _ACCOUNTS = "service-account-controller"
 _SECONDS_FOR_ACCOUNT = 30.0
+_MOST_TRIES = 5
 
 
 class Loading:
@@ -52,8 +53,8 @@ class Loading:
         working = [one["name"] for one in self._powers.controllers() if not one.get("paused")]
         spaces = {one["metadata"].get("namespace") for one in rest}
         self._prepare_namespaces({space for space in spaces if space}, _ACCOUNTS in working)
-        self._stand_in_for_nodes(rest)
         with self._powers.pause(*working):
+            self._stand_in_for_nodes(rest)
             return made + [self._loaded(value) for value in _ordered(rest)]
 
     def _prepare_namespaces(self, names: set[str], has_accounts: bool) -> None:
@@ -74,8 +75,7 @@ class Loading:
         for name in sorted(name for name in named - given if name):
             with suppress(AlreadyExists):
                 made = nodes.create({"metadata": {"name": name}})
-                made["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
-                nodes.replace(made, subresource="status")
+                _put_status(nodes, made, {"conditions": [{"type": "Ready", "status": "True"}]})
 
     def _loaded(self, value: Object) -> Object:
         wanted = _translated(_cleaned(value, self._uids), self._uids)
@@ -88,8 +88,7 @@ class Loading:
             self._uids[old] = made["metadata"]["uid"]
         has_status = "status" in resource.type.subresources and value["kind"] not in _OWN_STATUS
         if has_status and value.get("status"):
-            made["status"] = _translated(_status(value, made), self._uids)
-            made = resource.replace(made, subresource="status")
+            made = _put_status(resource, made, _translated(_status(value, made), self._uids))
         return made
 
 
@@ -115,6 +114,17 @@ def _replace(resource: SyncResource, wanted: Object) -> Object:
         kept = {name: current["spec"][name] for name in _ADDRESSES if name in current["spec"]}
         wanted["spec"] = {**(wanted.get("spec") or {}), **kept}
     return resource.replace(wanted)
+
+
+def _put_status(resource: SyncResource, made: Object, status: Object) -> Object:
+    """Some are no controllers, and may write at the same time."""
+    for _ in range(_MOST_TRIES):
+        try:
+            return resource.replace({**made, "status": status}, subresource="status")
+        except Conflict:
+            metadata = made["metadata"]
+            made = resource.get(metadata["name"], metadata.get("namespace"))
+    return resource.replace({**made, "status": status}, subresource="status")
 
 
 def _cleaned(value: Object, uids: dict[str, str]) -> Object:

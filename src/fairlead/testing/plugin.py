@@ -105,12 +105,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """What a test has the shared server do ends with the test; fixtures end what is theirs."""
-    before = {id(one): len(one.lent) for one in item.config.stash[_clusters]}
+    before = {id(one): list(one.lent) for one in item.config.stash[_clusters]}
     try:
         return (yield)
     finally:
         for one in item.config.stash[_clusters]:
-            one.end_lent(before.get(id(one), 0))
+            one.end_lent(before.get(id(one), ()))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -32,7 +32,17 @@ def _duration(value: Duration) -> str:
 class Lent:
     """Something that a server is made to do until its `end`, or that of its context."""
 
+    def __init__(self, lent: list[Lent]) -> None:
+        """`lent` is what all are kept in that have not ended."""
+        self._lent = lent
+        lent.append(self)
+
     def end(self) -> None:
+        if self in self._lent:
+            self._lent.remove(self)
+            self._end()
+
+    def _end(self) -> None:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -48,7 +58,7 @@ class Lent:
 
 
 class Powers:
-    """All of it for one server. `lent` has what was begun, ended or not."""
+    """All of it for one server. `lent` has what was begun and has not ended."""
 
     admin: SyncClient
 
@@ -68,9 +78,7 @@ class Powers:
         """Remember everything that is stored. As a context, it is gone back to at the end."""
         name = _name("snapshot")
         self._do("snapshots", metadata={"name": name})
-        made = Snapshot(self, name)
-        self.lent.append(made)
-        return made
+        return Snapshot(self, name)
 
     def fault(
         self,
@@ -105,9 +113,7 @@ class Powers:
         name = _name("fault")
         chosen = {key: value for key, value in match.items() if value}
         self._do("faults", metadata={"name": name}, spec={"match": chosen, **spec})
-        made = Fault(self, name)
-        self.lent.append(made)
-        return made
+        return Fault(self, name)
 
     def now(self) -> datetime:
         """The moment by the clock of the server."""
@@ -131,7 +137,6 @@ class Powers:
     def pause(self, *controllers: str) -> Pause:
         """Let controllers do nothing until `resume`, or the end of the context."""
         made = Pause(self, controllers)
-        self.lent.append(made)
         for name in controllers:
             self._do("controllers", name, "pause")
         return made
@@ -176,6 +181,7 @@ class Snapshot(Lent):
     """A state that can be gone back to, any number of times."""
 
     def __init__(self, powers: Powers, name: str) -> None:
+        super().__init__(powers.lent)
         self._powers = powers
         self.name = name
 
@@ -185,8 +191,7 @@ class Snapshot(Lent):
         status: Object = self._powers._do("snapshots", self.name, "restore")["status"]
         return status
 
-    def end(self) -> None:
-        """Forget it."""
+    def _end(self) -> None:
         self._powers._undo("snapshots", self.name)
 
     def __exit__(
@@ -203,6 +208,7 @@ class Fault(Lent):
     """Requests that go wrong. How many did can still be asked after its end."""
 
     def __init__(self, powers: Powers, name: str) -> None:
+        super().__init__(powers.lent)
         self._powers = powers
         self._last: Object | None = None
         self.name = name
@@ -223,27 +229,26 @@ class Fault(Lent):
         """How many of them went wrong."""
         return int(self._status().get("applied") or 0)
 
-    def end(self) -> None:
-        if self._last is None:
-            try:
-                self._last = self._status()
-            except NotFound:  # such as after a restart
-                self._last = {}
-            self._powers._undo("faults", self.name)
+    def _end(self) -> None:
+        try:
+            self._last = self._status()
+        except NotFound:  # such as after a restart
+            self._last = {}
+        self._powers._undo("faults", self.name)
 
 
 class Pause(Lent):
     """Controllers that do nothing."""
 
     def __init__(self, powers: Powers, controllers: Sequence[str]) -> None:
+        super().__init__(powers.lent)
         self._powers = powers
         self._controllers = controllers
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """Let those go on that have not been told to already."""
         paused = {one["name"] for one in self._powers.controllers() if one.get("paused")}
         self._powers.resume(*(name for name in self._controllers if name in paused))
-        self._controllers = ()
 
 
 class Recording:

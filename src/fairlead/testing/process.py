@@ -53,8 +53,6 @@ class Process:
 
     def start(self) -> None:
         """Return when it is ready; raises ServerFailed. Started again, it keeps its port."""
-        if self.runs:
-            raise ServerFailed("the server runs already")
         if "directory" not in self.__dict__:
             self.directory = self._given or temporary_directory()
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -80,6 +78,7 @@ class Process:
             timer.cancel()
         if found is None:
             self.kill()
+            process.stdout.close()
             raise ServerFailed(f"the server does not start:\n{self.log_tail()}")
         # What else it prints must not fill the pipe.
         threading.Thread(target=_drain, args=[process], daemon=True).start()

@@ -182,10 +182,10 @@ def configuration(
 class Admission(Lent):
     """A webhook that is called until its `end`, or that of its context."""
 
-    def __init__(self, webhook: Webhook, remove: Callable[[], None]) -> None:
+    def __init__(self, lent: list[Lent], webhook: Webhook, remove: Callable[[], None]) -> None:
+        super().__init__(lent)
         self._webhook = webhook
         self._remove = remove
-        self._ended = False
 
     @property
     def calls(self) -> list[Object]:
@@ -197,10 +197,8 @@ class Admission(Lent):
         """What the function has raised that was no refusal."""
         return self._webhook.failures
 
-    def end(self) -> None:
-        if not self._ended:
-            self._ended = True
-            try:
-                self._remove()
-            finally:
-                self._webhook.close()
+    def _end(self) -> None:
+        try:
+            self._remove()
+        finally:
+            self._webhook.close()

@@ -6,6 +6,7 @@ will merge them. Where it is not, the same walk gives a JSON merge patch.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from fairlead.client.discovery import ResourceType
@@ -20,13 +21,19 @@ from fairlead.schema.model import Field, ListOf, MapOf, Struct, Type
 Object = dict[str, Any]
 
 
+@cache
+def _types(dialect: Dialect) -> BuiltinTypes:
+    """Tables are read once."""
+    return BuiltinTypes(dialect)
+
+
 def type_of(dialect: Dialect, type: ResourceType) -> Struct | None:
     """The built-in type of a resource; None for those that came by a definition."""
     group, _, domain = type.group.partition(".")
     if domain and not f".{domain}".endswith(f".{dialect.group_domain}"):
         return None
     try:
-        return BuiltinTypes(dialect).struct(f"{group or 'core'}/{type.version}.{type.kind}")
+        return _types(dialect).struct(f"{group or 'core'}/{type.version}.{type.kind}")
     except (FileNotFoundError, KeyError):
         return None
 

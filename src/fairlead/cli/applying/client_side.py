@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 from fairlead.cli.applying.changes import changes, patch_type, type_of
 from fairlead.cli.applying.last_applied import last_applied, recorded
+from fairlead.cli.changing import sourced
 from fairlead.cli.comparing import same_content
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.located import Located, require_name
-from fairlead.client.errors import Conflict, NotFound
+from fairlead.client.errors import ApiError, Conflict, NotFound
 from fairlead.client.resources import Object
 from fairlead.dialect import Dialect
 from fairlead.patching.merge_patch import apply_merge_patch
@@ -43,7 +44,7 @@ class ClientSide:
 
     async def apply(self, one: Located) -> Outcome:
         """Raises CommandFailed, ApiError."""
-        require_name(one)
+        require_name(one, "apply")
         wanted = recorded(one.value, self._annotation)
         for attempt in range(_TRIES):
             try:
@@ -59,8 +60,7 @@ class ClientSide:
         except NotFound:
             if self._pretend:
                 return Outcome(wanted, "created")
-            made = await one.resource.create(wanted, one.namespace, **self._query)
-            return Outcome(made, "created")
+            return Outcome(await self._created(one, wanted), "created")
         last = last_applied(live, self._annotation)
         if last is None and first:
             self._warn_of_missing(one)
@@ -71,13 +71,22 @@ class ClientSide:
         made = await self._patched(one, struct, live, patch)
         return Outcome(made, "unchanged" if same_content(live, made) else "configured")
 
+    async def _created(self, one: Located, wanted: Object) -> Object:
+        try:
+            return await one.resource.create(wanted, one.namespace, **self._query)
+        except ApiError as error:
+            raise sourced(error, "creating", one.origin) from None
+
     async def _patched(
         self, one: Located, struct: Struct | None, live: Object, patch: Object
     ) -> Object:
         if not self._pretend:
-            return await one.resource.patch(
-                one.name, patch, one.namespace, type=patch_type(struct), **self._query
-            )
+            try:
+                return await one.resource.patch(
+                    one.name, patch, one.namespace, type=patch_type(struct), **self._query
+                )
+            except ApiError as error:
+                raise sourced(error, "applying patch to", one.origin) from None
         if struct is None:
             merged: Object = apply_merge_patch(live, patch)
             return merged

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.dialect import Dialect
+from fairlead.dialect import LAST_APPLIED, Dialect
 
 Object = dict[str, Any]
 
 
 def annotation_of(dialect: Dialect) -> str:
     """The annotation's name."""
-    from fairlead.patching.last_applied import ANNOTATION
-
-    return dialect.label(ANNOTATION)
+    return dialect.label(LAST_APPLIED)
 
 
 def recorded(value: Object, annotation: str) -> Object:

@@ -8,22 +8,23 @@ from fairlead.cli.located import defined_kinds
 from fairlead.cli.manifests import Manifest
 
 
-def in_order(found: Sequence[Manifest]) -> list[Manifest]:
+def in_order(found: Sequence[Manifest], usual: str) -> list[Manifest]:
     """As they stand in the files, but what needs a definition or a namespace that comes only later
-    comes after all others."""
+    comes after all others. `usual` is the namespace of those that name none."""
     kinds = set[tuple[str, str]]().union(*(defined_kinds(one.value) for one in found))
     namespaces = {_name(one) for one in found if _is_namespace(one)}
     early: list[Manifest] = []
     late: list[Manifest] = []
     for one in found:
-        needs = (
-            _kind(one) in kinds,
-            (one.value.get("metadata") or {}).get("namespace") in namespaces,
-        )
-        (late if any(needs) else early).append(one)
-        kinds -= defined_kinds(one.value)
         if _is_namespace(one):
             namespaces.discard(_name(one))
+            early.append(one)
+        elif defined_kinds(one.value):
+            kinds -= defined_kinds(one.value)
+            early.append(one)
+        else:
+            space = (one.value.get("metadata") or {}).get("namespace") or usual
+            (late if _kind(one) in kinds or space in namespaces else early).append(one)
     return early + late
 
 

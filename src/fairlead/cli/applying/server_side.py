@@ -16,7 +16,7 @@ from fairlead.cli.changing import MANAGER
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.located import Located, require_name
 from fairlead.cli.screen import Screen
-from fairlead.client.errors import Conflict
+from fairlead.client.errors import Conflict, Invalid
 from fairlead.client.resources import Object
 
 _TRIES = 5  # to hand fields over while others change the object
@@ -38,7 +38,7 @@ class ServerSide:
     async def apply(self, one: Located) -> Object:
         """The object as it is then. Fields of others are listed before they are taken; raises
         CommandFailed where that is not wanted, and ApiError."""
-        require_name(one)
+        require_name(one, "apply")
         try:
             made = await self._sent(one)
         except Conflict as error:
@@ -71,7 +71,8 @@ class ServerSide:
         listed = conflicts.as_text(one, conflicts.owned_fields(error, one, live))
         if not self._force:
             raise CommandFailed(f"error: {error.message}\n{listed}\n{conflicts.ADVICE}")
-        self._screen.warn(f"Warning: these fields of others are taken over\n{listed}")
+        what = "are taken over" if self._stores else "would be taken over"
+        self._screen.warn(f"Warning: these fields of others {what}\n{listed}")
         return await self._sent(one, force=True)
 
     async def _take_over(self, one: Located) -> bool:
@@ -94,10 +95,16 @@ class ServerSide:
         text = text_of(one.value, self._annotation)
         if not standing or standing == text or self._annotation in annotations_of(one.value):
             return made
+        try:
+            return await self._annotated(one, {self._annotation: text})
+        except Invalid:  # too long: better none than an old one
+            return await self._annotated(one, {})
+
+    async def _annotated(self, one: Located, annotations: dict[str, str]) -> Object:
         value = {
             "apiVersion": one.value["apiVersion"],
             "kind": one.value["kind"],
-            "metadata": {"name": one.name, "annotations": {self._annotation: text}},
+            "metadata": {"name": one.name, "annotations": annotations},
         }
         return await one.resource.apply(
             value, one.namespace, manager=keeper(self._manager), force=True

@@ -14,8 +14,8 @@ from fairlead.cli.applying.pruning import Leftover, Ours, allowed_kinds, leftove
 from fairlead.cli.applying.server_side import ServerSide
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import (
+    EXPECTED,
     MANAGER,
-    OF_ONE,
     Failures,
     add_dry_run_flag,
     add_manager_flag,
@@ -36,7 +36,6 @@ from fairlead.cli.output.formats import (
     check_output,
     show_document,
     show_result,
-    without_managers,
 )
 from fairlead.cli.selectors import by_labels
 from fairlead.client import ApiError
@@ -76,19 +75,19 @@ async def run(at: Invocation) -> int:
     client_side = at.options.client_side or not at.options.server_side
     _check(at, client_side)
     deletion = deletion_of(at.options, at.screen)
-    found = in_order(files_of(at, "apply"))
+    found = in_order(files_of(at, "apply"), at.namespace)
     if at.options.selector:
         matches = by_labels(at.options.selector)
         found = [one for one in found if matches(one.value)]
         if not found:
             raise Mistake("no objects passed to apply")
-    run = _Run(at, await _applier(at, client_side))
+    batch = _Batch(at, await _applier(at, client_side))
     for one in found:
-        await run.apply(one)
-    run.show()
-    if at.options.prune and not run.failures:
-        await _prune(at, run, deletion, client_side)
-    return run.failures.finish()
+        await batch.apply(one)
+    batch.show()
+    if at.options.prune and not batch.failures:
+        await _prune(at, batch, deletion, client_side)
+    return batch.failures.finish()
 
 
 def _check(at: Invocation, client_side: bool) -> None:
@@ -136,7 +135,7 @@ async def _applier(at: Invocation, client_side: bool) -> Applier:
     return ClientSide(at, dialect, annotation, query, pretend).apply
 
 
-class _Run:
+class _Batch:
     """The objects of one command, one after the other."""
 
     def __init__(self, at: Invocation, applier: Applier) -> None:
@@ -153,19 +152,21 @@ class _Run:
         try:
             found = await self._places.of(one)
             made, word = await self._patiently(found)
-        except CommandFailed as error:
-            self.failures.add(error)
-            return
-        except OF_ONE as error:
+        except (CommandFailed, *EXPECTED) as error:
             self.failures.add(error)
             return
         self._remember(found, made)
         if self._at.options.output in ("", "name"):
             show_result(self._at, found.resource.type, made, word, note(self._at.options))
         else:
-            self._results.append(dict(without_managers(self._at, made)))
+            self._results.append(made)
 
     def _remember(self, found: Located, made: Object) -> None:
+        if "deletionTimestamp" in made["metadata"]:
+            self._at.screen.warn(
+                f"Warning: Detected changes to resource {found.name} which is currently being"
+                " deleted."
+            )
         self._places.made(found.value)
         if found.value["kind"] == "Namespace":
             self._namespaces.add(found.name)
@@ -200,20 +201,20 @@ def _is_early(error: ApiError) -> bool:
     return text.endswith("not found") and ("serviceaccount " in text or "namespaces " in text)
 
 
-async def _prune(at: Invocation, run: _Run, deletion: Deletion, client_side: bool) -> None:
+async def _prune(at: Invocation, batch: _Batch, deletion: Deletion, client_side: bool) -> None:
     dialect = await at.client.discovery.dialect()
     kinds = allowed_kinds(at.options.prune_allowlist) or usual_kinds(dialect)
     ours = Ours(annotation_of(dialect), _manager(at, client_side), not client_side)
     selector = at.options.selector
     doomed: list[Doomed] = []
-    spaces = list(run.spaces)
-    async for one in leftovers(at.client, kinds, spaces, selector, run.applied, ours):
+    spaces = list(batch.spaces)
+    async for one in leftovers(at.client, kinds, spaces, selector, batch.applied, ours):
         try:
             doomed.append(await _prune_one(at, one, deletion))
         except NotFound:
             continue
-        except OF_ONE as error:
-            run.failures.add(error)
+        except EXPECTED as error:
+            batch.failures.add(error)
     if deletion.waits and dry_run(at.options) == "none":
         await await_departure(at, doomed, deletion.timeout)
 

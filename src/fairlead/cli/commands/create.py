@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.cli.applying.last_applied import annotation_of, recorded
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import (
-    OF_ONE,
+    EXPECTED,
     Failures,
     add_dry_run_flag,
     add_manager_flag,
@@ -16,7 +16,7 @@ from fairlead.cli.changing import (
     write_query,
 )
 from fairlead.cli.creating.form import Making, Object
-from fairlead.cli.creating.forms import FORMS, add_form_flags, form_of
+from fairlead.cli.creating.forms import FORMS, add_form_flags, form_of, options_of
 from fairlead.cli.errors import CommandFailed, Mistake, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.located import Located, Places, files_of
@@ -66,7 +66,7 @@ async def _create_from_files(at: Invocation) -> int:
             places.made(one.value)
         except CommandFailed as error:
             failures.add(error)
-        except OF_ONE as error:
+        except EXPECTED as error:
             failures.add(sourced(error, "creating", one.origin))
     return failures.finish()
 
@@ -88,7 +88,8 @@ async def _create_from_flags(at: Invocation, form: str) -> int:
     names = at.options.words[len(form.split()) :]
     if len(names) != 1:
         raise UsageError(f"exactly one NAME is required, got {len(names)}")
-    making = Making(names[0], at.options, at.client, await at.client.discovery.dialect())
+    dialect = await at.client.discovery.dialect()
+    making = Making(names[0], options_of(FORMS[form], at.options), at.client, dialect)
     value = await FORMS[form].build(making)
     query = write_query(at.options)
     if form == "token":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import OF_ONE, Failures, add_dry_run_flag, dry_run, note, sourced
+from fairlead.cli.changing import EXPECTED, Failures, add_dry_run_flag, dry_run, note, sourced
 from fairlead.cli.choosing import (
     Chosen,
     add_choosing_flags,
@@ -12,12 +12,15 @@ from fairlead.cli.choosing import (
     is_by_rule,
 )
 from fairlead.cli.deleting.departures import Doomed
-from fairlead.cli.deleting.options import add_deletion_flags, deletion_of
+from fairlead.cli.deleting.options import Deletion, add_deletion_flags, deletion_of
 from fairlead.cli.deleting.removing import await_departure, remove
 from fairlead.cli.errors import CommandFailed, Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import named, singular
+from fairlead.cli.screen import printable
+from fairlead.cli.sending import escaped_path, pour
 from fairlead.client.errors import NotFound
+from fairlead.client.session import Request
 
 _NOTHING = "You must provide one or more resources by argument or filename."
 _SCOPE_WARNING = "Warning: deleting cluster-scoped resources, not scoped to the provided namespace"
@@ -44,14 +47,27 @@ async def run(at: Invocation) -> int:
         raise Mistake(f"unexpected -o output mode: {options.output}. We only support '-o name'")
     if options.raw:
         return await _delete_raw(at)
-    deletion = deletion_of(options, at.screen)
+    deletion = deletion_of(options, at.screen, options.force)
     check_choice(at, options.words, _NOTHING)
-    note(options)
+    dry_run(options)  # which may be wrong
     if deletion.forced:
         at.screen.warn(_AT_ONCE_WARNING)
-    by_rule = is_by_rule(at)
+    failures = Failures()
+    doomed = await _delete(at, deletion, failures)
+    if deletion.waits and dry_run(options) == "none":
+        try:
+            await await_departure(at, doomed, deletion.timeout)
+        except (CommandFailed, *EXPECTED) as error:
+            failures.add(error)
+    return failures.finish()
+
+
+async def _delete(at: Invocation, deletion: Deletion, failures: Failures) -> list[Doomed]:
+    """All objects that are meant, one after the other."""
+    options, by_rule = at.options, is_by_rule(at)
     ignores = by_rule if options.ignore_not_found is None else options.ignore_not_found
-    failures, doomed, found = Failures(), list[Doomed](), 0
+    doomed: list[Doomed] = []
+    found = 0
     async for one in chosen(at, options.words, failures):
         found += 1
         if found == 1 and by_rule and options.namespace and not one.namespace:
@@ -61,32 +77,24 @@ async def run(at: Invocation) -> int:
                 server = dry_run(options) == "server"
                 doomed.append(await remove(one.resource, one.name, one.namespace, deletion, server))
             _tell(at, one, deletion.word)
-        except NotFound as error:
-            if not ignores:
+        except EXPECTED as error:
+            if not (ignores and isinstance(error, NotFound)):
                 failures.add(sourced(error, "deleting", one.origin))
-        except OF_ONE as error:
-            failures.add(sourced(error, "deleting", one.origin))
     if not found and not failures:
         at.screen.print("No resources found")
-    if deletion.waits and dry_run(options) == "none":
-        try:
-            await await_departure(at, doomed, deletion.timeout)
-        except CommandFailed as error:
-            failures.add(error)
-    return failures.finish()
+    return doomed
 
 
 def _tell(at: Invocation, one: Chosen, word: str) -> None:
     if at.options.output == "name":
         at.screen.print(named(one.resource.type, one.name))
     else:
-        at.screen.print(f'{singular(one.resource.type)} "{one.name}" {word}{note(at.options)}')
+        name = printable(one.name)
+        at.screen.print(f'{singular(one.resource.type)} "{name}" {word}{note(at.options)}')
 
 
 async def _delete_raw(at: Invocation) -> int:
     if at.options.words or at.options.filename:
         raise Mistake("arguments may not be passed when --raw is specified")
-    path = at.options.raw if at.options.raw.startswith("/") else f"/{at.options.raw}"
-    answer = await at.client.raw("DELETE", path)
-    at.screen.print(answer.decode(errors="replace"))
+    await pour(at, Request("DELETE", escaped_path(at.options.raw)))
     return 0

@@ -10,7 +10,7 @@ from fairlead.cli.applying.ordering import in_order
 from fairlead.cli.applying.pruning import Ours, allowed_kinds, leftovers, usual_kinds
 from fairlead.cli.applying.server_side import ServerSide
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import EXPECTED, MANAGER, OF_ONE, Failures, add_manager_flag
+from fairlead.cli.changing import EXPECTED, MANAGER, Failures, add_manager_flag
 from fairlead.cli.differing.pair import Pair, pair
 from fairlead.cli.differing.showing import FAILED, PROGRAM, show
 from fairlead.cli.errors import CommandFailed, Mistake, UsageError
@@ -64,16 +64,14 @@ async def _run(at: Invocation) -> int:
     annotation = annotation_of(await at.client.discovery.dialect())
     failures, places = Failures(), Places(at)
     comparison = _Comparison(at, annotation)
-    found = in_order(files_of(at, "diff"))
+    found = in_order(files_of(at, "diff"), at.namespace)
     matches = by_labels(at.options.selector) if at.options.selector else None
     for one in found:
         if matches is not None and not matches(one.value):
             continue
         try:
             await comparison.add(await places.of(one))
-        except CommandFailed as error:
-            failures.add(error)
-        except OF_ONE as error:
+        except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     if at.options.prune and not failures:
         await comparison.add_leftovers()
@@ -104,7 +102,7 @@ class _Comparison:
 
     def _append(self, type: Any, live: Object | None, merged: Object | None) -> None:
         shown = self._at.options.show_managed_fields
-        self.pairs.append(pair(type, live, merged, self._annotation, shown))
+        self.pairs.append(pair(type, live, merged, shown))
 
     def _note(self, one: Located, live: Object | None) -> None:
         if live is not None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fairlead.cli.applying.changes import type_of
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import (
-    OF_ONE,
+    EXPECTED,
     Failures,
     add_dry_run_flag,
     add_manager_flag,
@@ -55,9 +54,7 @@ async def run(at: Invocation) -> int:
     async for one in chosen_objects(at, at.options.words, failures, at.options.subresource):
         try:
             made = await _patched(at, one, patch)
-        except CommandFailed as error:
-            failures.add(error)
-        except OF_ONE as error:
+        except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
         else:
             done = "patched (no change)" if _is_same(at, one.value, made) else "patched"
@@ -105,6 +102,7 @@ async def _patched(at: Invocation, one: Located, patch: Any) -> Object:
 
 
 async def _merged_here(at: Invocation, one: Located, patch: Any) -> Object:
+    from fairlead.cli.applying.changes import type_of
     from fairlead.patching.errors import PatchError
     from fairlead.patching.json_patch import apply_json_patch, operations
     from fairlead.patching.merge_patch import apply_merge_patch, merge_document

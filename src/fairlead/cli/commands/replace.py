@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.cli.applying.last_applied import annotation_of, annotations_of, recorded
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import (
-    OF_ONE,
+    EXPECTED,
     Failures,
     add_dry_run_flag,
     add_manager_flag,
@@ -50,7 +50,7 @@ async def run(at: Invocation) -> int:
             places.made(one.value)
         except CommandFailed as error:
             failures.add(error)
-        except OF_ONE as error:
+        except EXPECTED as error:
             failures.add(sourced(error, "replacing", one.origin))
         else:
             show_result(at, found.resource.type, made, "replaced", note(at.options))
@@ -69,10 +69,7 @@ def _deletion(at: Invocation) -> Deletion | None:
         raise Mistake("--subresource can not be used with --force")
     if dry_run(options) != "none":
         raise Mistake("--dry-run can not be used when --force is set")
-    options.force = False  # here it means delete and create, not at once
-    found = deletion_of(options, at.screen)
-    options.force = True
-    return found
+    return deletion_of(options, at.screen)
 
 
 async def _replaced(

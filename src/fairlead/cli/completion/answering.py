@@ -13,14 +13,8 @@ from fairlead.cli.catalog import COMMANDS, GROUPS
 from fairlead.cli.completion.offers import Offers, offers_for, value_offers
 from fairlead.cli.connecting import add_connection_flags, behind_command
 from fairlead.cli.errors import UsageError
+from fairlead.cli.overview import SERVER_SIDE
 
-_SERVER_SIDE = {
-    "serve": "run a server",
-    "backup": "copy all objects of a server or a storage into a file",
-    "restore": "fill a data directory or etcd from such a file",
-    "migrate": "copy one storage into another",
-    "help": "show the commands",
-}
 _PATIENCE = 3.0  # seconds for a server to answer
 
 
@@ -67,7 +61,8 @@ def _offered(words: list[str]) -> Iterator[tuple[str, str]]:
 def _commands() -> dict[str, str]:
     client = {name: listed.help for name, listed in COMMANDS.items() if " " not in name}
     groups = {group: f"{group} commands" for group in sorted(GROUPS)}
-    return client | groups | _SERVER_SIDE
+    own = {name: text for name, (_, text) in SERVER_SIDE.items()}
+    return client | groups | own | {"help": "show the commands"}
 
 
 def _members(group: str) -> dict[str, str]:

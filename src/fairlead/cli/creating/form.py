@@ -15,13 +15,12 @@ Object = dict[str, Any]
 
 
 class Flag(NamedTuple):
-    """A flag of one form. `many` may be given more than once; `split` also with commas."""
+    """A flag of one form; `many` may be given more than once."""
 
     name: str
     help: str
     value: str = "VALUE"
     many: bool = False
-    split: bool = False
     switch: bool = False
     default: Any = ""
     short: str = ""

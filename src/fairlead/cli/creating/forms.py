@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Sequence
 
 from fairlead.cli.arguments import ArgumentReader
@@ -18,6 +19,7 @@ FORMS: dict[str, Form] = {
     **tokens.FORMS,
 }
 GROUPS = frozenset(name.partition(" ")[0] for name in FORMS if " " in name)
+_OWN = "form_"
 _SHORT = {
     "ns": "namespace",
     "cm": "configmap",
@@ -59,14 +61,27 @@ def _plain(words: Sequence[str], valued: set[str]) -> list[str]:
 
 
 def add_form_flags(parser: ArgumentReader, form: Form) -> None:
+    """`options_of` finds their values again: some have names that flags of connections have too,
+    which cannot be given then."""
     for flag in form.flags:
         names = [f"--{flag.name.replace('_', '-')}"]
+        if names[0] in VALUED:
+            parser.set_defaults(**{flag.name: None})
         names += [flag.short] if flag.short else []
+        dest = _OWN + flag.name
         if flag.switch:
-            parser.add_switch(*names, help=flag.help)
+            parser.add_switch(*names, dest=dest, help=flag.help)
         elif flag.many:
             parser.add_argument(
-                *names, metavar=flag.value, action="append", default=[], help=flag.help
+                *names, dest=dest, metavar=flag.value, action="append", default=[], help=flag.help
             )
         else:
-            parser.add_argument(*names, metavar=flag.value, default=flag.default, help=flag.help)
+            parser.add_argument(
+                *names, dest=dest, metavar=flag.value, default=flag.default, help=flag.help
+            )
+
+
+def options_of(form: Form, options: Namespace) -> Namespace:
+    """The options as a form sees them, with its flags by their names."""
+    own = {flag.name: getattr(options, _OWN + flag.name) for flag in form.flags}
+    return Namespace(**{**vars(options), **own})

@@ -117,10 +117,14 @@ async def _events(
         async for line in answer.lines():
             if not line.strip():
                 continue
-            event = orjson.loads(line)
-            if event["type"] == "ERROR":
-                error = error_of_status(event["object"])
+            try:
+                event = orjson.loads(line)
+                kind, value = event["type"], event["object"]
+            except (ValueError, LookupError, TypeError):
+                return  # cut off in the middle: asking again is the way on
+            if kind == "ERROR":
+                error = error_of_status(value)
                 if error.code in (410, 504):
                     return
                 raise error
-            yield event["type"], event["object"]
+            yield kind, value

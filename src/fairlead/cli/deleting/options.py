@@ -64,10 +64,9 @@ def add_deletion_flags(parser: ArgumentReader, waits: bool, with_force: bool = T
     )
 
 
-def deletion_of(options: argparse.Namespace, screen: Screen) -> Deletion:
+def deletion_of(options: argparse.Namespace, screen: Screen, forced: bool = False) -> Deletion:
     """What the flags say; raises CommandFailed, UsageError."""
     grace = _number(options.grace_period)
-    forced = bool(getattr(options, "force", False))
     if getattr(options, "now", False):
         if grace != _USUAL:
             raise Mistake("--now and --grace-period cannot be specified together")

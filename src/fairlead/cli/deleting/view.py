@@ -74,10 +74,11 @@ def _table(remaining: list[tuple[Doomed, Object]], dependents: Dependents) -> Ta
     for column in ("STILL THERE", "SINCE", "HELD BY"):
         table.add_column(column, overflow="fold")
     for one, value in remaining[:_MOST_ROWS]:
+        held = held_by(one.resource.type.kind, value, dependents.of(one.uid))
         table.add_row(
-            Text(printable(named(one.resource.type, one.name)), style="cyan"),
+            Text(named(one.resource.type, one.name), style="cyan"),
             Text(_since(value)),
-            Text(printable(held_by(value, dependents.of(one.uid))), style="yellow"),
+            Text(printable(held), style="yellow"),
         )
     if len(remaining) > _MOST_ROWS:
         table.add_row(Text(f"and {len(remaining) - _MOST_ROWS} more"), Text(""), Text(""))
@@ -98,27 +99,29 @@ def _since(value: Object) -> str:
     return f"{max(0, int((datetime.now(UTC) - ends).total_seconds() + grace))}s"
 
 
-def held_by(value: Object, dependents: list[str]) -> str:
+def held_by(kind: str, value: Object, dependents: list[str]) -> str:
     """Why an object that was deleted is still there."""
     reasons = [f"finalizer {name}" for name in _finalizers(value) if name != FOREGROUND]
     if FOREGROUND in _finalizers(value):
         reasons.append(_waiting_for(dependents))
-    reasons += [f"finalizer {name}" for name in (value.get("spec") or {}).get("finalizers") or ()]
-    reasons += [
-        str(condition.get("message"))
-        for condition in _conditions(value)
-        if condition.get("status") == "True" and str(condition.get("type")).endswith("Remaining")
-    ]
+    if kind == "Namespace":
+        reasons += _left_in_namespace(value)
     grace = (value.get("metadata") or {}).get("deletionGracePeriodSeconds")
     if not reasons and grace:
         reasons.append(f"it has {grace}s to end")
     return "; ".join(reasons) or "-"
 
 
-def _conditions(value: Object) -> list[dict[str, Any]]:
-    if value.get("kind") not in ("Namespace", None):
-        return []
-    return list((value.get("status") or {}).get("conditions") or ())
+def _left_in_namespace(value: Object) -> list[str]:
+    """What the server says of a namespace that it empties."""
+    conditions: list[dict[str, Any]] = (value.get("status") or {}).get("conditions") or []
+    left = [
+        str(condition.get("message"))
+        for condition in conditions
+        if condition.get("status") == "True" and str(condition.get("type")).endswith("Remaining")
+    ]
+    own = (value.get("spec") or {}).get("finalizers") or ()
+    return left or [f"finalizer {name}" for name in own]
 
 
 def _waiting_for(dependents: list[str]) -> str:

@@ -55,6 +55,10 @@ class Page:
         for row in rows:
             self.row(*row, level=level)
 
+    def unaligned(self) -> str:
+        """With tabs, and without the last line's end."""
+        return printable("\n".join(self._lines))
+
     def text(self) -> str:
         return "".join(f"{line}\n" for line in aligned(self._lines))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from fairlead.cli.differing.masking import masked
+from fairlead.cli.masking import masked_pair
 from fairlead.cli.output import documents
 from fairlead.client import ResourceType
 
@@ -23,13 +23,11 @@ def pair(
     type: ResourceType,
     live: Object | None,
     merged: Object | None,
-    annotation: str,
     show_managers: bool = False,
 ) -> Pair:
     """Both sides as YAML, without who owns what unless that is wanted, and without secrets."""
-    sides = [_plain(side or {}, show_managers) for side in (live, merged)]
-    if type.kind == "Secret" and not type.group:
-        sides = [*masked(sides[0], sides[1], annotation)]
+    before, after = (_plain(side or {}, show_managers) for side in (live, merged))
+    sides = masked_pair(before, after)
     texts = [documents.as_yaml(side) + "\n" if side else "" for side in sides]
     metadata = ((live or merged or {}).get("metadata")) or {}
     group = f"{type.group}." if type.group else ""

@@ -9,12 +9,12 @@ from pathlib import Path
 from fairlead.cli.differing.pair import Pair
 from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.output.colours import Paint
 from fairlead.cli.screen import printable
+from fairlead.cli.versions.differences import painted
 
 PROGRAM = "FAIRLEAD_EXTERNAL_DIFF"
 FAILED = 2
-_STYLES = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m", "d": "\x1b[1m"}
-_PLAIN = "\x1b[0m"
 
 
 def show(at: Invocation, pairs: list[Pair]) -> int:
@@ -26,8 +26,8 @@ def show(at: Invocation, pairs: list[Pair]) -> int:
     if command:
         return _show_with(at, command, differing)
     for one in differing:
-        for line in _unified(one):
-            at.screen.print(_coloured(line) if at.screen.has_colour else line)
+        for line in painted(list(_unified(one)), Paint(at.screen)):
+            at.screen.print(line)
     return 1
 
 
@@ -38,11 +38,6 @@ def _unified(one: Pair) -> Iterator[str]:
     yield f"diff -u -N {names[0]} {names[1]}"
     for line in unified_diff(one.live.splitlines(), one.merged.splitlines(), *names, lineterm=""):
         yield printable(line)
-
-
-def _coloured(line: str) -> str:
-    style = _STYLES.get(line[:1])
-    return f"{style}{line}{_PLAIN}" if style else line
 
 
 def _show_with(at: Invocation, command: str, pairs: list[Pair]) -> int:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import UsageError
+from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output import documents
+from fairlead.cli.output.printers import Choice, Printer, printer_for
+from fairlead.cli.screen import printable
 from fairlead.client import ResourceType
 
-FORMATS = ("json", "yaml", "name")
+FORMATS = ("json", "jsonpath", "jsonpath-as-json", "jsonpath-file", "name", "yaml")
+_TABLES = ("wide", "custom-columns", "custom-columns-file")
 
 
 def add_output_flag(parser: ArgumentReader) -> None:
@@ -22,15 +24,21 @@ def add_output_flag(parser: ArgumentReader) -> None:
 
 
 def check_output(at: Invocation) -> None:
-    """Raises UsageError for a format that there is not, before anything is changed."""
-    if at.options.output and at.options.output not in FORMATS:
-        raise UsageError(unknown_format(at.options.output))
+    """Raises CommandFailed for a format that there is not, before anything is changed."""
+    wanted = at.options.output
+    if wanted.partition("=")[0] in _TABLES:
+        raise Mistake(
+            f'unable to match a printer suitable for the output format "{wanted}", allowed formats'
+            f" are: {','.join(FORMATS)}"
+        )
+    if wanted:
+        _printer(at)
 
 
 def show_result(
     at: Invocation, type: ResourceType, value: Mapping[str, Any], done: str, note: str = ""
 ) -> None:
-    """Tell what was done with an object, or show it as `-o` asks; raises UsageError."""
+    """Tell what was done with an object, or show it as `-o` asks; raises CommandFailed."""
     name = named(type, (value.get("metadata") or {}).get("name", ""))
     wanted = at.options.output
     if not wanted:
@@ -38,38 +46,28 @@ def show_result(
     elif wanted == "name":
         at.screen.print(name)
     else:
-        show_document(at, without_managers(at, value))
+        show_document(at, value)
 
 
 def show_document(at: Invocation, value: Mapping[str, Any]) -> None:
-    """An object, or a list of them, as JSON or YAML; raises UsageError."""
-    if at.options.output == "json":
-        at.screen.print(documents.as_json(value))
-    elif at.options.output == "yaml":
-        at.screen.print_document(documents.as_yaml(value))
-    else:
-        raise UsageError(unknown_format(at.options.output))
+    """An object, or a list of them, as `-o` asks; raises CommandFailed. Who owns its fields is
+    left out unless that is asked for."""
+    at.screen.out.write(_printer(at)(dict(value)))
 
 
-def without_managers(at: Invocation, value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is shown of an object: who owns its fields only if that is asked for."""
-    metadata = value.get("metadata") or {}
-    if getattr(at.options, "show_managed_fields", False) or "managedFields" not in metadata:
-        return value
-    rest = {name: item for name, item in metadata.items() if name != "managedFields"}
-    return {**value, "metadata": rest}
-
-
-def unknown_format(wanted: str) -> str:
-    return (
-        f'unable to match a printer suitable for the output format "{wanted}", allowed formats'
-        f" are: {','.join(FORMATS)}"
-    )
+def _printer(at: Invocation) -> Printer:
+    """One for all that a command shows: it sets documents apart from each other."""
+    options = at.options
+    made: Printer | None = getattr(options, "printer", None)
+    if made is None:
+        managers = bool(getattr(options, "show_managed_fields", False))
+        made = options.printer = printer_for(Choice(options.output, managed_fields=managers))
+    return made
 
 
 def named(type: ResourceType, name: str) -> str:
     """An object as messages name it: deployment.apps/web."""
-    return f"{singular(type)}/{name}"
+    return printable(f"{singular(type)}/{name}")
 
 
 def singular(type: ResourceType) -> str:

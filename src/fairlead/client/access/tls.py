@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import ssl
 from dataclasses import replace
 from urllib.parse import urlsplit
@@ -38,7 +37,7 @@ class Routes:
             parts.port or _PORTS[parts.scheme],
             self._context(proof),
             place.server_name,
-            place.proxy or _proxy_of_environment(place.server),
+            place.proxy,
         )
 
     def _context(self, proof: Proof) -> ssl.SSLContext | None:
@@ -47,12 +46,3 @@ class Routes:
             return place.ssl_context()
         except ClientConfigError as error:
             raise AccessError(str(error)) from None
-
-
-def _proxy_of_environment(url: str) -> str:
-    """Looked for only where there is one: what reads it takes long to load."""
-    if not any(name.lower().endswith("_proxy") for name in os.environ):
-        return ""
-    from fairlead.outgoing.proxies import proxy_of_environment
-
-    return proxy_of_environment(url)

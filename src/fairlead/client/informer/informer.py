@@ -25,8 +25,10 @@ class Informer:
     cluster-scoped ones), and with selectors in `query`. Objects belong to the cache: copy what you
     want to change. Keys are `namespace/name`, or the name alone where there is no namespace.
 
-    async with Informer(pods, "", indexes={"node": lambda pod: [pod["spec"].get("nodeName", "")]}):
+    by_node = {"node": lambda pod: [pod["spec"].get("nodeName", "")]}
+    async with Informer(pods, indexes=by_node) as informer:
         await informer.synced()
+        print(informer.by_index("node", "node-1"))
     """
 
     def __init__(

@@ -40,7 +40,8 @@ class CustomResource(Resource):
 
     def __init__(self, dialect: Dialect, group_version: GroupVersion, kind: CustomKind) -> None:
         definition = kind.definition
-        marks = {"conditional": "", "namespaced" if definition.namespaced else "cluster": ""}
+        scope = "namespaced" if definition.namespaced else "cluster"
+        marks = dict.fromkeys(("conditional", "plentiful", scope), "")
         super().__init__(
             dialect,
             _Types(definition.types),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from math import inf
 from struct import Struct
 
 from fairlead.storage.etcd.failures import STATUSES, CallFailed
@@ -44,6 +45,7 @@ class Exchange:
 
     def __init__(self, connection: Connection) -> None:
         self.number = 0
+        self.deadline = inf
         self.window = 0
         self.is_last = False
         self.connection = connection
@@ -52,7 +54,12 @@ class Exchange:
         self._needed = _PREFIX.size
 
     def take(self, body: bytes, size: int) -> None:
-        """A part of the messages that come, `size` as flow is counted."""
+        """A part of the messages that come, `size` as flow is counted. Most are one message."""
+        if not self._held and len(body) >= _PREFIX.size:
+            is_compressed, length = _PREFIX.unpack_from(body)
+            if not is_compressed and len(body) == _PREFIX.size + length:
+                self.message(body[_PREFIX.size :])
+                return
         self._parts.append(body)
         self._held += len(body)
         while self._held >= self._needed:
@@ -71,6 +78,10 @@ class Exchange:
         raise NotImplementedError
 
     def failed(self, failure: CallFailed) -> None:
+        raise NotImplementedError
+
+    def expire(self) -> None:
+        """Its time is up."""
         raise NotImplementedError
 
     def ended(self, trailers: Trailers) -> None:
@@ -99,7 +110,7 @@ class Call(Exchange):
         super().__init__(connection)
         loop = asyncio.get_running_loop()
         self.answer: asyncio.Future[bytes] = loop.create_future()
-        self._timer = loop.call_later(timeout, self._expire)
+        self.deadline = loop.time() + timeout
         self._message: bytes | None = None
         self._ungranted = 0
 
@@ -117,21 +128,18 @@ class Call(Exchange):
         if trailers.get("grpc-status") != "0" or self._message is None:
             self.failed(_failure(trailers))
             return
-        self._timer.cancel()
         if not self.answer.done():
             self.answer.set_result(self._message)
 
     def failed(self, failure: CallFailed) -> None:
-        self._timer.cancel()
         if not self.answer.done():
             self.answer.set_exception(failure)
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
         self.connection.reset(self)
         self.failed(CallFailed("DEADLINE_EXCEEDED", "no answer in time"))
 
     def cancel(self) -> None:
-        self._timer.cancel()
         self.connection.reset(self)
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from fairlead.storage.etcd.codec import Codec
-    from fairlead.storage.etcd.source import EtcdSource, Ttl
+    from fairlead.storage.etcd.source import EtcdSource, Ttl, Weighs
 
 Reads = Callable[[str], Any]
 
@@ -120,9 +120,10 @@ def _check_file(name: str, path: object) -> None:
 
 
 def build_etcd_source(
-    options: argparse.Namespace, codec: Codec, ttl: Ttl | None = None
+    options: argparse.Namespace, codec: Codec, ttl: Ttl | None = None, weighs: Weighs | None = None
 ) -> EtcdSource:
-    """The source that the flags describe, not opened; `ttl` says what lasts for how long."""
+    """The source that the flags describe, not opened; `ttl` says what lasts for how long, `weighs`
+    what decisions rest on."""
     # Few servers need them.
     from fairlead.storage.etcd.client import USUAL
     from fairlead.storage.etcd.members import Trust
@@ -134,6 +135,7 @@ def build_etcd_source(
         options.etcd_prefix,
         Trust(options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile),
         ttl=ttl,
+        weighs=weighs,
         lease_reuse=options.lease_reuse_duration_seconds,
         timing=USUAL._replace(
             answer=min(options.etcd_healthcheck_timeout, options.etcd_readycheck_timeout)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from struct import Struct
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
@@ -83,6 +84,8 @@ class Connection(asyncio.Protocol):
         self._blocks: dict[bytes, Trailers] = {}
         self._block: tuple[int, int, bytes] | None = None  # one that goes on in the next frame
         self._why = ""
+        self._expiry = inf  # when the first stream's time may be up
+        self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # that of uvloop is not derived
@@ -92,6 +95,8 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_open = False
+        if self._timer is not None:
+            self._timer.cancel()
         why = self._why or (str(error) if error else "") or "the connection was closed"
         streams, self._streams = self._streams, {}
         for stream in streams.values():
@@ -134,16 +139,32 @@ class Connection(asyncio.Protocol):
         stream.number = number = self._number
         stream.window = self._initial_window
         self._streams[number] = stream
+        if stream.deadline < self._expiry:
+            self._expire_at(stream.deadline)
         self._write(frame(HEADERS, _END_HEADERS, number, block))
         stream.is_last = is_last
         size = len(body)
         if not self._held and size <= min(self._window, stream.window, self._largest):
             self._window -= size
             stream.window -= size
-            self._write(frame(DATA, _END_STREAM if is_last else 0, number, body))
+            flags = _END_STREAM if is_last else 0
+            self._out += (_HEAD.pack(size >> 8, size & 0xFF, DATA, flags, number), body)
         else:
             self._held.append((stream, body))
             self._send_held()
+
+    def _expire_at(self, moment: float) -> None:
+        """One timer does for all streams: most have ended long before."""
+        self._expiry = moment
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(moment, self._expire) if moment < inf else None
+
+    def _expire(self) -> None:
+        now = self._loop.time()
+        for stream in [one for one in self._streams.values() if one.deadline <= now]:
+            stream.expire()
+        self._expire_at(min((one.deadline for one in self._streams.values()), default=inf))
 
     def reset(self, stream: Exchange) -> None:
         """Nobody wants to know the rest."""

@@ -14,7 +14,7 @@ GRANT = "/etcdserverpb.Lease/LeaseGrant"
 STATUS = "/etcdserverpb.Maintenance/Status"
 
 # Compare: what is compared with the number that is given, and how.
-EQUAL, GREATER = 0, 1
+EQUAL, GREATER, LESS = 0, 1, 2
 VERSION, CREATED, MODIFIED = 0, 1, 2
 
 ALL_KEYS = b"\0"  # as the start of a range the least key, as its end none
@@ -48,25 +48,13 @@ def encode(table: Table, **given: int | bytes | list[bytes]) -> bytes:
     for name, value in given.items():
         number, head = table[name]
         if isinstance(value, int):
-            parts += (number, size_of(value))
+            parts += (number, varint(value))
         elif isinstance(value, bytes):
-            parts += (head, size_of(len(value)), value)
+            parts += (head, varint(len(value)), value)
         else:
             for one in value:
-                parts += (head, size_of(len(one)), one)
+                parts += (head, varint(len(one)), one)
     return b"".join(parts)
-
-
-_SMALL = [bytes((number,)) for number in range(128)]
-
-
-def size_of(number: int) -> bytes:
-    """A varint; most are lengths, and short."""
-    if 0 <= number < 128:
-        return _SMALL[number]
-    if 0 <= number < 16384:
-        return bytes((number & 127 | 128, number >> 7))
-    return varint(number)
 
 
 def end_of(prefix: bytes) -> bytes:
@@ -127,17 +115,27 @@ _HEADER = re.compile(
     rb"\x0a[\x00-\x7f](?:\x08%b)?(?:\x10%b)?\x18%b(?:\x20%b)?"
     % (_SKIPPED, _SKIPPED, _VARINT, _SKIPPED)
 )
+_ONE_EVENT = re.compile(
+    rb"\x0a[\x00-\x7f](?:\x08%b)?(?:\x10%b)?\x18%b(?:\x20%b)?(?:\x10%b)?\x5a%b\x12%b\x0a%b"
+    % (*(_SKIPPED,) * 5, *(_VARINT,) * 3)
+)
 _WATCH_ID = re.compile(rb"(?:\x10%b)?" % _SKIPPED)
 _LENGTH = re.compile(_VARINT)
 _NUMBERS = re.compile(
     rb"(?:\x10%b)?\x18%b\x20%b(?:\x2a%b)?" % (_SKIPPED, _VARINT, _VARINT, _VARINT)
 )
-_EVENT = 0x5A
+_EVENT, _LEASE = 0x5A, 0x30
 _DELETION = b"\x08\x01"
 _SUCCEEDED = b"\x10\x01"
 
 
 def _number(raw: bytes) -> int:
+    """The number of a varint; most are short."""
+    size = len(raw)
+    if size == 1:
+        return raw[0]
+    if size == 2:
+        return raw[0] & 127 | raw[1] << 7
     found = 0
     for byte in reversed(raw):
         found = found << 7 | byte & 127
@@ -172,7 +170,7 @@ def read_entry(raw: bytes) -> KeyValue:
             revision, version, size = found.groups(b"\0")
             at = found.end()
             behind = at + _number(size)
-            if behind == len(raw) or raw[behind : behind + 1] == b"\x30":  # a lease
+            if behind == len(raw) or (behind < len(raw) and raw[behind] == _LEASE):
                 key, value = raw[start:end], raw[at:behind]
                 return KeyValue(key, _number(revision), _number(version), value)
     named = _last(raw)
@@ -213,6 +211,8 @@ def read_answer(raw: bytes) -> bytes:
 
 
 def read_watch(raw: bytes) -> Told:
+    if one := _one_event(raw):
+        return Told([one])
     if found := _HEADER.match(raw):
         events = _only_events(raw, found.end())
         if events:
@@ -228,6 +228,28 @@ def read_watch(raw: bytes) -> Told:
             reason = value.decode(errors="replace")
     is_fragment, is_cancelled = bool(numbers.get(7)), bool(numbers.get(4))
     return Told(events, is_fragment, is_cancelled, numbers.get(5, 0), reason)
+
+
+def _one_event(raw: bytes) -> Event | None:
+    """What was put, if that is all that is told: read in place, as it is most of what comes."""
+    found = _ONE_EVENT.match(raw)
+    if found is None:
+        return None
+    event, entry, key = map(_number, found.groups())
+    start, end = found.end(), len(raw)
+    if found.end(1) + event != end or found.end(2) + entry != end:
+        return None
+    numbers = _NUMBERS.match(raw, start + key)
+    if numbers is None:
+        return None
+    revision, version, size = numbers.groups(b"\0")
+    at = numbers.end()
+    behind = at + _number(size)
+    if behind != end and (behind > end or raw[behind] != _LEASE):
+        return None
+    value = raw[at:behind]
+    placed = KeyValue(raw[start : start + key], _number(revision), _number(version), value)
+    return Event(placed, False, None)
 
 
 def _only_events(raw: bytes, at: int) -> list[Event]:
@@ -248,10 +270,10 @@ def _only_events(raw: bytes, at: int) -> list[Event]:
 def _read_event(raw: bytes) -> Event:
     is_deletion = raw.startswith(_DELETION)
     at = 2 if is_deletion else 0
-    if raw[at : at + 1] == b"\x12" and (length := _LENGTH.match(raw, at + 1)):
-        end = length.end() + _number(length[1])
-        if end == len(raw):
-            return Event(read_entry(raw[length.end() :]), is_deletion, None)
+    if raw.startswith(b"\x12", at) and (length := _LENGTH.match(raw, at + 1)):
+        at = length.end()
+        if at + _number(length[1]) == len(raw):
+            return Event(read_entry(raw[at:]), is_deletion, None)
     found = _last(raw)
     before = found.get(3)
     return Event(

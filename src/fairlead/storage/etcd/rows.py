@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from fairlead.logs import Tally, quoted
 from fairlead.storage.backend import Fault, Row, StorageError, Write
@@ -52,9 +53,10 @@ class Rows:
             self._own[key] = raw, write.api_version, write.value
         return raw
 
-    def forget(self, key: bytes) -> None:
+    def forget(self, keys: Sequence[bytes]) -> None:
         """What was to be written there will perhaps not come back."""
-        self._own.pop(key, None)
+        for key in keys:
+            self._own.pop(key, None)
 
     def forget_all(self) -> None:
         self._own.clear()

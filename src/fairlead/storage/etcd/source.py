@@ -18,11 +18,14 @@ from fairlead.storage.etcd.leases import Leases
 from fairlead.storage.etcd.members import Trust
 from fairlead.storage.etcd.messages import STATUS, TXN, read_database_size, read_txn
 from fairlead.storage.etcd.rows import Rows
-from fairlead.storage.etcd.transactions import Put, refusal, request_of
+from fairlead.storage.etcd.transactions import Epoch, Put, refusal, request_of
 from fairlead.storage.source import Reached, Snapshot
 
 # How many seconds what is written at a key lasts; None for ever.
 Ttl = Callable[[str, str], int | None]
+# Whether decisions rest on the objects of a resource.
+Weighs = Callable[[str], bool]
+_EPOCH = b"/\0epoch"
 
 
 class EtcdSource:
@@ -32,6 +35,8 @@ class EtcdSource:
     etcd does not tell them, and who follows knows what was there before. What cannot be decoded
     is left out of snapshots and states, and comes through the feed as a deletion. Without
     `may_write` not even marks are written, by which a feed of only the prefix shows its progress.
+    Writes of what `weighs` move the epoch. What goes along with another write does not: whoever
+    decides by that compares it.
     """
 
     def __init__(
@@ -42,6 +47,7 @@ class EtcdSource:
         trust: Trust | None = None,
         *,
         ttl: Ttl | None = None,
+        weighs: Weighs | None = None,
         lease_reuse: int = 60,
         keys_of_a_lease: int = 1000,
         timing: Timing = USUAL,
@@ -51,6 +57,9 @@ class EtcdSource:
         self.client = Client(urls, trust or Trust(), below + b"/\0", timing)
         self._rows = Rows(below, codec, leaves_sealed_out=not may_write)
         self._ttl = ttl
+        self.has_epoch = weighs is not None
+        self._weighs = weighs or (lambda resource: False)
+        self._epoch = Epoch(below + _EPOCH)
         self._leases = Leases(self.client, lease_reuse, keys_of_a_lease)
         self._compaction = Compaction(self.client)
         self._history = History(self.client, below, self._rows, may_write=may_write)
@@ -119,22 +128,23 @@ class EtcdSource:
         try:
             revision = await self._write(group, keys)
         except BaseException:
-            for key in keys:
-                self._rows.forget(key)
+            self._rows.forget(keys)
             raise
         for write in group:
             write.revision = revision
         return [revision] * len(group)
 
     async def _write(self, group: Sequence[Write], keys: Sequence[bytes]) -> int:
-        values = [self._rows.encode(*one) for one in zip(group, keys, strict=True)]
+        rows = self._rows
+        values = [rows.encode(*one) for one in zip(group, keys, strict=True)]
+        lasts = [self._lasts(write) for write in group]
         for is_last in (False, True):
-            leases = await self._take_leases(group)
+            leases = await self._take_leases(lasts) if any(lasts) else lasts
             puts = [
-                Put(*one, [(need, self._rows.key(*need[:2])) for need in one[0].requires])
+                Put(*one, [(need, rows.key(need[0], need[1])) for need in one[0].requires])
                 for one in zip(group, keys, values, leases, strict=True)
             ]
-            request = request_of(puts)
+            request = request_of(puts, self._epoch, moves=self._weighs(group[0].resource))
             try:
                 outcome = read_txn(await self.client.call(TXN, request, is_repeatable=False))
             except CallFailed as error:
@@ -148,18 +158,18 @@ class EtcdSource:
             raise refusal(puts, outcome)
         return outcome.revision
 
-    async def _take_leases(self, group: Sequence[Write]) -> list[int]:
-        """The number of each one's lease, 0 for none."""
-        if self._ttl is None:
-            return [0] * len(group)
-        found = []
-        for write in group:
-            seconds = self._ttl(write.resource, write.key) if write.value is not None else None
-            try:
-                found.append(await self._leases.lease(seconds) if seconds else 0)
-            except CallFailed as error:
-                raise error.storage_error() from None
-        return found
+    def _lasts(self, write: Write) -> int:
+        """How many seconds what is written lasts, 0 for ever."""
+        if self._ttl is None or write.value is None:
+            return 0
+        return self._ttl(write.resource, write.key) or 0
+
+    async def _take_leases(self, lasts: Sequence[int]) -> list[int]:
+        """The number of a lease for each of these times, 0 for none."""
+        try:
+            return [await self._leases.lease(seconds) if seconds else 0 for seconds in lasts]
+        except CallFailed as error:
+            raise error.storage_error() from None
 
     async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
         try:

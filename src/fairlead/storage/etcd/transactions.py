@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fairlead.storage.backend import ConditionFailed, Conflict, Precondition, Write
+from fairlead.serialization.wire import delimited, varint
+from fairlead.storage.backend import ConditionFailed, Conflict, EpochMoved, Precondition, Write
 from fairlead.storage.etcd.messages import (
     CREATED,
     EQUAL,
     GREATER,
+    LESS,
     MODIFIED,
     Compare,
     DeleteRequest,
@@ -21,7 +23,6 @@ from fairlead.storage.etcd.messages import (
     encode,
     read_answer,
     read_range,
-    size_of,
 )
 
 
@@ -35,53 +36,75 @@ class Put(NamedTuple):
     requires: Sequence[tuple[Precondition, bytes]]
 
 
+class Epoch:
+    """A key that is put with every write that decisions of others may rest on: by its revision
+    they see whether there was one. Its value means nothing."""
+
+    def __init__(self, key: bytes) -> None:
+        self.move = encode(Operation, put=encode(PutRequest, key=key))
+        self._compare = encode(Compare, result=LESS, target=MODIFIED, key=key)
+
+    def unmoved(self, since: int) -> bytes:
+        """That it was not put after a revision."""
+        return self._compare + _REVISION + varint(since + 1)
+
+
 # The parts of a request before and after a key and its length.
 _ABSENT = encode(Compare, result=EQUAL, target=CREATED), encode(Compare, create_revision=0)
 _PRESENT = encode(Compare, result=GREATER, target=CREATED), encode(Compare, create_revision=0)
-_AT_REVISION = encode(Compare, result=EQUAL, target=MODIFIED)
-_COMPARED_KEY = Compare["key"][1]
-_LOOK_KEY, _LOOK_END = RangeRequest["key"][1], encode(RangeRequest, keys_only=1)
+_AT_REVISION, _REVISION = encode(Compare, result=EQUAL, target=MODIFIED), Compare["mod_revision"][0]
+_LOOK_END = encode(RangeRequest, keys_only=1)
+_COMPARED_KEY, _LOOK_KEY = Compare["key"][1], RangeRequest["key"][1]
+_PUT_KEY, _PUT_VALUE = PutRequest["key"][1], PutRequest["value"][1]
+_LOOK, _PUT = Operation["range"][1], Operation["put"][1]
+_COMPARE, _SUCCESS, _FAILURE = (TxnRequest[name][1] for name in ("compare", "success", "failure"))
 
 
-def request_of(puts: Sequence[Put]) -> bytes:
+def request_of(puts: Sequence[Put], epoch: Epoch | None = None, *, moves: bool = False) -> bytes:
     """All of these or none. Where it does not hold, the revisions of all that was compared tell
-    why."""
+    why; if they do not, it was the epoch."""
     compares: list[bytes] = []
     operations: list[bytes] = []
     looks: list[bytes] = []
     for put in puts:
-        key = size_of(len(put.key)) + put.key
+        key = varint(len(put.key)) + put.key
         compares.append(_compare(key, put.write.expected_revision() or 0))
         looks.append(_look(key))
-        operations.append(_operation(put))
+        operations.append(delimited(_SUCCESS, _operation(put, key)))
         for condition, named in put.requires:
-            key = size_of(len(named)) + named
+            key = varint(len(named)) + named
             compares.append(_compare(key, condition.wanted()))
             looks.append(_look(key))
-    return encode(TxnRequest, compare=compares, success=operations, failure=looks)
+    if epoch is not None:
+        if since := puts[0].write.since:
+            compares.append(delimited(_COMPARE, epoch.unmoved(since)))
+        if moves:
+            operations.append(delimited(_SUCCESS, epoch.move))
+    return b"".join((*compares, *operations, *looks))
 
 
 def _compare(key: bytes, revision: int | None) -> bytes:
     """That a key has this revision: 0 is for none, None for any."""
     if revision:
-        number = encode(Compare, mod_revision=revision)
-        return b"%b%b%b%b" % (_AT_REVISION, _COMPARED_KEY, key, number)
-    head, tail = _PRESENT if revision is None else _ABSENT
-    return b"%b%b%b%b" % (head, _COMPARED_KEY, key, tail)
+        head, tail = _AT_REVISION, _REVISION + varint(revision)
+    else:
+        head, tail = _PRESENT if revision is None else _ABSENT
+    return delimited(_COMPARE, b"%b%b%b%b" % (head, _COMPARED_KEY, key, tail))
 
 
 def _look(key: bytes) -> bytes:
-    return encode(Operation, range=b"%b%b%b" % (_LOOK_KEY, key, _LOOK_END))
+    look = b"%b%b%b" % (_LOOK_KEY, key, _LOOK_END)
+    return delimited(_FAILURE, delimited(_LOOK, look))
 
 
-def _operation(put: Put) -> bytes:
-    if put.value is None:
+def _operation(put: Put, key: bytes) -> bytes:
+    value = put.value
+    if value is None:
         return encode(Operation, delete=encode(DeleteRequest, key=put.key))
+    body = b"%b%b%b%b%b" % (_PUT_KEY, key, _PUT_VALUE, varint(len(value)), value)
     if put.lease:
-        body = encode(PutRequest, key=put.key, value=put.value, lease=put.lease)
-    else:
-        body = encode(PutRequest, key=put.key, value=put.value)
-    return encode(Operation, put=body)
+        body += encode(PutRequest, lease=put.lease)
+    return delimited(_PUT, body)
 
 
 def refusal(puts: Sequence[Put], outcome: Outcome) -> Conflict | ConditionFailed:
@@ -101,7 +124,9 @@ def refusal(puts: Sequence[Put], outcome: Outcome) -> Conflict | ConditionFailed
         )
     first = puts[0].write
     failed: Conflict | ConditionFailed
-    if not unmet or unmet[0][:2] == (first.resource, first.key):
+    if not unmet and first.since:
+        failed = EpochMoved(first.key)
+    elif not unmet or unmet[0][:2] == (first.resource, first.key):
         failed = Conflict(first.key)
     else:
         failed = ConditionFailed(unmet[0])

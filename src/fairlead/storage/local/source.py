@@ -22,6 +22,8 @@ class SharedSource:
     still starting, whoever connects waits. What was not sent yet is sent to the next owner; of a
     call whose answer got lost nobody knows whether it was heeded."""
 
+    has_epoch = False
+
     def __init__(self, path: str, page: Page) -> None:
         self._path = path
         self._page = page

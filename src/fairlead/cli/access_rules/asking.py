@@ -1,0 +1,121 @@
+"""Questions of access as people put them, and what the server answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.client import Client, ResourceType, UnknownResource
+from fairlead.client.session import Request
+
+_WRITING = {"create", "update", "patch", "delete", "deletecollection"}
+_SPECIAL = {"use", "bind", "impersonate", "escalate", "proxy", "approve", "sign", "attest", "*"}
+_RESOURCE_VERBS = {"get", "list", "watch"} | _WRITING | _SPECIAL
+_PATH_VERBS = {"get", "put", "post", "head", "options", "delete", "patch", "*"}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """May one do this? Of a resource, or of a path beside the API."""
+
+    verb: str
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+    type: ResourceType | None = None  # if the server knows it
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """For a review."""
+        if self.path:
+            return {"nonResourceAttributes": {"path": self.path, "verb": self.verb}}
+        parts = {
+            "verb": self.verb,
+            "group": self.group,
+            "resource": self.resource,
+            "subresource": self.subresource,
+            "namespace": self.namespace,
+            "name": self.name,
+        }
+        return {"resourceAttributes": {name: text for name, text in parts.items() if text}}
+
+    @property
+    def full_resource(self) -> str:
+        """As roles write it: pods/log."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+def add_question_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="VERB KIND[/NAME] | VERB /PATH", nargs="*")
+    parser.add_argument(
+        "--subresource", metavar="NAME", default="", help="a part such as log or scale"
+    )
+    parser.add_switch("-A", "--all-namespaces", help="in all namespaces at once")
+
+
+async def question_of(at: Invocation, *, minds_scope: bool = True) -> Question:
+    """What the words ask, with warnings where that may not be what was meant; raises
+    UsageError. `minds_scope` is for those who ask in a namespace whatever the resource."""
+    words, subresource = at.options.words, at.options.subresource
+    if len(words) not in (2, 3):
+        raise UsageError(
+            "you must specify two arguments: verb resource or verb resource/resourceName."
+        )
+    verb = words[0]
+    if words[1].startswith("/"):
+        if subresource:
+            raise UsageError("--subresource can not be used with NonResourceURL")
+        if len(words) == 3:
+            raise UsageError("NonResourceURL and ResourceName can not specified together")
+        if verb not in _PATH_VERBS:
+            _warn(at, f"verb '{verb}' is not a known verb")
+        return Question(verb, path=words[1])
+    word, _, name = words[1].partition("/")
+    if len(words) == 3:
+        if name:
+            raise UsageError("a name can be given once, as KIND/NAME or as KIND NAME")
+        name = words[2]
+    type = await _type(at, word)
+    namespace = "" if at.options.all_namespaces else at.namespace
+    if minds_scope and type is not None and not type.namespaced and namespace:
+        group = f" in group '{type.group}'" if type.group else ""
+        _warn(at, f"resource '{type.name}' is not namespace scoped{group}")
+    if verb not in _RESOURCE_VERBS and not at.options.all_namespaces:
+        _warn(at, f"verb '{verb}' is not a known verb")
+    if type is None:
+        return Question(verb, "", word, subresource, namespace, name)
+    return Question(verb, type.group, type.name, subresource, namespace, name, type=type)
+
+
+async def _type(at: Invocation, word: str) -> ResourceType | None:
+    if word == "*":
+        return None
+    try:
+        return await at.client.discovery.find(word)
+    except UnknownResource:
+        name, _, group = word.partition(".")
+        where = f" in group '{group}'" if group else ""
+        _warn(at, f"the server doesn't have a resource type '{name}'{where}")
+        return None
+
+
+def _warn(at: Invocation, text: str) -> None:
+    at.screen.warn(f"Warning: {text}\n")
+
+
+async def review(client: Client, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The status of a review of the authorization group; raises as requests do."""
+    group = (await client.discovery.dialect()).group_name("authorization.@")
+    body = {"apiVersion": f"{group}/v1", "kind": kind, "spec": spec}
+    path = f"/apis/{group}/v1/{kind.lower()}s"
+    answer = await client.session.json(Request("POST", path, body=orjson.dumps(body)))
+    return dict(answer.get("status") or {})

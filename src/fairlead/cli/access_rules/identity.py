@@ -1,0 +1,155 @@
+"""Who one is for the server: as it says itself, or else as one's credentials say."""
+
+from __future__ import annotations
+
+from base64 import b64decode, urlsafe_b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from fairlead.authentication.account_names import account_groups, split_account_name
+from fairlead.authentication.user import ANONYMOUS_NAME, AUTHENTICATED, UNAUTHENTICATED
+from fairlead.cli.errors import CommandFailed
+from fairlead.client import ApiError, Client, Impersonation
+from fairlead.client.session import Request
+
+_REVIEW = "SelfSubjectReview"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """`source` says how it is known; it is empty where the server has said it."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, list[str]] = field(default_factory=dict)
+    source: str = ""
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """As the API writes users."""
+        parts = {
+            "username": self.user,
+            "uid": self.uid,
+            "groups": list(self.groups),
+            "extra": dict(self.extra),
+        }
+        return {name: value for name, value in parts.items() if value}
+
+
+async def identity(client: Client) -> Identity:
+    """Raises CommandFailed if there is no way to tell, and as requests do."""
+    said = await _as_the_server_says(client)
+    if said is not None:
+        return said
+    if client.access.impersonation.user:
+        return _impersonated(client.access.impersonation)
+    proof = await client.access.credentials.proof()
+    if proof.certificate:
+        return _of_certificate(proof.certificate)
+    scheme, _, value = proof.authorization.partition(" ")
+    if scheme == "Bearer":
+        return await _of_token(client, value)
+    if scheme == "Basic":
+        name = b64decode(value).decode(errors="replace").partition(":")[0]
+        return Identity(name, (AUTHENTICATED,), source="the user name of the configuration")
+    return Identity(ANONYMOUS_NAME, (UNAUTHENTICATED,), source="there being no credentials")
+
+
+async def _as_the_server_says(client: Client) -> Identity | None:
+    """None if it has no reviews of this kind: they came after v1.25."""
+    own = (await client.discovery.dialect()).group_name("authentication.@")
+    for group in await client.discovery.groups():
+        for version in group.versions if group.name == own else ():
+            try:
+                status = await _review(client, f"{own}/{version}", _REVIEW)
+            except ApiError as error:
+                if error.code not in (403, 404, 405):
+                    raise
+                continue
+            return _of_info(status.get("userInfo") or {})
+    return None
+
+
+async def _review(client: Client, api: str, kind: str, **parts: Any) -> dict[str, Any]:
+    body = orjson.dumps({"apiVersion": api, "kind": kind, **parts})
+    answer = await client.session.json(Request("POST", f"/apis/{api}/{kind.lower()}s", body=body))
+    return dict(answer.get("status") or {})
+
+
+def _of_info(info: Mapping[str, Any], source: str = "") -> Identity:
+    groups = tuple(info.get("groups") or ())
+    extra = info.get("extra") or {}
+    return Identity(info.get("username", ""), groups, info.get("uid", ""), extra, source)
+
+
+def _impersonated(who: Impersonation) -> Identity:
+    """Whom the server makes of the headers, completed as it completes them."""
+    groups = tuple(who.groups)
+    account = split_account_name(who.user)
+    if account is not None and not groups:
+        groups = account_groups(account[0])
+    last = UNAUTHENTICATED if who.user == ANONYMOUS_NAME else AUTHENTICATED
+    if not {AUTHENTICATED, UNAUTHENTICATED} & set(groups):
+        groups = (*groups, last)
+    extra = {name: list(values) for name, values in who.extra.items()}
+    return Identity(who.user, groups, who.uid, extra, "the user to act as")
+
+
+def _of_certificate(content: bytes) -> Identity:
+    from cryptography.x509 import load_pem_x509_certificate
+    from cryptography.x509.oid import NameOID
+
+    try:
+        subject = load_pem_x509_certificate(content).subject
+    except ValueError:
+        raise CommandFailed("error: the client certificate cannot be read") from None
+    names = [str(one.value) for one in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    groups = [str(one.value) for one in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+    return Identity(
+        names[0] if names else "",
+        (*groups, AUTHENTICATED),
+        source="the subject of the client certificate",
+    )
+
+
+async def _of_token(client: Client, token: str) -> Identity:
+    """What a TokenReview says; without the right to one, what a token says of itself."""
+    own = (await client.discovery.dialect()).group_name("authentication.@")
+    try:
+        status = await _review(client, f"{own}/v1", "TokenReview", spec={"token": token})
+    except ApiError as error:
+        if error.code not in (403, 404):
+            raise
+        return _of_claims(token, error)
+    if not status.get("authenticated"):
+        raise CommandFailed("error: the server does not know this token")
+    return _of_info(status.get("user") or {}, "a TokenReview")
+
+
+def _of_claims(token: str, refusal: ApiError) -> Identity:
+    """Service account tokens name their user; of others only the server knows it."""
+    claims = _claims(token)
+    user = str(claims.get("sub") or "")
+    account = split_account_name(user)
+    if account is None:
+        raise CommandFailed(
+            "error: the server does not tell who you are: it has no SelfSubjectReview API, and"
+            f" {refusal.message}"
+        )
+    groups = (*account_groups(account[0]), AUTHENTICATED)
+    return Identity(user, groups, source="the claims of the token")
+
+
+def _claims(token: str) -> dict[str, Any]:
+    parts = token.split(".")
+    if len(parts) != 3:
+        return {}
+    try:
+        found = orjson.loads(urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,63 @@
+"""The roles and bindings that bear on a question, as far as one may read them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairlead.client import ApiError, Client
+from fairlead.dialect import Dialect
+
+Object = dict[str, Any]
+_CLUSTER_WIDE = {"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings"}
+_NAMESPACED = {"Role": "roles", "RoleBinding": "rolebindings"}
+
+
+@dataclass(slots=True)
+class Policy:
+    """Objects by kind. `hidden` are the resources that may not be read, with what was said."""
+
+    namespace: str
+    objects: dict[str, list[Object]] = field(default_factory=dict)
+    hidden: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def roles(self) -> dict[tuple[str, str], Object]:
+        """By namespace, which is empty for a ClusterRole, and name."""
+        found = (*self.objects.get("ClusterRole", ()), *self.objects.get("Role", ()))
+        return {_key(role): role for role in found}
+
+    @property
+    def bindings(self) -> list[Object]:
+        return [
+            *self.objects.get("RoleBinding", ()),
+            *self.objects.get("ClusterRoleBinding", ()),
+        ]
+
+
+def _key(value: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = value["metadata"]
+    return metadata.get("namespace") or "", metadata["name"]
+
+
+async def read_policy(client: Client, dialect: Dialect, namespace: str) -> Policy:
+    """What there is for the whole cluster and, if one is named, for a namespace."""
+    api = f"{dialect.group_name('rbac.authorization.@')}/v1"
+    policy = Policy(namespace)
+
+    async def read(kind: str, name: str, space: str) -> None:
+        resource = client.of(await client.discovery.of_kind(api, kind))
+        try:
+            policy.objects[kind] = (await resource.list(space))["items"]
+        except ApiError as error:
+            if error.code not in (401, 403):
+                raise
+            policy.hidden[name] = error.message
+
+    wanted = [(kind, name, "") for kind, name in _CLUSTER_WIDE.items()]
+    if namespace:
+        wanted += [(kind, name, namespace) for kind, name in _NAMESPACED.items()]
+    await asyncio.gather(*(read(*one) for one in wanted))
+    return policy

@@ -1,0 +1,182 @@
+"""Which rules allow something, which nearly do, and which would if they were bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.authentication.user import User
+from fairlead.authorization.attributes import Attributes
+from fairlead.authorization.bindings import Binding, Scope
+from fairlead.authorization.rules import (
+    ALL,
+    CompiledRules,
+    Question,
+    Rule,
+    question,
+    without_partial_wildcards,
+)
+from fairlead.cli.access_rules import asking
+from fairlead.cli.access_rules.identity import Identity
+from fairlead.cli.access_rules.reading import Policy
+from fairlead.dialect import Dialect
+
+Object = Mapping[str, Any]
+_MANY = 1000  # what a wildcard counts for
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A rule that somebody has, and the binding that gives it."""
+
+    binding: Binding
+    subject: str
+    rule: Rule
+    origin: str = ""  # the ClusterRole that an aggregated one has it from
+    missing: str = ""  # what keeps it from allowing what is asked
+
+    @property
+    def breadth(self) -> tuple[bool, int]:
+        return not self.binding.namespace, breadth(self.rule)
+
+
+class Reasons:
+    """What the roles and bindings of a policy mean for one question of one user."""
+
+    def __init__(
+        self, policy: Policy, dialect: Dialect, who: Identity, asked: asking.Question
+    ) -> None:
+        self._policy = policy
+        self._whole_steps = dialect.path_wildcard_steps_only
+        self._user = User(who.user, who.uid, who.groups)
+        self._roles = policy.roles
+        self._asked = _question(self._user, asked)
+
+    def grants(self) -> list[Grant]:
+        """All that allow it, the narrowest first."""
+        found = [grant for grant in self._held() if self._allows(grant.rule)]
+        return sorted(found, key=lambda grant: grant.breadth)
+
+    def near_misses(self) -> list[Grant]:
+        """Rules of the user that would allow it but for one thing, the narrowest first."""
+        found = []
+        for grant in self._held():
+            missing = what_is_missing(grant.rule, self._asked, self._allows)
+            if missing:
+                found.append(Grant(grant.binding, grant.subject, grant.rule, missing=missing))
+        return sorted(found, key=lambda grant: grant.breadth)
+
+    def roles_that_allow(self) -> list[Object]:
+        """Roles that would allow it if they were bound, the narrowest first; those of the
+        system's own parts, and those that allow nearly everything, last."""
+        found = [
+            role
+            for role in self._roles.values()
+            if any(self._allows(rule) for rule in role.get("rules") or ())
+        ]
+        return sorted(found, key=_role_order)
+
+    def _held(self) -> Iterator[Grant]:
+        """Every rule that a binding gives the user."""
+        scopes: dict[str, Scope] = {}
+        for value in self._policy.bindings:
+            namespace = value["metadata"].get("namespace") or ""
+            scopes.setdefault(namespace, Scope()).put(
+                Binding(namespace, value["metadata"]["name"], dict(value))
+            )
+        bound = {
+            (binding.namespace, binding.name): binding
+            for scope in scopes.values()
+            for grants in scope.grants(self._user)
+            for bindings in grants.values()
+            for binding in bindings.values()
+        }
+        for binding in bound.values():
+            role = self._roles.get(binding.role) or {}
+            for rule in role.get("rules") or ():
+                subject = subject_of(binding, self._user)
+                yield Grant(binding, subject, rule, self._origin(role, rule))
+
+    def _allows(self, rule: Rule) -> bool:
+        rules = without_partial_wildcards([rule]) if self._whole_steps else [rule]
+        return CompiledRules(rules).allow(self._asked)
+
+    def _origin(self, role: Object, rule: Rule) -> str:
+        """Where an aggregated role has a rule from."""
+        selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
+        for other in self._policy.objects.get("ClusterRole", ()):
+            labels = other["metadata"].get("labels") or {}
+            fits = any(_selects(selector, labels) for selector in selectors)
+            if fits and rule in (other.get("rules") or ()):
+                return str(other["metadata"]["name"])
+        return ""
+
+
+def _question(user: User, asked: asking.Question) -> Question:
+    return question(
+        Attributes(
+            user,
+            asked.verb,
+            asked.group,
+            resource=asked.resource,
+            subresource=asked.subresource,
+            namespace=asked.namespace,
+            name=asked.name,
+            path=asked.path,
+            is_resource=not asked.path,
+        )
+    )
+
+
+def subject_of(binding: Binding, user: User) -> str:
+    """The first subject of a binding that is the user or a group of theirs."""
+    for subject in binding.subjects:
+        if subject["kind"] == "Group" and subject["name"] in user.groups:
+            return f"Group {subject['name']}"
+        if binding.user_of(subject) == user.name:
+            return f"{subject['kind']} {subject['name']}"
+    return ""
+
+
+def what_is_missing(rule: Rule, asked: Question, allows: Callable[[Rule], bool]) -> str:
+    """The one thing that keeps a rule from allowing what is asked; empty if there are more."""
+    if allows(rule):
+        return ""
+    if allows({**rule, "verbs": [ALL]}):
+        return f"it does not have the verb {asked.verb}"
+    if not asked.is_resource:
+        return ""
+    if allows({**rule, "resourceNames": []}):
+        return "it is for other names" if asked.name else "it is for single names only"
+    if allows({**rule, "apiGroups": [ALL]}):
+        return f'it is for other groups than "{asked.group}"'
+    whole, slash, part = asked.resources[0].partition("/")
+    resources = rule.get("resources") or ()
+    if slash and whole in resources and allows({**rule, "resources": [asked.resources[0]]}):
+        return f"it does not have the subresource {part}"
+    return ""
+
+
+def _selects(selector: Object, labels: Mapping[str, str]) -> bool:
+    """Whether a label selector, of the plain form that aggregation uses, fits."""
+    if selector.get("matchExpressions"):
+        return False
+    wanted = selector.get("matchLabels") or {}
+    return all(labels.get(name) == value for name, value in wanted.items())
+
+
+def breadth(rule: Rule) -> int:
+    """How much a rule allows, to tell the narrow from the wide."""
+    size = 1
+    for part in ("verbs", "apiGroups", "resources", "nonResourceURLs"):
+        values: Sequence[str] = rule.get(part) or ()
+        size *= _MANY if any(ALL in value for value in values) else max(1, len(values))
+    return size if rule.get("resourceNames") else size * 10
+
+
+def _role_order(role: Object) -> tuple[bool, int, str]:
+    metadata = role["metadata"]
+    total = sum(breadth(rule) for rule in role.get("rules") or ())
+    is_special = metadata["name"].startswith("system:") or total >= _MANY**2
+    return is_special, total, metadata["name"]

@@ -1,0 +1,52 @@
+"""Ask whether something is allowed."""
+
+from __future__ import annotations
+
+from fairlead.cli.access_rules import listing
+from fairlead.cli.access_rules.asking import add_question_flags, question_of, review
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output import tables
+from fairlead.cli.screen import printable
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_question_flags(parser)
+    parser.add_switch("-q", "--quiet", help="print nothing: the exit code tells it")
+    parser.add_switch("--list", help="show all that is allowed in the namespace")
+    parser.add_switch("--no-headers", help="with --list, no line above the rows")
+
+
+async def run(at: Invocation) -> int:
+    if at.options.list:
+        return await _list(at)
+    if at.options.no_headers:
+        raise UsageError("--no-headers cannot be set without --list specified")
+    question = await question_of(at)
+    status = await review(at.client, "SelfSubjectAccessReview", question.spec)
+    allowed = bool(status.get("allowed"))
+    if not at.options.quiet:
+        said = [status.get(name) for name in ("reason", "evaluationError")]
+        parts = ("yes",) if allowed else ("no", *(text for text in said if text))
+        at.screen.print(printable(" - ".join(parts)))
+    return 0 if allowed else 1
+
+
+async def _list(at: Invocation) -> int:
+    options = at.options
+    if options.words:
+        raise UsageError("list option must be specified with no arguments")
+    if options.quiet or options.all_namespaces or options.subresource:
+        raise UsageError(
+            "list option can't be specified with neither quiet, all-namespaces nor subresource"
+            " options"
+        )
+    status = await review(at.client, "SelfSubjectRulesReview", {"namespace": at.namespace})
+    if status.get("incomplete"):
+        why = printable(str(status.get("evaluationError") or ""))
+        at.screen.warn(f"warning: the list may be incomplete: {why}")
+    rows = listing.rows(status)
+    shown = rows if options.no_headers else [listing.HEAD, *rows]
+    at.screen.print(printable(tables.text(shown)))
+    return 0

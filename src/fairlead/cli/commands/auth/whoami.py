@@ -1,0 +1,40 @@
+"""Show who the server takes you for."""
+
+from __future__ import annotations
+
+from fairlead.cli.access_rules.identity import identity
+from fairlead.cli.access_rules.listing import listed
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output import tables
+from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
+from fairlead.cli.screen import printable
+
+_HEAD = ("ATTRIBUTE", "VALUE")
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_document_flag(parser)
+
+
+async def run(at: Invocation) -> int:
+    as_document = wants_document(at)
+    who = await identity(at.client)
+    if who.source:
+        at.screen.warn(f"The server does not say who you are; this is told from {who.source}.")
+    if as_document:
+        group = (await at.client.discovery.dialect()).group_name("authentication.@")
+        value = {
+            "apiVersion": f"{group}/v1",
+            "kind": "SelfSubjectReview",
+            "metadata": {},
+            "status": {"userInfo": who.info},
+        }
+        show_document(at, value)
+        return 0
+    rows = [_HEAD, ("Username", who.user)]
+    rows += [("UID", who.uid)] if who.uid else []
+    rows += [("Groups", listed(who.groups))] if who.groups else []
+    rows += [(f"Extra: {name}", listed(values)) for name, values in sorted(who.extra.items())]
+    at.screen.print(printable(tables.text(rows)))
+    return 0

@@ -1,0 +1,150 @@
+"""Show the rule that allows something, or what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fairlead.authentication.user import MASTERS
+from fairlead.cli.access_rules.asking import Question, add_question_flags, question_of, review
+from fairlead.cli.access_rules.identity import Identity, identity
+from fairlead.cli.access_rules.reading import Policy, read_policy
+from fairlead.cli.access_rules.remedies import commands_to_add, commands_to_bind, rule_for
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.screen import printable
+from fairlead.client import Client
+from fairlead.client.access.model import NOBODY_ELSE
+
+if TYPE_CHECKING:
+    from fairlead.cli.access_rules.reasons import Grant, Reasons
+
+_MOST_ROLES = 3
+_MOST_VALUES = 8
+_PARTS = ("apiGroups", "resources", "resourceNames", "nonResourceURLs", "verbs")
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_question_flags(parser)
+
+
+async def run(at: Invocation) -> int:
+    asked = _where_it_counts(await question_of(at, minds_scope=False))
+    status = await review(at.client, "SelfSubjectAccessReview", asked.spec)
+    allowed = bool(status.get("allowed"))
+    who: Identity | None
+    try:
+        who = await identity(at.client)
+    except CommandFailed:
+        who = None
+    lines = [_answer(allowed, who, asked), *await _explained(at, asked, who, allowed)]
+    said = status.get("reason") or status.get("evaluationError")
+    if said:
+        lines += ["", f"The server says: {said}"]
+    at.screen.print(printable("\n".join(lines)))
+    return 0 if allowed else 1
+
+
+def _where_it_counts(asked: Question) -> Question:
+    """Bindings of a namespace give nothing outside it; a Namespace counts as inside itself."""
+    if asked.type is None or asked.type.namespaced:
+        return asked
+    inside = asked.name if (asked.group, asked.resource) == ("", "namespaces") else ""
+    return replace(asked, namespace=inside)
+
+
+def _answer(allowed: bool, who: Identity | None, asked: Question) -> str:
+    what = asked.path or asked.full_resource
+    if asked.group:
+        what = f"{asked.resource}.{asked.group}" + what.removeprefix(asked.resource)
+    name = f" {asked.name}" if asked.name else ""
+    is_inside = asked.type is None or asked.type.namespaced
+    where = f" in namespace {asked.namespace}" if asked.namespace and is_inside else ""
+    may = "may" if allowed else "may not"
+    user = who.user if who is not None else "you"
+    return f"{'yes' if allowed else 'no'}: {user} {may} {asked.verb} {what}{name}{where}"
+
+
+async def _explained(
+    at: Invocation, asked: Question, who: Identity | None, allowed: bool
+) -> Sequence[str]:
+    if who is None:
+        return ["", "The server does not tell who you are, so no rule can be named."]
+    if MASTERS in who.groups:
+        return ["", f"Members of {MASTERS} may do everything, without any rule."]
+    # Imported here: the rules of the server's own authorization are not needed by other commands.
+    from fairlead.cli.access_rules.reasons import Reasons
+
+    dialect = await at.client.discovery.dialect()
+    policy = await _policy(at.client, asked.namespace)
+    reasons = Reasons(policy, dialect, who, asked)
+    grants = reasons.grants()
+    lines = [*_told_grants(grants), *_told_hidden(policy)]
+    if allowed and not grants and not policy.hidden:
+        lines += ["", "No rule allows it: another authorizer than RBAC does."]
+    elif grants and not allowed:
+        lines += ["", "These rules allow it, yet another authorizer of the server refuses it."]
+    elif not allowed:
+        lines += _told_lack(reasons, who.user, asked)
+    return lines
+
+
+async def _policy(client: Client, namespace: str) -> Policy:
+    """As the user who runs the command, whomever they act as."""
+    dialect = await client.discovery.dialect()
+    if not client.access.impersonation.user:
+        return await read_policy(client, dialect, namespace)
+    async with Client(replace(client.access, impersonation=NOBODY_ELSE)) as own:
+        return await read_policy(own, dialect, namespace)
+
+
+def _told_grants(grants: Sequence[Grant]) -> Iterator[str]:
+    for grant in grants:
+        yield from ("", _told_binding(grant), f"  rule  {_told_rule(grant.rule)}")
+        if grant.origin:
+            yield f"  from  ClusterRole {grant.origin}, which is aggregated into it"
+
+
+def _told_binding(grant: Grant) -> str:
+    binding = grant.binding
+    kind = "RoleBinding" if binding.namespace else "ClusterRoleBinding"
+    return f"{kind} {binding.name} gives {binding.role_kind} {binding.role[1]} to {grant.subject}"
+
+
+def _told_hidden(policy: Policy) -> Iterator[str]:
+    if policy.hidden:
+        names = ", ".join(sorted(policy.hidden))
+        yield from ("", f"You may not read {names}, so there may be more to it.")
+
+
+def _told_lack(reasons: Reasons, user: str, asked: Question) -> Iterator[str]:
+    near = reasons.near_misses()[:_MOST_ROLES]
+    if near:
+        yield from ("", "Close, but not enough:")
+    for grant in near:
+        yield f"  {_told_binding(grant)}"
+        yield f"    rule  {_told_rule(grant.rule)}"
+        yield f"    but   {grant.missing}"
+    roles = reasons.roles_that_allow()[:_MOST_ROLES]
+    if roles:
+        yield from ("", "Roles that allow it once they are given:")
+    for role in roles:
+        kind = "Role" if role["metadata"].get("namespace") else "ClusterRole"
+        yield f"  {kind} {role['metadata']['name']}"
+        yield from (f"    {line}" for line in commands_to_bind(user, asked, role))
+    yield from ("", f"The rule that is missing: {_told_rule(rule_for(asked))}")
+    yield from (f"    {line}" for line in commands_to_add(user, asked))
+
+
+def _told_rule(rule: Mapping[str, Any]) -> str:
+    """As it would be written on one line of YAML, long lists cut short."""
+    parts = []
+    for name in _PARTS:
+        values = [text or '""' for text in rule.get(name) or ()]
+        if values:
+            more = len(values) - _MOST_VALUES
+            shown = ", ".join(values[:_MOST_VALUES]) + (f", ... {more} more" if more > 0 else "")
+            parts.append(f"{name}: [{shown}]")
+    return f"{{{', '.join(parts)}}}"

@@ -1,0 +1,100 @@
+"""Make a token with which nodes join."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import add_dry_run_flag, dry_run, write_query
+from fairlead.cli.durations import seconds
+from fairlead.cli.errors import Mistake, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.joining.tokens import (
+    GROUP,
+    GROUP_PREFIX,
+    USAGES,
+    new_token,
+    read_token,
+    secret_of,
+    secrets_of,
+)
+from fairlead.client.errors import AlreadyExists
+
+_DAY = 24 * 3600.0
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="TOKEN", nargs="*")
+    parser.add_argument("--description", metavar="TEXT", default="", help="what it is for")
+    parser.add_argument(
+        "--ttl",
+        type=seconds,
+        default=_DAY,
+        metavar="DURATION",
+        help="how long it is good for; 0 for ever",
+    )
+    parser.add_argument(
+        "--usages",
+        metavar="NAMES",
+        action="append",
+        help=f"what it may be used for, by default {','.join(USAGES)}",
+    )
+    parser.add_argument(
+        "--groups",
+        metavar="GROUPS",
+        action="append",
+        default=[],
+        help=f"groups of those who use it; each begins with {GROUP_PREFIX}",
+    )
+    add_dry_run_flag(parser)
+
+
+async def run(at: Invocation) -> int:
+    options = at.options
+    if len(options.words) > 1:
+        raise UsageError("at most one token can be given")
+    if options.ttl < 0 or 0 < options.ttl < 1:
+        raise UsageError("--ttl must be at least a second, or 0 for ever")
+    query = write_query(options)
+    usages, groups = _usages(options.usages), _groups(options.groups)
+    if groups and "authentication" not in usages:
+        raise UsageError("--groups cannot be used without the usage authentication")
+    token = read_token(options.words[0]) if options.words else new_token()
+    resource, dialect = await secrets_of(at)
+    value = secret_of(
+        token,
+        dialect,
+        description=options.description,
+        ttl=options.ttl,
+        usages=usages,
+        groups=groups,
+    )
+    if dry_run(options) != "client":
+        try:
+            await resource.create(value, **query)
+        except AlreadyExists:
+            raise Mistake(f'a token with id "{token.id}" already exists') from None
+    at.screen.print(str(token))
+    return 0
+
+
+def _usages(given: list[str] | None) -> list[str]:
+    names = _split(given) if given is not None else list(USAGES)
+    unknown = [name for name in names if name not in USAGES]
+    if unknown or not names:
+        wrong = f'unknown usage "{unknown[0]}"' if unknown else "one is needed"
+        raise UsageError(f"--usages: {wrong}; there are {' and '.join(USAGES)}")
+    return names
+
+
+def _groups(given: list[str]) -> list[str]:
+    groups = _split(given)
+    for group in groups:
+        if GROUP.fullmatch(group) is None:
+            raise UsageError(
+                f'--groups: bootstrap group "{group}" is invalid (must match {GROUP.pattern})'
+            )
+    return groups
+
+
+def _split(given: list[str]) -> list[str]:
+    words = [word for text in given for word in text.split(",") if word]
+    return list(dict.fromkeys(words))

@@ -1,0 +1,32 @@
+"""Remove tokens with which nodes join."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import EXPECTED, Failures
+from fairlead.cli.errors import Mistake, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.joining.tokens import id_of, secret_name, secrets_of
+from fairlead.client.errors import NotFound
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="TOKEN-ID | TOKEN", nargs="*")
+
+
+async def run(at: Invocation) -> int:
+    if not at.options.words:
+        raise UsageError("at least one token id or token is needed")
+    ids = [id_of(word) for word in at.options.words]
+    resource, dialect = await secrets_of(at)
+    failures = Failures()
+    for id in ids:
+        try:
+            await resource.delete(secret_name(id), dialect.system_namespace)
+        except NotFound:
+            failures.add(Mistake(f'there is no bootstrap token "{id}"'))
+        except EXPECTED as error:
+            failures.add(error)
+        else:
+            at.screen.print(f'bootstrap token "{id}" deleted')
+    return failures.finish()

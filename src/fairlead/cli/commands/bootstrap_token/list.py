@@ -1,0 +1,62 @@
+"""Show the tokens with which nodes join."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.joining.tokens import Known, known, secrets_of
+from fairlead.cli.output import tables
+from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
+from fairlead.cli.screen import printable
+
+_HEAD = ("TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS")
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_document_flag(parser)
+
+
+async def run(at: Invocation) -> int:
+    as_document = wants_document(at)
+    resource, dialect = await secrets_of(at)
+    listed = await resource.list(dialect.system_namespace)
+    found = [one for one in (known(value, dialect) for value in listed["items"]) if one]
+    if as_document:
+        show_document(at, [_told(one) for one in found])
+    elif found:
+        now = datetime.now(UTC)
+        rows = [tuple(cell or "<none>" for cell in _row(one, now)) for one in found]
+        at.screen.print(tables.text([_HEAD, *rows]))
+    return 0
+
+
+def _row(one: Known, now: datetime) -> tuple[str, ...]:
+    return (
+        one.token,
+        one.ttl(now),
+        _expiry(one) or "<never>",
+        ",".join(one.usages),
+        _line(one.description),
+        _line(one.groups),
+    )
+
+
+def _line(text: str) -> str:
+    return " ".join(printable(text).split())
+
+
+def _expiry(one: Known) -> str:
+    return one.expires.strftime("%Y-%m-%dT%H:%M:%SZ") if one.expires is not None else ""
+
+
+def _told(one: Known) -> dict[str, object]:
+    told = {
+        "token": one.token,
+        "description": one.description,
+        "expires": _expiry(one),
+        "usages": one.usages,
+        "groups": [group for group in one.groups.split(",") if group],
+    }
+    return {name: value for name, value in told.items() if value}

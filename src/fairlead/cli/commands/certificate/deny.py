@@ -1,0 +1,17 @@
+"""Deny certificate signing requests."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.deciding import Verdict, add_deciding_flags, decide
+from fairlead.cli.invocation import Invocation
+
+_VERDICT = Verdict("Denied", "Approved", "FairleadDeny", "deny", "denied")
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_deciding_flags(parser, _VERDICT)
+
+
+async def run(at: Invocation) -> int:
+    return await decide(at, _VERDICT)

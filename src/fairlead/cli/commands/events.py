@@ -1,0 +1,155 @@
+"""Show what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output.server_tables import cell
+from fairlead.cli.output.tables import Columns
+from fairlead.client import Resource
+from fairlead.client.watching import DELETED, objects_of
+from fairlead.schema.ages import UNKNOWN, duration_text, moment
+
+if TYPE_CHECKING:
+    from fairlead.cli.output.printers import Printer
+
+Object = dict[str, Any]
+
+_HEAD = ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
+_BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_switch("-A", "--all-namespaces", help="events of all namespaces")
+    parser.add_argument("--for", dest="about", metavar="KIND/NAME", default="", help="of an object")
+    parser.add_argument(
+        "--types", metavar="TYPES", default="", help="only of these types: Normal,Warning"
+    )
+    parser.add_switch("-w", "--watch", help="go on to show events as they happen")
+    parser.add_switch("--no-headers", help="leave out the names of the columns")
+    parser.add_argument(
+        "-o", "--output", metavar="FORMAT", default="", help="such as json, yaml or name"
+    )
+
+
+async def run(at: Invocation) -> int:
+    options = at.options
+    printer = None
+    if options.output:
+        from fairlead.cli.output.printers import Choice, printer_for
+
+        printer = printer_for(Choice(options.output, "", not options.no_headers, False))
+    types = [type.strip() for type in options.types.split(",") if type.strip()]
+    if any(type.lower() not in ("normal", "warning") for type in types):
+        raise Mistake("valid --types are Normal or Warning")
+    events = await at.client.resource("events")
+    namespace = "" if options.all_namespaces else at.namespace
+    query = await _about(at)
+    listed = await events.list(namespace, **query)
+    found = sorted(objects_of(listed), key=_order)
+    show = _Show(at, types, printer)
+    if not show(found) and not options.watch:
+        where = "" if options.all_namespaces else f" in {namespace} namespace"
+        at.screen.warn(f"No events found{where}.")
+    if options.watch:
+        await _follow(events, namespace, listed, query, show)
+    return 0
+
+
+async def _about(at: Invocation) -> dict[str, Any]:
+    """The selector of events of one object; raises Mistake."""
+    about = at.options.about
+    if not about:
+        return {}
+    kind, slash, name = about.partition("/")
+    if not slash or not kind or not name or "/" in name:
+        raise Mistake("--for must be in resource/name form")
+    type = await at.client.discovery.find(kind)
+    fields = {"apiVersion": type.api_version, "kind": type.kind, "name": name}
+    parts = [f"involvedObject.{field}={value}" for field, value in fields.items()]
+    return {"fieldSelector": ",".join(parts)}
+
+
+async def _follow(
+    events: Resource, namespace: str, listed: Object, query: dict[str, Any], show: _Show
+) -> None:
+    async for type, value in events.watch(namespace, since=listed, **query):
+        if type != DELETED:
+            show([value], is_alone=True)
+
+
+class _Show:
+    """Shows events in the format that is wanted."""
+
+    def __init__(self, at: Invocation, types: Sequence[str], printer: Printer | None) -> None:
+        self._at = at
+        self._printer = printer
+        self._types = {type.lower() for type in types}
+        self._columns = Columns()
+        self._needs_head = not at.options.no_headers
+
+    def __call__(self, events: Sequence[Object], is_alone: bool = False) -> int:
+        """How many there were of the types that are wanted."""
+        found = [
+            one
+            for one in events
+            if not self._types or str(one.get("type", "")).lower() in self._types
+        ]
+        if self._printer is not None:
+            listed = {"apiVersion": "v1", "items": found, "kind": "List", "metadata": {}}
+            for value in found if is_alone else [listed]:
+                self._at.screen.out.write(self._printer(value))
+        elif found:
+            rows = [self._row(one) for one in found]
+            if self._needs_head:
+                rows.insert(0, self._placed("NAMESPACE", _HEAD))
+                self._needs_head = False
+            self._at.screen.out.write(self._columns.text(rows))
+        self._at.screen.flush()
+        return len(found)
+
+    def _row(self, event: Object) -> list[str]:
+        about = event.get("involvedObject") or {}
+        cells = (
+            _seen(event),
+            cell(event.get("type")),
+            cell(event.get("reason")),
+            f"{cell(about.get('kind'))}/{cell(about.get('name'))}",
+            cell(str(event.get("message") or "").strip()),
+        )
+        return self._placed(cell(event["metadata"].get("namespace")), cells)
+
+    def _placed(self, namespace: str, cells: Sequence[str]) -> list[str]:
+        return [namespace, *cells] if self._at.options.all_namespaces else [*cells]
+
+
+def _seen(event: Object) -> str:
+    """How long ago, and how often since when."""
+    series = event.get("series") or {}
+    first = moment(event.get("firstTimestamp")) or moment(event.get("eventTime"))
+    count = series.get("count") or event.get("count") or 1
+    last = moment(series.get("lastObservedTime")) or moment(event.get("lastTimestamp"))
+    now = datetime.now(UTC)
+    if count > 1 and last is not None:
+        return f"{_ago(last, now)} (x{count} over {_ago(first, now)})"
+    return _ago(first, now)
+
+
+def _ago(when: datetime | None, now: datetime) -> str:
+    return UNKNOWN if when is None else duration_text(max(now - when, timedelta()))
+
+
+def _order(event: Object) -> datetime:
+    """By when it was seen last."""
+    series = event.get("series") or {}
+    stamps = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    for stamp in stamps:
+        when = moment(stamp)
+        if when is not None:
+            return when
+    return _BEFORE_ALL

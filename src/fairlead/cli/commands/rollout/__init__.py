@@ -1,0 +1,1 @@
+"""How the pods of workloads are replaced."""

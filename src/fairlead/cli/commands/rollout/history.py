@@ -1,0 +1,66 @@
+"""Show the revisions of a workload."""
+
+from __future__ import annotations
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import EXPECTED, Failures
+from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located
+from fairlead.cli.output.formats import add_output_flag, check_output, named, show_result
+from fairlead.cli.rolling.revisions import Revision, revisions_of, with_cause
+from fairlead.cli.rolling.templates import template_text
+from fairlead.cli.rolling.workloads import add_workload_flags, workloads
+from fairlead.cli.screen import printable
+
+_HEAD = "REVISION  "
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_workload_flags(parser, "look at")
+    parser.add_argument(
+        "--revision", type=int, default=0, metavar="N", help="show the pods of this revision"
+    )
+    add_output_flag(parser)
+
+
+async def run(at: Invocation) -> int:
+    check_output(at)
+    if at.options.revision < 0:
+        raise Mistake(f"revision must be a positive integer: {at.options.revision}")
+    failures = Failures()
+    async for one in workloads(at, failures):
+        try:
+            await _show(at, one)
+        except (CommandFailed, *EXPECTED) as error:
+            failures.add(error)
+    return failures.finish()
+
+
+async def _show(at: Invocation, one: Located) -> None:
+    revisions = await revisions_of(at.client, one, "history viewer")
+    wanted = at.options.revision
+    if wanted:
+        revisions = [revision for revision in revisions if revision.number == wanted]
+        if not revisions:
+            raise Mistake("unable to find the specified revision")
+    if at.options.output:
+        for revision in revisions:
+            source = revision.source
+            show_result(at, (await at.client.resource_of(source)).type, source, "")
+        return
+    title = named(one.resource.type, one.name)
+    if wanted:
+        dialect = await at.client.discovery.dialect()
+        text = template_text(with_cause(revisions[0], dialect), dialect)
+        at.screen.print(f"{title} with revision #{wanted}\n{text}\n")
+    else:
+        at.screen.print(f"{title} \n{_table(revisions)}\n")
+
+
+def _table(revisions: list[Revision]) -> str:
+    if not revisions:
+        return "No rollout history found."
+    rows = [(str(one.number), " ".join(printable(one.cause).split())) for one in revisions]
+    lines = [f"{number:<{len(_HEAD)}}{cause or '<none>'}" for number, cause in rows]
+    return "\n".join((f"{_HEAD}CHANGE-CAUSE", *lines))

@@ -1,0 +1,43 @@
+"""Replace all pods of a workload."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located
+from fairlead.cli.output.formats import add_output_flag
+from fairlead.cli.rolling.patching import patch_all
+from fairlead.cli.rolling.revisions import DEPLOYMENT, SETS
+from fairlead.cli.rolling.workloads import add_workload_flags
+from fairlead.dialect import Dialect
+
+_RESTARTED = "{}.@/restartedAt"
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_workload_flags(parser, "restart")
+    add_output_flag(parser)
+
+
+async def run(at: Invocation) -> int:
+    return await patch_all(at, _patch, "restarted")
+
+
+def _patch(one: Located, dialect: Dialect) -> dict[str, Any]:
+    type = one.resource.type
+    if (type.group, type.kind) not in (DEPLOYMENT, *SETS):
+        raise CommandFailed("restarting is not supported")
+    if one.value["spec"].get("paused"):
+        raise CommandFailed("can't restart paused deployment (run rollout resume first)")
+    name = dialect.label(_RESTARTED.format(dialect.client_manager))
+    now = datetime.now().astimezone().isoformat(timespec="seconds").replace("+00:00", "Z")
+    metadata = one.value["spec"]["template"].get("metadata") or {}
+    if (metadata.get("annotations") or {}).get(name) == now:
+        raise CommandFailed(
+            "was restarted within the past second, please wait before restarting it again"
+        )
+    return {"spec": {"template": {"metadata": {"annotations": {name: now}}}}}

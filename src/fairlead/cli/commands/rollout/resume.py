@@ -1,0 +1,32 @@
+"""Go on with a rollout that is held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located
+from fairlead.cli.output.formats import add_output_flag
+from fairlead.cli.rolling.patching import patch_all
+from fairlead.cli.rolling.revisions import DEPLOYMENT
+from fairlead.cli.rolling.workloads import add_workload_flags
+from fairlead.dialect import Dialect
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_workload_flags(parser, "resume")
+    add_output_flag(parser)
+
+
+async def run(at: Invocation) -> int:
+    return await patch_all(at, _patch, "resumed")
+
+
+def _patch(one: Located, dialect: Dialect) -> dict[str, Any]:
+    if (one.resource.type.group, one.resource.type.kind) != DEPLOYMENT:
+        raise CommandFailed("resuming is not supported")
+    if not one.value["spec"].get("paused"):
+        raise CommandFailed("is not paused")
+    return {"spec": {"paused": False}}

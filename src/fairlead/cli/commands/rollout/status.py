@@ -1,0 +1,63 @@
+"""Wait until a rollout is done."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import Failures
+from fairlead.cli.durations import seconds
+from fairlead.cli.errors import Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located
+from fairlead.cli.rolling.following import versions
+from fairlead.cli.rolling.state import check_revision, progress_of
+from fairlead.cli.rolling.workloads import add_workload_flags, workloads
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    add_workload_flags(parser, "look at")
+    parser.add_switch("-w", "--watch", default=True, help="wait for the end; =false to look once")
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=0.0,
+        metavar="DURATION",
+        help="how long to wait; 0 for ever",
+    )
+    parser.add_argument(
+        "--revision", type=int, default=0, metavar="N", help="fail unless this revision is running"
+    )
+
+
+async def run(at: Invocation) -> int:
+    failures = Failures()
+    found = [one async for one in workloads(at, failures)]
+    failures.finish()
+    if len(found) != 1:
+        raise Mistake(
+            "rollout status is only supported on individual resources and resource collections -"
+            f" {len(found)} resources were found"
+        )
+    try:
+        async with asyncio.timeout(at.options.timeout or None):
+            await _follow(at, found[0])
+    except TimeoutError:
+        raise Mistake("timed out waiting for the condition") from None
+    return 0
+
+
+async def _follow(at: Invocation, one: Located) -> None:
+    said = ""
+    async for value in versions(one.resource, one.name, one.namespace):
+        if value is None:
+            raise Mistake("object has been deleted")
+        if at.options.revision > 0 and one.resource.type.kind == "Deployment":
+            check_revision(value, await at.client.discovery.dialect(), at.options.revision)
+        progress = progress_of(one.resource.type, value)
+        if progress.text != said:
+            at.screen.print(progress.text)
+            at.screen.flush()
+            said = progress.text
+        if progress.is_done or not at.options.watch:
+            return

@@ -1,0 +1,142 @@
+"""Set how many replicas there shall be."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import (
+    EXPECTED,
+    Failures,
+    add_dry_run_flag,
+    dry_run,
+    note,
+    write_query,
+)
+from fairlead.cli.choosing import add_choosing_flags, check_choice, chosen_objects
+from fairlead.cli.durations import seconds
+from fairlead.cli.errors import CommandFailed, Mistake, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located
+from fairlead.cli.output.formats import add_output_flag, check_output, show_result
+
+_SCALE = "scale"
+_BETWEEN_LOOKS = 0.1
+_LONGEST_BETWEEN_LOOKS = 1.0
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="KIND [NAME...] | KIND/NAME...", nargs="*")
+    add_choosing_flags(parser, "scale")
+    parser.add_argument("--replicas", type=_count, metavar="N", help="how many there shall be")
+    parser.add_argument(
+        "--current-replicas", type=_count, metavar="N", help="only if there are so many now"
+    )
+    parser.add_argument(
+        "--resource-version", metavar="VERSION", default="", help="only if it has not changed since"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=0.0,
+        metavar="DURATION",
+        help="how long to wait until there are so many; 0 does not wait",
+    )
+    add_dry_run_flag(parser)
+    add_output_flag(parser)
+
+
+def _count(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'invalid argument "{text}": strconv.ParseInt: parsing "{text}": invalid syntax'
+        ) from None
+
+
+async def run(at: Invocation) -> int:
+    options = at.options
+    if options.replicas is None or options.replicas < 0:
+        raise UsageError(
+            "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0"
+        )
+    check_output(at)
+    check_choice(
+        at, options.words, "You must provide one or more resources by argument or filename."
+    )
+    query = write_query(options)
+    failures = Failures()
+    found = [one async for one in chosen_objects(at, options.words, failures)]
+    if options.resource_version and len(found) > 1:
+        raise Mistake("cannot use --resource-version with multiple resources")
+    if not found and not failures:
+        raise Mistake("no objects passed to scale")
+    for one in found:
+        try:
+            value = await _scaled(at, one, query)
+        except (CommandFailed, *EXPECTED) as error:
+            failures.add(error)
+        else:
+            show_result(at, one.resource.type, value, "scaled", note(options))
+    return failures.finish()
+
+
+async def _scaled(at: Invocation, one: Located, query: Mapping[str, str]) -> Mapping[str, Any]:
+    """The object as it is afterwards, if somebody wants to see it."""
+    if dry_run(at.options) == "client":
+        return one.value
+    await _write(at, one, query)
+    if note(at.options):
+        return one.value
+    if at.options.timeout:
+        await _wait(at, one)
+    if at.options.output not in ("json", "yaml"):
+        return one.value
+    return await one.resource.get(one.name, one.namespace)
+
+
+async def _write(at: Invocation, one: Located, query: Mapping[str, str]) -> None:
+    """With conditions what was read is what is written back, so that they still hold then."""
+    options, resource = at.options, one.resource
+    if options.current_replicas is None and not options.resource_version:
+        await resource.patch(
+            one.name,
+            {"spec": {"replicas": options.replicas}},
+            one.namespace,
+            subresource=_SCALE,
+            **query,
+        )
+        return
+    scale = await resource.get(one.name, one.namespace, subresource=_SCALE)
+    now = scale.get("spec", {}).get("replicas", 0)
+    if options.current_replicas is not None and now != options.current_replicas:
+        _unexpected("replicas", options.current_replicas, now)
+    version = scale["metadata"]["resourceVersion"]
+    if options.resource_version and version != options.resource_version:
+        _unexpected("resource version", options.resource_version, version)
+    scale.setdefault("spec", {})["replicas"] = options.replicas
+    await resource.replace(scale, one.namespace, subresource=_SCALE, **query)
+
+
+def _unexpected(what: str, wanted: object, found: object) -> None:
+    raise Mistake(f"Expected {what} to be {wanted}, was {found}")
+
+
+async def _wait(at: Invocation, one: Located) -> None:
+    """The scale of a kind cannot be watched, so it is looked at again and again."""
+    ends = monotonic() + at.options.timeout
+    wanted, pause = at.options.replicas, _BETWEEN_LOOKS
+    while True:
+        scale = await one.resource.get(one.name, one.namespace, subresource=_SCALE)
+        planned = scale.get("spec", {}).get("replicas", 0)
+        if planned == wanted == scale.get("status", {}).get("replicas", 0):
+            return
+        if monotonic() + pause > ends:
+            raise Mistake(f'timed out waiting for "{one.name}" to be synced')
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_BETWEEN_LOOKS)

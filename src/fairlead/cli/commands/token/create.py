@@ -1,0 +1,93 @@
+"""Make a token of a service account."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.durations import seconds
+from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
+from fairlead.client import ApiError
+
+_KINDS = {"Pod": "v1", "Secret": "v1"}
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="SERVICEACCOUNT", nargs="*")
+    parser.add_argument(
+        "--audience",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="who shall accept it; can be given more than once",
+    )
+    parser.add_argument(
+        "--duration", type=seconds, metavar="DURATION", help="how long it shall be good for"
+    )
+    parser.add_argument(
+        "--bound-object-kind",
+        metavar="KIND",
+        default="",
+        help=f"{' or '.join(_KINDS)}: it shall end with an object of this kind",
+    )
+    parser.add_argument("--bound-object-name", metavar="NAME", default="", help="that object")
+    parser.add_argument("--bound-object-uid", metavar="UID", default="", help="its uid")
+    add_document_flag(parser)
+
+
+async def run(at: Invocation) -> int:
+    if len(at.options.words) != 1:
+        raise UsageError(f"exactly one NAME is required, got {len(at.options.words)}")
+    as_document = wants_document(at)
+    name = at.options.words[0].removeprefix("serviceaccount/").removeprefix("sa/")
+    group = (await at.client.discovery.dialect()).group_name("authentication.@")
+    body = {"apiVersion": f"{group}/v1", "kind": "TokenRequest", "spec": _spec(at)}
+    accounts = at.client.of(await at.client.discovery.of_kind("v1", "ServiceAccount"))
+    try:
+        made = await accounts.create(body, at.namespace, name=name, subresource="token")
+    except ApiError as error:
+        if error.code == 401:
+            raise
+        raise CommandFailed(f"error: failed to create token: {error}") from None
+    token = (made.get("status") or {}).get("token")
+    if not token:
+        raise CommandFailed("error: failed to create token: no token in server response")
+    if as_document:
+        show_document(at, made)
+    else:
+        at.screen.print(token)
+    return 0
+
+
+def _spec(at: Invocation) -> dict[str, Any]:
+    """Raises UsageError for flags that do not go together."""
+    options = at.options
+    spec: dict[str, Any] = {}
+    if options.audience:
+        spec["audiences"] = options.audience
+    if options.duration is not None:
+        if options.duration <= 0:
+            raise UsageError("--duration must be positive")
+        if options.duration != int(options.duration):
+            raise UsageError("--duration cannot be expressed in units less than seconds")
+        spec["expirationSeconds"] = int(options.duration)
+    kind, name, uid = (
+        options.bound_object_kind,
+        options.bound_object_name,
+        options.bound_object_uid,
+    )
+    if not kind:
+        for flag, value in (("name", name), ("uid", uid)):
+            if value:
+                raise UsageError(
+                    f"--bound-object-{flag} can only be set if --bound-object-kind is provided"
+                )
+        return spec
+    if kind not in _KINDS:
+        raise UsageError(f"supported --bound-object-kind values are {', '.join(_KINDS)}")
+    if not name:
+        raise UsageError("--bound-object-name is required if --bound-object-kind is provided")
+    bound = {"kind": kind, "apiVersion": _KINDS[kind], "name": name}
+    return {**spec, "boundObjectRef": {**bound, **({"uid": uid} if uid else {})}}

@@ -1,0 +1,132 @@
+"""Show all changes as they happen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.feed.changes import Change, Feed
+from fairlead.cli.feed.telling import Lines, document, managers_behind
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output.colours import Paint
+from fairlead.cli.refusals import worded
+from fairlead.cli.screen import printable
+from fairlead.cli.targets import targets_of
+from fairlead.client import ApiError, Resource
+
+_NOISE = ("leases", "events")  # unless they are named
+_VALUES = {
+    ("-l", "--selector"): ("LABELS", "only objects with these labels"),
+    ("--field-selector",): ("FIELDS", "only objects with these values of fields"),
+    ("--manager",): ("NAME", "only changes by this field manager"),
+    ("-o", "--output"): ("FORMAT", "json: one object a line"),
+}
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_argument("words", metavar="KIND", nargs="*")
+    parser.add_switch("-A", "--all-namespaces", help="objects of all namespaces and of none")
+    for names, (value, text) in _VALUES.items():
+        parser.add_argument(*names, metavar=value, default="", help=text)
+    parser.add_switch("--diff", help="show each change as a difference")
+    parser.add_argument(
+        "--limit", metavar="NUMBER", type=int, default=0, help="end after so many changes"
+    )
+
+
+async def run(at: Invocation) -> int:
+    if at.options.output not in ("", "json"):
+        raise Mistake(f'the only output format is json, not "{at.options.output}"')
+    resources = await _resources(at)
+    if not resources:
+        raise Mistake("the server has nothing that could be watched")
+    feed = Feed(resources, _query(at), _refused(at), _ready(at))
+    left = at.options.limit
+    lines = Lines(Paint(at.screen), at.options.diff)
+    async with aclosing(feed.changes()) as changes, _new_kinds(at, feed, resources):
+        async for change in changes:
+            if _tell(at, change, lines):
+                left -= 1
+                if left == 0:
+                    return 0
+    raise CommandFailed
+
+
+@asynccontextmanager
+async def _new_kinds(
+    at: Invocation, feed: Feed, resources: Sequence[tuple[Resource, str]]
+) -> AsyncIterator[None]:
+    """Unless kinds are named, those that come later belong to all kinds too."""
+    if at.options.words:
+        yield
+        return
+    from fairlead.cli.feed.definitions import follow_new_kinds
+
+    types = await at.client.discovery.all_resources()
+    task = asyncio.create_task(follow_new_kinds(at.client, feed, types, resources[0][1]))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _query(at: Invocation) -> dict[str, Any]:
+    asked = {"labelSelector": at.options.selector, "fieldSelector": at.options.field_selector}
+    return {name: text for name, text in asked.items() if text}
+
+
+async def _resources(at: Invocation) -> list[tuple[Resource, str]]:
+    """What to watch and where; without -A only what is in the namespace, unless it is named."""
+    options = at.options
+    namespace = "" if options.all_namespaces else at.namespace
+    if options.words:
+        words = ",".join(word for word in options.words if word)
+        if "/" in words:
+            raise Mistake("kinds are named here, not objects; --field-selector metadata.name=...")
+        return [(one.resource, namespace) for one in await targets_of(at.client, [words])]
+    return [
+        (at.client.of(type), namespace)
+        for type in await at.client.discovery.all_resources()
+        if {"list", "watch"} <= set(type.verbs)
+        and type.name not in _NOISE
+        and (type.namespaced or options.all_namespaces)
+    ]
+
+
+def _refused(at: Invocation) -> Any:
+    """One of all kinds may be left out; one that was asked for may not."""
+
+    def tell(resource: Resource, error: ApiError) -> None:
+        if at.options.words or error.code in (400, 401):
+            raise error
+        at.screen.warn(printable(f"{resource.type.qualified} is left out: {worded(error)}"))
+
+    return tell
+
+
+def _ready(at: Invocation) -> Any:
+    def tell(count: int) -> None:
+        where = "all namespaces" if at.options.all_namespaces else f"namespace {at.namespace}"
+        kinds = "1 kind" if count == 1 else f"{count} kinds"
+        at.screen.warn(f"Watching {kinds} in {where}; Ctrl-C ends it.")
+
+    return tell
+
+
+def _tell(at: Invocation, change: Change, lines: Lines) -> bool:
+    managers = managers_behind(change)
+    wanted = at.options.manager
+    if wanted and wanted not in (one.name for one in managers):
+        return False
+    if at.options.output:
+        at.screen.print(document(change, managers))
+    else:
+        for line in lines.of(change, managers):
+            at.screen.print(line)
+    at.screen.flush()
+    return True

@@ -1,0 +1,102 @@
+"""Approving and denying certificate signing requests."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import EXPECTED, Failures
+from fairlead.cli.errors import CommandFailed, Mistake, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.manifests import add_file_flags, manifests
+from fairlead.cli.output.formats import add_output_flag, check_output, show_result
+from fairlead.client import Resource
+from fairlead.client.errors import Conflict
+
+_KIND = "CertificateSigningRequest"
+_MOST_TRIES = 10
+
+
+class Verdict(NamedTuple):
+    """A condition that is added to a request, and the one that it must not have."""
+
+    condition: str
+    opposite: str
+    reason: str
+    command: str
+    done: str
+
+
+def add_deciding_flags(parser: ArgumentReader, verdict: Verdict) -> None:
+    parser.add_argument("words", metavar="NAME", nargs="*")
+    add_file_flags(parser, verdict.command)
+    parser.add_switch("--force", help=f"write it again if it is {verdict.done} already")
+    add_output_flag(parser)
+
+
+async def decide(at: Invocation, verdict: Verdict) -> int:
+    """Gives the exit code."""
+    check_output(at)
+    group = (await at.client.discovery.dialect()).group_name("certificates.@")
+    resource = at.client.of(await at.client.discovery.of_kind(f"{group}/v1", _KIND))
+    failures = Failures()
+    for name in _names(at, group):
+        try:
+            value = await _decided(resource, name, verdict, at.options.force)
+        except (CommandFailed, *EXPECTED) as error:
+            failures.add(error)
+        else:
+            show_result(at, resource.type, value, verdict.done)
+    return failures.finish()
+
+
+def _names(at: Invocation, group: str) -> list[str]:
+    """Requests by name, or by files."""
+    names = [word.rpartition("/")[2] if _is_pair(word) else word for word in at.options.words]
+    for value, origin in manifests(at.options.filename, at.options.recursive):
+        if value["kind"] != _KIND or not value["apiVersion"].startswith(f"{group}/"):
+            raise Mistake(f"{origin}: can only handle certificate signing requests")
+        name = (value.get("metadata") or {}).get("name")
+        if not name:
+            raise Mistake("resource name may not be empty")
+        names.append(name)
+    if not names:
+        raise UsageError("one or more CSRs must be specified as <name> or -f <filename>")
+    return names
+
+
+def _is_pair(word: str) -> bool:
+    return word.startswith(("csr/", "certificatesigningrequest"))
+
+
+async def _decided(resource: Resource, name: str, verdict: Verdict, force: bool) -> dict[str, Any]:
+    """The request with its condition; whoever changes it meanwhile makes us look again."""
+    tries = 0
+    while True:
+        value = await resource.get(name)
+        conditions = value.setdefault("status", {}).setdefault("conditions", [])
+        types = [condition["type"] for condition in conditions]
+        if verdict.opposite in types:
+            raise Mistake(f'certificate signing request "{name}" is already {verdict.opposite}')
+        if verdict.condition in types and not force:
+            return value
+        if verdict.condition not in types:
+            conditions.append(_condition(verdict))
+        try:
+            return await resource.replace(value, subresource="approval")
+        except Conflict:
+            tries += 1
+            if tries == _MOST_TRIES:
+                raise
+
+
+def _condition(verdict: Verdict) -> dict[str, str]:
+    from fairlead.schema.times import now
+
+    return {
+        "type": verdict.condition,
+        "status": "True",
+        "reason": verdict.reason,
+        "message": f"This CSR was {verdict.done} by fairlead certificate {verdict.command}.",
+        "lastUpdateTime": now(),
+    }

@@ -1,0 +1,135 @@
+"""Changes of many resources as they happen, one watch each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED, Version
+from fairlead.client import ApiError, Resource, ResourceType
+from fairlead.client.watching import Event, Key, Watch, key_of
+
+Object = dict[str, Any]
+
+_CHANGES = {"ADDED": CREATED, "MODIFIED": CHANGED, "DELETED": DELETED}
+_MOST_PENDING = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an object became, and what it was."""
+
+    time: datetime
+    type: ResourceType
+    version: Version
+    before: Version | None
+
+
+class Feed:
+    """`refused` is told of resources that cannot be followed, `ready` once when all others are."""
+
+    def __init__(
+        self,
+        resources: Sequence[tuple[Resource, str]],
+        query: Mapping[str, Any],
+        refused: Callable[[Resource, ApiError], None],
+        ready: Callable[[int], None],
+    ) -> None:
+        self._first = resources
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._query = query
+        self._refused = refused
+        self._ready = ready
+        self._open = len(resources)
+        self._followed = 0
+        self._is_ready = False
+        self._changes: asyncio.Queue[Change | BaseException | None] = asyncio.Queue(_MOST_PENDING)
+
+    async def changes(self) -> AsyncGenerator[Change, None]:
+        """Never ends as long as there is something to follow; raises Unreachable and what
+        `refused` raises."""
+        for resource, namespace in self._first:
+            self._start(self._follow(resource, namespace, is_new=False))
+        try:
+            while True:
+                change = await self._changes.get()
+                if isinstance(change, BaseException):
+                    raise change
+                if change is None:
+                    return
+                yield change
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def add(self, resource: Resource, namespace: str) -> None:
+        """Follow a kind that there was not before: all of its objects are news."""
+        self._open += 1
+        self._start(self._follow(resource, namespace, is_new=True))
+
+    def _start(self, what: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(what)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _follow(self, resource: Resource, namespace: str, is_new: bool) -> None:
+        watch = resource.watch(namespace, **self._query)
+        waiting = asyncio.create_task(self._await_list(watch))
+        try:
+            await self._pass_on(resource.type, watch, is_new)
+        except ApiError as error:
+            await self._give_up(resource, error, watch.listed.is_set())
+        except Exception as error:
+            await self._changes.put(error)
+        finally:
+            waiting.cancel()
+
+    async def _pass_on(self, type: ResourceType, watch: Watch, is_new: bool) -> None:
+        known: dict[Key, Object] = {}
+        async for event in watch:
+            before = _noted(known, event)
+            if is_new or watch.listed.is_set():  # what was there before is not news
+                await self._changes.put(_change(type, event, before))
+
+    async def _await_list(self, watch: Watch) -> None:
+        await watch.listed.wait()
+        self._followed += 1
+        self._settle()
+
+    def _settle(self) -> None:
+        """One more is followed, or never will be."""
+        self._open -= 1
+        if not self._open and self._followed and not self._is_ready:
+            self._is_ready = True
+            self._ready(self._followed)
+
+    async def _give_up(self, resource: Resource, error: ApiError, was_followed: bool) -> None:
+        try:
+            self._refused(resource, error)
+        except Exception as why:
+            await self._changes.put(why)
+        if was_followed:
+            self._followed -= 1
+        else:
+            self._settle()
+        if not self._followed and not self._open:
+            await self._changes.put(None)
+
+
+def _noted(known: dict[Key, Object], event: Event) -> Object | None:
+    """What the object was before."""
+    key = key_of(event.object)
+    before = known.pop(key, None)
+    if _CHANGES[event.type] != DELETED:
+        known[key] = event.object
+    return before
+
+
+def _change(type: ResourceType, event: Event, before: Object | None) -> Change:
+    earlier = None if before is None else Version(0, CHANGED, before)
+    version = Version(0, _CHANGES[event.type], event.object)
+    return Change(datetime.now(UTC), type, version, earlier)

@@ -1,0 +1,1 @@
+"""Tokens with which nodes join a cluster."""

@@ -1,0 +1,56 @@
+"""What `fairlead` says of itself: its commands by section, and what a mistyped one may mean."""
+
+from __future__ import annotations
+
+from fairlead.cli.catalog import GROUPS, SECTIONS
+
+# The commands that are not those of a client: what follows the name, and what they do.
+SERVER_SIDE = {
+    "serve": ("", "run a server"),
+    "backup": ("FILE", "copy all objects of a server or a storage into a file"),
+    "restore": ("FILE", "fill a data directory or etcd from such a file"),
+    "migrate": ("--from STORAGE --to STORAGE", "copy one storage into another"),
+    "test-env": (
+        "[DIRECTORY]",
+        "write programs that stand in for those of envtest, and print where",
+    ),
+}
+_COLUMN = 26
+
+
+def overview(program: str) -> str:
+    """All commands, without loading any of them."""
+    lines = [
+        "A Kubernetes-style cluster API server, and the command line of its users.",
+        "",
+        f"Usage: {program} COMMAND [FLAGS]",
+        "",
+        "Run a server:",
+        *(_line(name, text) for name, (_, text) in SERVER_SIDE.items()),
+    ]
+    for section, commands in SECTIONS.items():
+        lines += ["", f"{section}:"]
+        lines += [_line(name, listed.help) for name, listed in commands.items()]
+    lines += [
+        "",
+        f"{program} COMMAND --help tells more of a command, {program} --version the version.",
+    ]
+    return "\n".join(lines)
+
+
+def _line(name: str, text: str) -> str:
+    return f"  {name:<{_COLUMN}}{text}"
+
+
+def unknown_command(program: str, word: str) -> str:
+    """What is said of a word that is no command, with those that are like it."""
+    from difflib import get_close_matches
+
+    known = {*SERVER_SIDE, *GROUPS, "help"}
+    known |= {name for commands in SECTIONS.values() for name in commands if " " not in name}
+    shown = word if word.isprintable() else ascii(word)[1:-1]
+    said = f'error: unknown command "{shown}" for "{program}"'
+    close = get_close_matches(word, sorted(known), n=3, cutoff=0.6)
+    if not close:
+        return said
+    return "\n".join((said, "", "Did you mean this?", *(f"\t{name}" for name in close)))

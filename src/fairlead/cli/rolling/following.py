@@ -1,0 +1,21 @@
+"""One object as it changes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from fairlead.client import Resource
+from fairlead.client.resources import Object
+from fairlead.client.watching import DELETED
+
+
+async def versions(resource: Resource, name: str, namespace: str) -> AsyncIterator[Object | None]:
+    """The object as it is now and after each change, until it is None: deleted. Raises ApiError,
+    Unreachable."""
+    value = await resource.get(name, namespace)
+    yield value
+    known = {"metadata": value["metadata"], "items": [value]}
+    async for kind, changed in resource.watch(namespace, name=name, since=known):
+        yield changed if kind != DELETED else None
+        if kind == DELETED:
+            return

@@ -1,0 +1,45 @@
+"""Changing several workloads by one small patch each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.cli.changing import EXPECTED, Failures
+from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located
+from fairlead.cli.output.formats import check_output, show_result
+from fairlead.cli.rolling.workloads import MANAGER, workloads
+from fairlead.client import ApiError
+from fairlead.dialect import Dialect
+
+Object = dict[str, Any]
+Patch = Callable[[Located, Dialect], Object]
+
+
+async def patch_all(at: Invocation, patch: Patch, done: str) -> int:
+    """Make a merge patch for each workload that is named, and send it; gives the exit code.
+    `patch` raises CommandFailed with what is said behind the name of one that cannot be changed."""
+    check_output(at)
+    dialect = await at.client.discovery.dialect()
+    failures = Failures()
+    async for one in workloads(at, failures):
+        try:
+            value = await _changed(one, patch, dialect)
+        except (CommandFailed, *EXPECTED) as error:
+            failures.add(error)
+        else:
+            show_result(at, one.resource.type, value, done)
+    return failures.finish()
+
+
+async def _changed(one: Located, patch: Patch, dialect: Dialect) -> Object:
+    try:
+        content = patch(one, dialect)
+    except CommandFailed as error:
+        raise Mistake(f'{one.resource.type.qualified} "{one.name}" {error}') from None
+    try:
+        return await one.resource.patch(one.name, content, one.namespace, fieldManager=MANAGER)
+    except ApiError as error:
+        raise Mistake(f"failed to patch: {error}") from None

@@ -1,0 +1,80 @@
+"""Going back to an earlier revision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fairlead.cli.errors import Mistake
+from fairlead.cli.located import Located
+from fairlead.cli.rolling.revisions import DEPLOYMENT, Revision, without_hash
+from fairlead.client.resources import JSON_PATCH, STRATEGIC_PATCH
+from fairlead.dialect import Dialect
+
+Object = dict[str, Any]
+# What a Deployment keeps of its own annotations whatever the revision had.
+_KEPT = (
+    "kubectl.@/last-applied-configuration",
+    "deployment.@/revision",
+    "deployment.@/revision-history",
+    "deployment.@/desired-replicas",
+    "deployment.@/max-replicas",
+    "deprecated.deployment.rollback.to",
+)
+
+
+def is_deployment(one: Located) -> bool:
+    return (one.resource.type.group, one.resource.type.kind) == DEPLOYMENT
+
+
+def revision_to_go_to(one: Located, revisions: Sequence[Revision], wanted: int) -> Revision:
+    """The wanted one; with 0 the one before the last. Raises Mistake."""
+    if wanted < 0:
+        raise _not_found(wanted)
+    if is_deployment(one) and one.value["spec"].get("paused"):
+        raise Mistake(
+            "you cannot rollback a paused deployment; resume it first with 'fairlead"
+            " rollout resume' and try again"
+        )
+    if wanted == 0:
+        if len(revisions) > 1:
+            return revisions[-2]
+        if is_deployment(one):
+            raise Mistake(f'no rollout history found for deployment "{one.name}"')
+        raise Mistake("no last revision to roll back to")
+    for revision in revisions:
+        if revision.number == wanted:
+            return revision
+    raise _not_found(wanted)
+
+
+def _not_found(wanted: int) -> Mistake:
+    return Mistake(f"unable to find specified revision {wanted} in history")
+
+
+def is_there_already(one: Located, revision: Revision) -> bool:
+    return without_hash(one.value["spec"]["template"]) == without_hash(revision.template)
+
+
+async def go_back(one: Located, revision: Revision, dialect: Dialect, **query: str) -> Object:
+    """The workload as it is then."""
+    if not is_deployment(one):
+        return await one.resource.patch(
+            one.name, revision.source["data"], one.namespace, type=STRATEGIC_PATCH, **query
+        )
+    patch = [
+        {"op": "replace", "path": "/spec/template", "value": without_hash(revision.template)},
+        {"op": "add", "path": "/metadata/annotations", "value": _notes(one, revision, dialect)},
+    ]
+    return await one.resource.patch(one.name, patch, one.namespace, type=JSON_PATCH, **query)
+
+
+def _notes(one: Located, revision: Revision, dialect: Dialect) -> dict[str, str]:
+    """Those of the revision, but the Deployment's own where they are about itself."""
+    kept = {dialect.label(name) for name in _KEPT}
+    own = one.value["metadata"].get("annotations") or {}
+    old = revision.source["metadata"].get("annotations") or {}
+    return {
+        **{name: text for name, text in own.items() if name in kept},
+        **{name: text for name, text in old.items() if name not in kept},
+    }

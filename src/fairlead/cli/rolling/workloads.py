@@ -1,0 +1,39 @@
+"""What the commands about rollouts have in common."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.changing import Failures
+from fairlead.cli.choosing import chosen_objects
+from fairlead.cli.errors import Mistake
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.located import Located
+from fairlead.cli.manifests import add_file_flags
+
+MANAGER = "fairlead-rollout"
+
+
+def add_workload_flags(parser: ArgumentReader, what: str) -> None:
+    parser.add_argument("words", metavar="KIND [NAME...] | KIND/NAME...", nargs="*")
+    add_file_flags(parser, what)
+    parser.add_argument("-l", "--selector", metavar="LABELS", default="", help="with these labels")
+    parser.set_defaults(all=False, all_namespaces=False, field_selector="")
+
+
+async def workloads(at: Invocation, failures: Failures) -> AsyncIterator[Located]:
+    """Those that are named, or all of a kind; raises Mistake. Those that cannot be read go into
+    the failures."""
+    options = at.options
+    if not options.words and not options.filename:
+        raise Mistake("required resource not specified")
+    if options.words and options.filename:
+        raise Mistake(
+            "when paths, URLs, or stdin is provided as input, you may not specify resource"
+            " arguments as well"
+        )
+    is_kind_alone = len(options.words) == 1 and "/" not in options.words[0]
+    options.all = is_kind_alone and not options.selector
+    async for one in chosen_objects(at, options.words, failures):
+        yield one

@@ -1,0 +1,347 @@
+"""`fairlead create`."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support.commands import Commands
+from support.kubectl import KUBECTL, Kubectl
+from support.manifests import config_map, text
+
+
+def test_objects_of_files_and_folders(fairlead: Commands, tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text(text(config_map("b"), config_map("c")))
+    (tmp_path / "a.json").write_text(text(config_map("a")))
+    (tmp_path / "notes.txt").write_text("not an object")
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "d.yml").write_text(text(config_map("d")))
+    said = fairlead("create", "-f", str(tmp_path))
+    assert said == "configmap/a created\nconfigmap/b created\nconfigmap/c created\n"
+    assert fairlead("create", "-R", "-f", str(inner)) == "configmap/d created\n"
+    assert fairlead("create", "-f", "-", text=text(config_map("e"))) == "configmap/e created\n"
+
+
+def test_objects_of_an_address(fairlead: Commands) -> None:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = self.path == "/here.yaml"
+            self.send_response(200 if found else 404)
+            self.end_headers()
+            self.wfile.write(text(config_map("far")).encode() if found else b"")
+
+        def log_message(self, *words: Any) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        assert fairlead("create", "-f", f"{address}/here.yaml") == "configmap/far created\n"
+        ran = fairlead.run("create", "-f", f"{address}/nowhere.yaml")
+        server.shutdown()
+    assert ran.code == 1
+    assert ran.errors == (
+        f'error: unable to read URL "{address}/nowhere.yaml", server reported 404 Not Found,'
+        " status code=404\n"
+    )
+
+
+def test_a_list_is_its_items(fairlead: Commands) -> None:
+    listed = {"apiVersion": "v1", "kind": "List", "items": [config_map("a"), config_map("b")]}
+    assert fairlead(
+        "create",
+        "-f",
+        "-",
+        text=text(listed),
+    ) == ("configmap/a created\nconfigmap/b created\n")
+
+
+def test_one_that_is_there_does_not_keep_others_back(fairlead: Commands) -> None:
+    fairlead("create", "configmap", "a")
+    ran = fairlead.run("create", "-f", "-", text=text(config_map("a"), config_map("b")))
+    assert (ran.code, ran.out) == (1, "configmap/b created\n")
+    assert ran.errors == (
+        'Error from server (AlreadyExists): error when creating "STDIN": configmaps "a" already'
+        " exists\n"
+    )
+
+
+def test_dry_runs_create_nothing(fairlead: Commands) -> None:
+    for where, note in (("client", "(dry run)"), ("server", "(server dry run)")):
+        said = fairlead("create", "configmap", "a", f"--dry-run={where}")
+        assert said == f"configmap/a created {note}\n"
+    assert fairlead.space.config_maps.get("a").status == 404
+    ran = fairlead.run("create", "configmap", "a", "--dry-run=maybe")
+    assert (ran.code, ran.errors) == (
+        1,
+        'error: Invalid dry-run value (maybe). Must be "none", "server", or "client".\n',
+    )
+
+
+def test_unknown_fields_are_refused_warned_of_or_ignored(fairlead: Commands) -> None:
+    made = text({**config_map("a"), "colour": "red"})
+    ran = fairlead.run("create", "-f", "-", text=made)
+    assert ran.code == 1
+    assert ran.errors.endswith('strict decoding error: unknown field "colour"\n')
+    ran = fairlead.run("create", "-f", "-", "--validate=warn", text=made)
+    assert (ran.code, ran.errors) == (0, 'Warning: unknown field "colour"\n')
+    fairlead("delete", "cm", "a")
+    ran = fairlead.run("create", "-f", "-", "--validate=false", text=made)
+    assert (ran.code, ran.errors) == (0, "")
+
+
+def test_the_manager_is_named_and_the_configuration_kept(fairlead: Commands) -> None:
+    fairlead("create", "configmap", "a", "--save-config", "--from-literal=x=1")
+    made = fairlead.space.config_maps.read("a")
+    assert made["metadata"]["managedFields"][0]["manager"] == "fairlead-create"
+    label = fairlead.space.dialect.label("kubectl.@/last-applied-configuration")
+    kept = json.loads(made["metadata"]["annotations"][label])
+    assert kept["data"] == {"x": "1"}
+    fairlead("create", "configmap", "b", "--field-manager=me", "--from-literal=x=1")
+    made = fairlead.space.config_maps.read("b")
+    assert made["metadata"]["managedFields"][0]["manager"] == "me"
+
+
+def test_what_was_created_can_be_shown(fairlead: Commands) -> None:
+    assert fairlead("create", "configmap", "a", "-o", "name") == "configmap/a\n"
+    shown = json.loads(fairlead("create", "configmap", "b", "-o", "json"))
+    assert shown["metadata"]["name"] == "b"
+    assert "managedFields" not in shown["metadata"]
+    two = fairlead("create", "-f", "-", "-o", "yaml", text=text(config_map("c"), config_map("d")))
+    assert [one["metadata"]["name"] for one in yaml.safe_load_all(two)] == ["c", "d"]
+    ran = fairlead.run("create", "configmap", "e", "-o", "wide")
+    assert ran.code == 1
+    assert 'suitable for the output format "wide"' in ran.errors
+
+
+BAD_FILES = {
+    "a: b": "error validating data: [apiVersion not set, kind not set]; if you choose",
+    '{"apiVersion": "v1"}': "error validating data: kind not set; if you choose",
+    "- a": "error validating data: invalid object to validate; if you choose",
+    "a: [": "error parsing STDIN: error converting YAML to JSON: yaml: ",
+    "": "error: no objects passed to create",
+    "{apiVersion: a/v1, kind: Foo, metadata: {name: x}}": (
+        'resource mapping not found for name: "x" namespace: "" from "STDIN": no matches for kind'
+        ' "Foo" in version "a/v1"\nensure CRDs are installed first'
+    ),
+    "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: elsewhere}}": (
+        'the namespace from the provided object "elsewhere" does not match the namespace'
+    ),
+    "{apiVersion: v1, kind: ConfigMap, metadata: [1]}": "metadata is not an object",
+    "&a [*a]": "error: error ",
+}
+
+
+@pytest.mark.parametrize("given", BAD_FILES)
+def test_files_that_are_no_objects(fairlead_kubernetes: Commands, given: str) -> None:
+    ran = fairlead_kubernetes.run("create", "-f", "-", text=given)
+    assert (ran.code, ran.out) == (1, "")
+    assert BAD_FILES[given] in ran.errors
+
+
+def test_files_that_cannot_be_read(fairlead: Commands, tmp_path: Path) -> None:
+    ran = fairlead.run("create", "-f", str(tmp_path / "nope.yaml"))
+    assert ran.errors == f'error: the path "{tmp_path / "nope.yaml"}" does not exist\n'
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe")
+    ran = fairlead.run("create", "-f", str(tmp_path / "bytes.yaml"))
+    assert ran.code == 1
+    assert ran.errors.startswith("error: error reading ")
+    ran = fairlead.run("create")
+    assert (ran.code, ran.errors) == (1, "error: must specify one of -f and -k\n")
+
+
+FORMS = """
+namespace x
+configmap x --from-literal=a=1 --from-literal=b=c=d
+configmap x --from-file=key=FOLDER/text --from-file=FOLDER/binary
+configmap x --from-file=FOLDER/inner
+configmap x --from-env-file=FOLDER/env
+secret generic x --from-literal=a=b --type=example.com/own
+secret docker-registry x --docker-username=u --docker-password=p --docker-email=e
+deployment x --image=nginx --replicas=2 --port=80
+deployment x --image=a/b:1 --image=c@sha256:1
+service clusterip x --tcp=80:8080 --tcp=5
+service clusterip x --clusterip=None
+service nodeport x --tcp=80 --node-port=30000
+service loadbalancer x --tcp=80:http
+service externalname x --external-name=a.b.c
+serviceaccount x
+role x --verb=get,list --resource=pods,deployments.apps,pods/status --resource-name=a
+clusterrole x --verb=get --resource=nodes --non-resource-url=/a
+clusterrole x --aggregation-rule=a=b
+rolebinding x --clusterrole=admin --user=a --group=b --serviceaccount=ns:sa
+clusterrolebinding x --clusterrole=admin --user=a
+quota x --hard=pods=2 --scopes=BestEffort
+priorityclass x --value=1000 --description=aa --global-default
+ingress x --rule=a.com/b*=svc:80,tls=sec --class=c --annotation=k=v --default-backend=d:90
+ingress x --rule=/p=svc:port,tls --rule=foo.com/*=svc:8080,tls=my --rule=foo.com/bar=s2:http
+poddisruptionbudget x --selector=app=a --min-available=50%
+cronjob x --image=b --schedule=@daily --restart=Never
+""".strip().splitlines()
+
+
+def _without_nothing(value: Any) -> Any:
+    """Without what is empty, which kubectl writes and servers leave out."""
+    if isinstance(value, dict):
+        found = {key: _without_nothing(item) for key, item in value.items()}
+        return {key: item for key, item in found.items() if item not in (None, {}, [], 0)}
+    return [_without_nothing(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    (tmp_path / "text").write_text("hello\nworld\n")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    (tmp_path / "env").write_text("A=1\n# no\n\nB=two words\n")
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "k1").write_text("x")
+    (inner / "deeper").mkdir()
+    return tmp_path
+
+
+@pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
+def test_forms_make_the_objects_that_kubectl_makes(
+    fairlead_kubernetes: Commands, sources: Path
+) -> None:
+    space = fairlead_kubernetes.space
+    kubectl = Kubectl(space.server, space.name, sources)
+    flags = ("--dry-run=client", "-o", "yaml")
+    lines = [form.replace("FOLDER", str(sources)).split() for form in FORMS]
+    with ThreadPoolExecutor(4) as pool:
+        made = [*pool.map(lambda words: kubectl("create", *words, *flags), lines)]
+    for words, theirs in zip(lines, made, strict=True):
+        ours = yaml.safe_load(fairlead_kubernetes("create", *words, *flags))
+        assert _without_nothing(ours) == _without_nothing(yaml.safe_load(theirs)), words
+
+
+def test_forms_are_accepted_in_both_dialects(fairlead: Commands, sources: Path) -> None:
+    for form in FORMS:
+        words = [word.replace("FOLDER", str(sources)) for word in form.split()]
+        said = fairlead("create", *words, "--dry-run=server", "-o", "name")
+        assert said.endswith("/x\n"), form
+
+
+def test_commands_of_jobs_follow_two_dashes(fairlead: Commands) -> None:
+    made = yaml.safe_load(
+        fairlead("create", "job", "x", "--image=b", "--dry-run=client", "-oyaml", "--", "ls", "-l")
+    )
+    assert made["spec"]["template"]["spec"]["containers"] == [
+        {"name": "x", "image": "b", "command": ["ls", "-l"]}
+    ]
+
+
+def test_a_job_is_made_of_a_cron_job(fairlead: Commands) -> None:
+    fairlead("create", "cronjob", "nightly", "--image=b", "--schedule=@yearly", "--", "ls")
+    fairlead("create", "job", "now", "--from=cronjob/nightly")
+    made = fairlead.space.things("jobs", "batch").read("now")
+    assert made["spec"]["template"]["spec"]["containers"][0]["command"] == ["ls"]
+    assert made["metadata"]["ownerReferences"][0]["name"] == "nightly"
+    ran = fairlead.run("create", "job", "now", "--from=configmap/x")
+    assert (ran.code, ran.errors) == (1, "error: from must be an existing cronjob\n")
+
+
+def test_a_token_is_printed(fairlead: Commands) -> None:
+    fairlead("create", "sa", "robot")
+    token = fairlead("create", "token", "robot", "--duration=10m").strip()
+    assert token.count(".") == 2
+    ran = fairlead.run("create", "token", "nobody")
+    assert (ran.code, ran.errors) == (
+        1,
+        'error: failed to create token: serviceaccounts "nobody" not found\n',
+    )
+
+
+def test_a_secret_with_a_certificate(fairlead: Commands, tmp_path: Path) -> None:
+    pki = fairlead.space.server.data / "pki"
+    pair = next(
+        (crt, crt.with_suffix(".key"))
+        for crt in sorted(pki.rglob("*.crt"))
+        if crt.with_suffix(".key").exists()
+    )
+    fairlead("create", "secret", "tls", "web", f"--cert={pair[0]}", f"--key={pair[1]}")
+    made = fairlead.space.secrets.read("web")
+    assert made["type"] == fairlead.space.dialect.label("@/tls")
+    wrong = tmp_path / "wrong.key"
+    wrong.write_text("no key")
+    ran = fairlead.run("create", "secret", "tls", "x", f"--cert={pair[0]}", f"--key={wrong}")
+    assert ran.code == 1
+    assert ran.errors.startswith("error: tls: ")
+
+
+MISTAKES = {
+    "configmap": "exactly one NAME is required, got 0",
+    "configmap x y": "exactly one NAME is required, got 2",
+    "configmap x --from-literal=a": "invalid literal source a, expected key=value",
+    "configmap x --from-literal=a=1 --from-literal=a=2": (
+        'cannot add key "a", another key by that name already exists in Data for ConfigMap "x"'
+    ),
+    "configmap x --from-file=/nope": "error reading /nope: no such file or directory",
+    "configmap x --from-literal=a!=1": '"a!" is not a valid key name for a ConfigMap: ',
+    "configmap x --image=a": "unknown flag: --image",
+    "secret": "secret needs one of: generic, tls, docker-registry",
+    "secret docker-registry x": "either --from-file or the combination of --docker-username",
+    "deployment x": 'required flag(s) "image" not set',
+    "deployment x --image=a --replicas=many": 'strconv.ParseInt: parsing "many": invalid syntax',
+    "job x": "either --image or --from must be specified",
+    "service clusterip x": "at least one tcp port specifier must be provided",
+    "service clusterip x --tcp=foo": 'strconv.ParseUint: parsing "foo": invalid syntax',
+    "service clusterip x --tcp=80:99999": "must be between 1 and 65535, inclusive",
+    "role x": "at least one verb must be specified",
+    "role x --verb=get --resource=nope": 'the server doesn\'t have a resource type "nope"',
+    "rolebinding x": "exactly one of clusterrole or role must be specified",
+    "rolebinding x --role=a --serviceaccount=foo": "serviceaccount must be <namespace>:<name>",
+    "quota x --hard=a": "Invalid argument syntax a, expected <resource>=<value>",
+    "ingress x --rule=foo": "rule foo is invalid and should be in format",
+    "poddisruptionbudget x --min-available=1": "a selector must be specified",
+    "foo": "Unexpected args: [foo]",
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES)
+def test_mistakes_are_told(fairlead_kubernetes: Commands, words: str) -> None:
+    ran = fairlead_kubernetes.run("create", *words.split())
+    assert (ran.code, ran.out) == (1, "")
+    assert f"error: {MISTAKES[words]}" in ran.errors or MISTAKES[words] in ran.errors
+
+
+def test_hostile_files_are_refused_without_a_traceback(fairlead_kubernetes: Commands) -> None:
+    deep = '{"apiVersion": "v1", "kind": "ConfigMap", "data": ' + '{"a":' * 400 + "1" + "}" * 401
+    wrong = (
+        deep,
+        '{"a":' * 100_000,
+        '{"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "\\ud800"}}',
+        '{"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": 99999999999999999999999}}',
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: 5}}",
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: [a]}}",
+        "{apiVersion: v1, kind: [ConfigMap]}",
+        "{apiVersion: v1, kind: List, items: [1]}",
+    )
+    for given in wrong:
+        for command in ("create", "apply", "delete", "replace"):
+            ran = fairlead_kubernetes.run(command, "-f", "-", text=given)
+            assert (ran.code, ran.out) == (1, ""), given[:80]
+            assert ran.errors.startswith("error: "), given[:80]
+
+
+def test_a_server_that_is_not_there_is_told_once(fairlead: Commands, tmp_path: Path) -> None:
+    config = yaml.safe_load(fairlead.config.read_text())
+    for cluster in config["clusters"]:
+        cluster["cluster"]["server"] = "https://127.0.0.1:1"
+    (tmp_path / "config").write_text(yaml.safe_dump(config))
+    made = text(config_map("a"), config_map("b"))
+    for command in ("create", "apply", "delete", "replace", "diff"):
+        words = ("--kubeconfig", str(tmp_path / "config"), "-f", "-")
+        ran = fairlead.run(command, *words, text=made)
+        assert ran.code == (2 if command == "diff" else 1)
+        assert ran.errors == (
+            "The connection to the server 127.0.0.1:1 was refused - did you specify the right host"
+            " or port?\n"
+        )

@@ -1,0 +1,83 @@
+"""`fairlead patch`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.commands import Commands
+
+PATCH = "spec: {replicas: 2}"
+
+
+@pytest.fixture
+def made(fairlead: Commands) -> Commands:
+    fairlead("create", "cm", "a", "--from-literal=x=1")
+    return fairlead
+
+
+def data(fairlead: Commands) -> dict[str, str]:
+    found: dict[str, str] = fairlead.space.config_maps.read("a")["data"]
+    return found
+
+
+def test_each_type_of_patch(made: Commands) -> None:
+    assert made("patch", "cm", "a", "-p", '{"data": {"x": "2"}}') == "configmap/a patched\n"
+    assert made("patch", "cm", "a", "-p", "data: {z: '1'}", "--type=merge") == (
+        "configmap/a patched\n"
+    )
+    operations = [{"op": "remove", "path": "/data/x"}]
+    made("patch", "cm", "a", "--type=json", "-p", json.dumps(operations))
+    assert data(made) == {"z": "1"}
+
+
+def test_a_patch_that_changes_nothing(made: Commands) -> None:
+    said = made("patch", "cm", "a", "-p", '{"data": {"x": "1"}}')
+    assert said == "configmap/a patched (no change)\n"
+
+
+def test_a_patch_of_a_file(made: Commands, tmp_path: Path) -> None:
+    (tmp_path / "patch.yaml").write_text("data:\n  x: '5'\n")
+    made("patch", "cm", "a", f"--patch-file={tmp_path / 'patch.yaml'}")
+    assert data(made) == {"x": "5"}
+
+
+@pytest.mark.parametrize("kind", ["json", "merge", "strategic"])
+def test_dry_runs_show_what_would_be(made: Commands, kind: str) -> None:
+    patch = '[{"op": "add", "path": "/data/x", "value": "9"}]'
+    text = patch if kind == "json" else '{"data": {"x": "9"}}'
+    words = ("patch", "cm", "a", "-p", text, f"--type={kind}", "-o", "json")
+    for where in ("client", "server"):
+        assert json.loads(made(*words, f"--dry-run={where}"))["data"] == {"x": "9"}
+    assert data(made) == {"x": "1"}
+
+
+def test_a_subresource(made: Commands) -> None:
+    made("create", "deployment", "web", "--image=a", "--replicas=0")
+    made(
+        "patch", "deploy", "web", "--subresource=scale", "--type=merge", "-p", "spec: {replicas: 2}"
+    )
+    assert made.space.things("deployments", "apps").read("web")["spec"]["replicas"] == 2
+
+
+MISTAKES = {
+    ("-p", "["): 'error: unable to parse "[": yaml: ',
+    ("-p", "[]"): "Error from server (BadRequest): json: cannot unmarshal array into Go value",
+    (): "error: must specify --patch or --patch-file containing the contents of the patch",
+    ("--type=foo", "-p", "{}"): ('error: --type must be one of [json merge strategic], not "foo"'),
+    ("-p", "{}", "--patch-file=x"): "error: cannot specify --patch and --patch-file together",
+    ("--patch-file=/nope",): (
+        "error: unable to read patch file: open /nope: no such file or directory"
+    ),
+    ("-p", '{"data": 1}'): "The request is invalid: patch: Invalid value: ",
+    ("-p", "{}", "--type=json", "--dry-run=client"): "error: ",
+}
+
+
+@pytest.mark.parametrize("flags", MISTAKES, ids=" ".join)
+def test_mistakes_are_told(fairlead_kubernetes: Commands, flags: tuple[str, ...]) -> None:
+    fairlead_kubernetes("create", "cm", "a", "--from-literal=x=1")
+    ran = fairlead_kubernetes.run("patch", "cm", "a", *flags)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.errors.startswith(MISTAKES[flags])

@@ -1,0 +1,32 @@
+"""What commands say of errors that come from elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.cli.refusals import worded
+from fairlead.client import AccessError, Unreachable
+from fairlead.client.errors import error_of_status
+
+EVIL = "\x1b]0;owned\x07\x9b31m"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        error_of_status({"code": 404, "reason": "NotFound", "message": EVIL}),
+        error_of_status(
+            {
+                "code": 422,
+                "reason": "Invalid",
+                "details": {"kind": EVIL, "causes": [{"field": EVIL, "message": EVIL}]},
+            }
+        ),
+        Unreachable(EVIL),
+        AccessError(EVIL),
+    ],
+)
+def test_messages_of_servers_do_not_reach_a_terminal_raw(error: Exception) -> None:
+    said = worded(error)
+    assert "owned" in said
+    assert not {"\x1b", "\x07", "\x9b"} & set(said)

@@ -1,0 +1,120 @@
+"""Writes that rest on a revision happen only if nothing that weighs was written after it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import count
+
+import pytest
+from support.backends import OTHERS, THINGS, write
+from support.etcd import Etcd, needs_etcd
+
+from fairlead.storage.backend import Conflict, EpochMoved, Write
+from fairlead.storage.etcd.codec import PlainCodec
+from fairlead.storage.etcd.source import EtcdSource
+
+pytestmark = needs_etcd
+
+_spaces = count()
+
+
+@pytest.fixture(scope="module")
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
+    member = Etcd(tmp_path_factory.mktemp("etcd")).start()
+    yield member
+    member.close()
+
+
+def run(etcd: Etcd, test: Callable[[EtcdSource, EtcdSource], Awaitable[None]]) -> None:
+    """With two connections to one store, where the others weigh and things do not."""
+    prefix = f"/epoch{next(_spaces)}"
+
+    async def main() -> None:
+        one, other = (
+            EtcdSource([etcd.url], PlainCodec(), prefix, weighs=OTHERS.__eq__) for _ in range(2)
+        )
+        for source in (one, other):
+            await source.open()
+        try:
+            await asyncio.wait_for(test(one, other), 30)
+        finally:
+            for source in (one, other):
+                await source.close()
+
+    asyncio.run(main())
+
+
+def resting(wanted: Write, since: int) -> Write:
+    wanted.since = since
+    return wanted
+
+
+async def put(source: EtcdSource, *group: Write) -> int:
+    return (await source.write(group))[-1]
+
+
+def test_what_does_not_weigh_lets_others_rest(etcd: Etcd) -> None:
+    async def test(one: EtcdSource, other: EtcdSource) -> None:
+        since = await put(one, write("a"))
+        assert await put(other, write("b")) > since
+        assert await put(one, resting(write("c"), since)) > since
+
+    run(etcd, test)
+
+
+def test_what_weighs_refuses_all_that_rest_on_what_was_before(etcd: Etcd) -> None:
+    async def test(one: EtcdSource, other: EtcdSource) -> None:
+        since = await put(one, write("a"))
+        moved = 0
+        for value in (b"1", b"2", None):
+            moved = await put(other, write("x", value, moved, resource=OTHERS))
+            with pytest.raises(EpochMoved) as refused:
+                await put(one, resting(write("b"), since))
+            assert refused.value.at >= moved
+            since = moved
+        assert await put(one, resting(write("b"), moved)) > moved
+
+    run(etcd, test)
+
+
+def test_a_write_that_rests_on_nothing_is_not_refused(etcd: Etcd) -> None:
+    async def test(one: EtcdSource, other: EtcdSource) -> None:
+        moved = await put(other, write("x", resource=OTHERS))
+        assert await put(one, write("a")) > moved
+
+    run(etcd, test)
+
+
+def test_a_key_that_has_moved_is_told_before_the_epoch(etcd: Etcd) -> None:
+    async def test(one: EtcdSource, other: EtcdSource) -> None:
+        since = await put(one, write("a"))
+        await put(other, write("x", resource=OTHERS))
+        with pytest.raises(Conflict) as refused:
+            await put(one, resting(write("a"), since))
+        assert not isinstance(refused.value, EpochMoved)
+
+    run(etcd, test)
+
+
+def test_what_goes_along_with_a_write_does_not_weigh(etcd: Etcd) -> None:
+    async def test(one: EtcdSource, other: EtcdSource) -> None:
+        since = await put(one, write("a"))
+        await put(other, write("b"), write("x", resource=OTHERS))
+        await put(one, resting(write("c"), since))
+
+    run(etcd, test)
+
+
+def test_the_epoch_is_nothing_that_is_told(etcd: Etcd) -> None:
+    async def test(one: EtcdSource, other: EtcdSource) -> None:
+        first = await put(one, write("a"))
+        moved = await put(one, write("x", resource=OTHERS))
+        assert {row.key for row in (await other.snapshot()).rows} == {"a", "x"}
+        async for reached in other.feed(first):
+            if reached.revision >= moved:
+                assert [(row.resource, row.key) for row in reached.rows] == [(OTHERS, "x")]
+                break
+        assert await other.changes(THINGS, first, moved) == []
+
+    run(etcd, test)
