@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.client import Object
 from support.commands import Commands, Ran
-from support.kubectl import KUBECTL, Kubectl
+from support.kubectl import Kubectl, compared
 from support.things import random_word
 
 
@@ -131,7 +131,7 @@ class TestCanI:
         bare = fairlead("auth", "can-i", "--list", "--no-headers", "--as=bob")
         assert [line.split() for line in bare.splitlines()] == [line.split() for line in lines[1:]]
 
-    @pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
+    @compared
     def test_the_list_is_kubectls(self, fairlead_kubernetes: Commands, tmp_path: Path) -> None:
         grant(fairlead_kubernetes, "a", "bob", rule("get list", "pods"), rule("*", "*", group="*"))
         space = fairlead_kubernetes.space

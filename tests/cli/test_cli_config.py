@@ -15,7 +15,7 @@ import pytest
 import yaml
 from support.client_configs import configuration, write
 from support.commands import Ran, run_words
-from support.kubectl import KUBECTL
+from support.kubectl import KUBECTL, compared
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +116,7 @@ view --minify
 """
 
 
-@pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
+@compared
 def test_every_step_is_told_and_written_as_kubectl_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from support.commands import Commands
-from support.kubectl import KUBECTL, Kubectl
+from support.kubectl import Kubectl, compared
 from support.manifests import config_map, text
 
 
@@ -207,7 +207,7 @@ def sources(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
+@compared
 def test_forms_make_the_objects_that_kubectl_makes(
     fairlead_kubernetes: Commands, sources: Path
 ) -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import pytest
 from support.client import PATIENCE
 from support.commands import Commands
-from support.kubectl import KUBECTL, Kubectl
+from support.kubectl import Kubectl, compared
 from support.manifests import config_map, text
 
 HOLD = "example.com/hold"
@@ -288,7 +288,7 @@ MISTAKES = (
 )
 
 
-@pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
+@compared
 def test_mistakes_are_told_as_kubectl_does(fairlead_kubernetes: Commands, tmp_path: object) -> None:
     space = fairlead_kubernetes.space
     kubectl = Kubectl(space.server, space.name, space.server.data)

@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from support.commands import Commands, Ran
-from support.kubectl import KUBECTL, Kubectl
+from support.kubectl import KUBECTL, Kubectl, compared
 from support.process import ServerProcess
 from support.things import Space
 
-pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed: not compared")
+pytestmark = compared
 
 _OBJECTS = Path(__file__).parent / "described"
 _FILES = ("cluster", "configuration", "networking", "workloads", "pods")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from support.commands import Commands
-from support.kubectl import KUBECTL, Kubectl
+from support.kubectl import Kubectl, compared
 
-pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed: not compared")
+pytestmark = compared
 
 
 def test_the_same_is_told(fairlead_kubernetes: Commands, tmp_path: Path) -> None:

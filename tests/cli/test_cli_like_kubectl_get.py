@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import pytest
 from support.commands import Commands, Ran
 from support.every_kind import many
-from support.kubectl import KUBECTL, Kubectl
+from support.kubectl import Kubectl, compared
 from support.process import ServerProcess
 from support.things import Space
 
-pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed: not compared")
+pytestmark = compared
 
 _AGE = re.compile(r"(?:\b(?:AGE|\d+[smhdy](?:\d+[smhd])?)\b) *")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.commands import Commands
 from support.following import Following
-from support.kubectl import KUBECTL, Kubectl
+from support.kubectl import Kubectl, compared
 from support.simulation import Pods, container
 
 
@@ -90,7 +90,7 @@ ERRORS = (
 )
 
 
-@pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed: nothing to compare with")
+@compared
 def test_errors_are_those_of_kubectl(pods: Pods, commands: Commands, tmp_path: Path) -> None:
     running(pods)
     kubectl = Kubectl(pods.server, pods.space.name, tmp_path)

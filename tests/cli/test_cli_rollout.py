@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.client import Object
 from support.commands import Commands
-from support.kubectl import KUBECTL, Kubectl
+from support.kubectl import Kubectl, compared
 from support.process import ServerProcess
 from support.simulation import Pods
 from support.things import Space, Things
@@ -359,7 +359,7 @@ VOLUMES = [
 ]
 
 
-@pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
+@compared
 def test_the_pods_of_a_revision_are_shown_as_kubectl_shows_them(
     fairlead_kubernetes: Commands, tmp_path: Any
 ) -> None:

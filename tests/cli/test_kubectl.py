@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.kubectl import KUBECTL, Kubectl
+from support.kubectl import KUBECTL, Kubectl, compared
 from support.things import Space
 
 from fairlead import __version__
@@ -166,6 +166,7 @@ def test_raw_reads(kubectl: Kubectl) -> None:
     assert "[+]ping ok" in kubectl("get", "--raw", "/livez?verbose")
 
 
+@compared
 def test_the_version_of_both_sides(kubectl: Kubectl) -> None:
     assert f"Server Version: v1.25.9+fairlead.{__version__}" in kubectl("version")
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from support.examples import ROOT, commands
+from support.pages import ROOT, commands
 
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/README.md"))
 NEEDED = {"kopf-operator": ("kopf", "kubernetes"), "lightkube-controller": ("lightkube",)}

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from support.process import ServerProcess
 
 KUBECTL = shutil.which("kubectl")
+_OLDEST = 24  # the second number of releases that talk as that of the API does
+
+
+def _is_recent() -> bool:
+    if KUBECTL is None:
+        return False
+    said = subprocess.run(
+        [KUBECTL, "version", "--client", "--output=json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = re.search(r'"minor":\s*"(\d+)', said.stdout)
+    return found is not None and int(found[1]) >= _OLDEST
+
+
+IS_RECENT = _is_recent()
+compared = pytest.mark.skipif(
+    not IS_RECENT, reason=f"there is no kubectl from 1.{_OLDEST} on: not compared"
+)
 
 
 class Kubectl:
