@@ -37,6 +37,7 @@ def add_flags(parser: ArgumentReader) -> None:
     if form in FORMS:
         parser.usage = f"{parser.prog} {form} NAME [FLAGS]"
         parser.description = f"Create {FORMS[form].help}."
+        parser.keeps_behind = FORMS[form].has_command
         add_form_flags(parser, FORMS[form])
         return
     add_file_flags(parser, "create")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from collections.abc import Mapping
 from time import monotonic
@@ -19,7 +18,7 @@ from fairlead.cli.changing import (
 )
 from fairlead.cli.choosing import add_choosing_flags, check_choice, chosen_objects
 from fairlead.cli.durations import seconds
-from fairlead.cli.errors import CommandFailed, Mistake, UsageError
+from fairlead.cli.errors import CommandFailed, Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.located import Located
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
@@ -32,9 +31,9 @@ _LONGEST_BETWEEN_LOOKS = 1.0
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND [NAME...] | KIND/NAME...", nargs="*")
     add_choosing_flags(parser, "scale")
-    parser.add_argument("--replicas", type=_count, metavar="N", help="how many there shall be")
+    parser.add_argument("--replicas", type=int, metavar="N", help="how many there shall be")
     parser.add_argument(
-        "--current-replicas", type=_count, metavar="N", help="only if there are so many now"
+        "--current-replicas", type=int, metavar="N", help="only if there are so many now"
     )
     parser.add_argument(
         "--resource-version", metavar="VERSION", default="", help="only if it has not changed since"
@@ -50,19 +49,12 @@ def add_flags(parser: ArgumentReader) -> None:
     add_output_flag(parser)
 
 
-def _count(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f'invalid argument "{text}": strconv.ParseInt: parsing "{text}": invalid syntax'
-        ) from None
-
-
 async def run(at: Invocation) -> int:
     options = at.options
-    if options.replicas is None or options.replicas < 0:
-        raise UsageError(
+    if options.replicas is None:
+        raise Mistake('required flag(s) "replicas" not set')
+    if options.replicas < 0:
+        raise Mistake(
             "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0"
         )
     check_output(at)
