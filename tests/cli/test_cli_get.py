@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from support.commands import Commands
+from support.scripted_api import scripted_api
 from support.things import Space
 
 from fairlead.cli import main
@@ -188,3 +191,53 @@ def test_a_server_that_is_not_there(
         "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or"
         " port?\n",
     )
+
+
+@pytest.mark.parametrize("answer", [{"items": [5]}, {"kind": "Table", "rows": 5}])
+def test_a_server_that_talks_nonsense_is_told_in_one_line(
+    answer: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with scripted_api([answer], []) as api:
+        assert main(["get", "secrets", "--kubeconfig", str(api.config(tmp_path))]) == 1
+    errors = capsys.readouterr().err
+    assert errors.startswith("error: the answer of the server was not understood: ")
+    assert len(errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("cm", ""), "error: resource name may not be empty\n"),
+        (("cm", "a", "a%2fb"), "error: invalid resource name \"a%2fb\": [may not contain '%']\n"),
+        (("cm/..",), "error: invalid resource name \"..\": [may not be '..']\n"),
+        (("cm", "-n", "a/b"), "error: invalid namespace \"a/b\": [may not contain '/']\n"),
+    ],
+)
+def test_names_that_would_lead_elsewhere(
+    fairlead_kubernetes: Commands, words: tuple[str, ...], said: str
+) -> None:
+    ran = fairlead_kubernetes.run("get", *words)
+    assert (ran.code, ran.out, ran.errors) == (1, "", said)
+
+
+def test_a_plain_get_loads_only_what_it_needs(fairlead_kubernetes: Commands) -> None:
+    program = (
+        "import sys; from fairlead.cli import main; code = main(sys.argv[1:])\n"
+        "print(*sys.modules); sys.exit(code)"
+    )
+    words = ("get", "ns", "--kubeconfig", str(fairlead_kubernetes.config))
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "fairlead.cli.commands.get" in loaded
+    assert not loaded & {"aiohttp", "rich", "cryptography", "typer", "pydantic", "sqlite3"}
+    ours = (
+        "server",
+        "kinds",
+        "operations",
+        "endpoints",
+        "cli.output.jsonpath",
+        "cli.output.sorting",
+    )
+    assert not loaded & {f"fairlead.{name}" for name in ours}

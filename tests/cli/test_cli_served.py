@@ -44,7 +44,7 @@ def test_wide_resources_and_their_order(fairlead: Commands) -> None:
     [
         (("--sort-by=age",), "error: --sort-by accepts only name or kind\n"),
         (("-o", "xml"), "error: --output xml is not available\n"),
-        (("pods",), "error: unexpected arguments: [pods]\n"),
+        (("pods",), "error: unexpected argument 'pods'\n"),
     ],
 )
 def test_questions_that_make_no_sense(

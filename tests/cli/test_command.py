@@ -85,7 +85,7 @@ def test_alone_or_asked_for_help_it_shows_its_commands(arguments: tuple[str, ...
 
 
 def test_version_is_a_command() -> None:
-    assert fairlead("version").stdout == f"fairlead {__version__}\n"
+    assert fairlead("version", "--client").stdout == f"fairlead {__version__}\n"
 
 
 @pytest.mark.parametrize(

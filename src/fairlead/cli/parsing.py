@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 _COLUMN = 34
@@ -36,6 +35,8 @@ class Parser(argparse.ArgumentParser):
         name = word.partition("=")[0][:_LONGEST_WORD]
         if not name.startswith("-"):
             return f"unexpected argument {name!r}"
+        from difflib import get_close_matches
+
         close = get_close_matches(name, self._option_string_actions, n=1)
         return f"unknown flag {name}" + (f", did you mean {close[0]}?" if close else "")
 

@@ -14,8 +14,10 @@ from fairlead.cli.connecting import add_connection_flags, behind_command
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.refusals import worded
+from fairlead.cli.screen import printable
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
 
+_TRACEBACKS = "FAIRLEAD_TRACEBACKS"
 EXPECTED = (AccessError, ApiError, Unreachable, UnknownKind, UnknownResource)
 
 
@@ -71,6 +73,17 @@ async def _run(command: Callable[[Invocation], Awaitable[int]], at: Invocation) 
     except EXPECTED as error:
         at.screen.flush()
         at.screen.warn(worded(error))
+        return 1
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+        # What a server sends need not be what the interface promises.
+        if os.environ.get(_TRACEBACKS):
+            raise
+        at.screen.flush()
+        told = " ".join(f"{type(error).__name__}: {error}".split())
+        at.screen.warn(
+            f"error: the answer of the server was not understood: {printable(told)}"
+            f" (set {_TRACEBACKS}=1 to see where)"
+        )
         return 1
     finally:
         await at.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from io import TextIOWrapper
 from typing import TextIO
@@ -43,7 +42,9 @@ class Screen:
 
     @property
     def width(self) -> int:
-        return shutil.get_terminal_size().columns
+        from shutil import get_terminal_size
+
+        return get_terminal_size().columns
 
     def print(self, text: str = "") -> None:
         self.out.write(text + "\n")

@@ -22,7 +22,7 @@ async def targets_of(client: Client, words: Sequence[str]) -> list[Target]:
         raise UsageError("You must provide one or more resources by argument or filename.")
     if any("/" in word for word in words):
         return [await _pair(client, word) for word in words]
-    kinds, names = words[0].split(","), tuple(words[1:])
+    kinds, names = words[0].split(","), tuple(map(checked_name, words[1:]))
     found = [
         Target(resource, names)
         for kind in kinds
@@ -52,7 +52,7 @@ async def _pair(client: Client, word: str) -> Target:
         raise CommandFailed(
             "error: arguments in resource/name form must have a single resource and name"
         )
-    return Target(await client.resource(kind), (name,))
+    return Target(await client.resource(kind), (checked_name(name),))
 
 
 async def _resources(client: Client, word: str) -> AsyncIterator[Resource]:
@@ -75,3 +75,15 @@ def _distinct(targets: Sequence[Target]) -> list[Target]:
     for target in targets:
         known.setdefault((target.resource.type.group, target.resource.type.name), target)
     return list(known.values())
+
+
+def checked_name(name: str, what: str = "resource name") -> str:
+    """A name that can stand in a path; raises CommandFailed for another one."""
+    if not name:
+        raise CommandFailed(f"error: {what} may not be empty")
+    if name in (".", ".."):
+        raise CommandFailed(f"error: invalid {what} \"{name}\": [may not be '{name}']")
+    for sign in "/%":
+        if sign in name:
+            raise CommandFailed(f"error: invalid {what} \"{name}\": [may not contain '{sign}']")
+    return name

@@ -7,8 +7,6 @@ from typing import Any
 
 import orjson
 
-from fairlead.outgoing.answers import WORDS
-
 
 class ApiError(Exception):
     """An answer that is an error. `status` is the Status object as it came, or one made for an
@@ -124,6 +122,8 @@ def error_of_answer(code: int, content: bytes, retry_after: float | None = None)
         status = None
     if isinstance(status, dict) and status.get("kind") == "Status":
         return error_of_status({"code": code, **status}, retry_after)
+    from fairlead.outgoing.answers import WORDS  # few need it, and it brings much along
+
     shown = content[:_MOST_SHOWN].decode(errors="replace").strip()
     message = WORDS.get(code) or shown or f"the server answered {code}"
     reason = _BY_CODE.get(code, ("", ApiError))[0]

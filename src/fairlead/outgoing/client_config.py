@@ -10,13 +10,15 @@ import base64
 import binascii
 import os
 import ssl
-import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
+
+_OWN_FILES = "/proc/self/fd"
 
 
 class ClientConfigError(ValueError):
@@ -80,11 +82,26 @@ class ClientConfig:
 
 def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """The TLS library reads pairs from files only; these live as long as the call."""
-    with tempfile.NamedTemporaryFile() as file:  # created for its owner alone
-        file.write(certificate + b"\n" + key)
-        file.flush()
+    with _private_file(certificate + b"\n" + key) as name:
         # With a password, even none, nobody is asked for that of an encrypted key.
-        context.load_cert_chain(file.name, password="")
+        context.load_cert_chain(name, password="")
+
+
+@contextmanager
+def _private_file(content: bytes) -> Iterator[str]:
+    """The name of a file for its owner alone; in memory where the system can do that."""
+    if hasattr(os, "memfd_create") and os.path.isdir(_OWN_FILES):
+        with open(os.memfd_create("pair"), "wb") as file:
+            file.write(content)
+            file.flush()
+            yield f"{_OWN_FILES}/{file.fileno()}"
+        return
+    import tempfile
+
+    with tempfile.NamedTemporaryFile() as named:
+        named.write(content)
+        named.flush()
+        yield named.name
 
 
 def check_pair(certificate: bytes, key: bytes) -> None:

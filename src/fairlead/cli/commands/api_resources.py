@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import tables
 from fairlead.client import ResourceType
@@ -15,7 +15,6 @@ _WIDE = ("VERBS", "CATEGORIES")
 
 
 def add_flags(parser: ArgumentReader) -> None:
-    parser.add_argument("words", nargs="*", metavar="")
     parser.add_argument("--api-group", metavar="GROUP", help="only resources of this group")
     parser.add_switch("--namespaced", default=None, help="only resources in namespaces, or =false")
     parser.add_argument("--verbs", metavar="VERBS", default="", help="only with all these verbs")
@@ -29,8 +28,6 @@ def add_flags(parser: ArgumentReader) -> None:
 
 async def run(at: Invocation) -> int:
     options = at.options
-    if options.words:
-        raise UsageError(f"unexpected arguments: [{' '.join(options.words)}]")
     if options.output not in ("", "wide", "name"):
         raise CommandFailed(f"error: --output {options.output} is not available")
     if options.sort_by not in ("", "name", "kind"):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
 
 
 def add_flags(parser: ArgumentReader) -> None:
-    parser.add_argument("words", nargs="*", metavar="")
+    """There are none."""
 
 
 async def run(at: Invocation) -> int:
-    if at.options.words:
-        raise UsageError(f"unexpected arguments: [{' '.join(at.options.words)}]")
     found = [
         f"{group.name}/{version}" if group.name else version
         for group in await at.client.discovery.groups()

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 from fairlead import __version__
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import documents
 from fairlead.cli.screen import printable
 from fairlead.client.session import Request
 
-_FILES = "KUBECONFIG"
-_USUAL_FILE = "~/.kube/config"
-_IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
 _PATIENCE = 10.0
 
 
 def add_flags(parser: ArgumentReader) -> None:
-    parser.add_argument("words", nargs="*", metavar="")
     parser.add_switch("--client", help="do not ask the server")
     parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="one of json, yaml")
 
 
 async def run(at: Invocation) -> int:
     options = at.options
-    if options.words:
-        raise UsageError(f"unexpected arguments: [{' '.join(options.words)}]")
     if options.output not in ("", "json", "yaml"):
         raise CommandFailed("error: --output must be 'yaml' or 'json'")
     asks = not options.client and _has_configuration(at)
@@ -65,11 +57,13 @@ async def _server(at: Invocation) -> dict[str, Any]:
 
 def _has_configuration(at: Invocation) -> bool:
     """Whether anybody has said which server is meant."""
-    options = at.options
-    return bool(
-        options.kubeconfig
-        or options.context
-        or os.environ.get(_FILES)
-        or os.environ.get(_IN_CLUSTER)
-        or Path(_USUAL_FILE).expanduser().exists()
+    from fairlead.client.access.files import sources_of
+    from fairlead.client.access.in_cluster import surroundings
+
+    sources = sources_of(at.options.kubeconfig)
+    return (
+        sources.explicit
+        or bool(at.options.context)
+        or any(file.exists() for file in sources.files)
+        or surroundings() is not None
     )

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import OF_ONE, Failures
+from fairlead.cli.changing import EXPECTED, Failures
 from fairlead.cli.choosing import Chosen, add_choosing_flags, check_choice, chosen, is_by_rule
 from fairlead.cli.durations import seconds
 from fairlead.cli.errors import CommandFailed, Mistake
@@ -83,7 +83,7 @@ async def _found(at: Invocation, wanted: Wanted, failures: Failures) -> list[Cho
                 found.append(one)
             elif not wanted.is_absence:
                 failures.add(error)
-        except OF_ONE as error:
+        except EXPECTED as error:
             failures.add(error)
     return found
 
@@ -99,7 +99,7 @@ async def _wait(
     try:
         async for key, value in settled(resource, holds, space, timeout):
             _tell(at, resource, open.pop(key), key, value)
-    except OF_ONE as error:
+    except EXPECTED as error:
         failures.add(error)
         return ()
     return open.values()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Awaitable, Callable, Sequence
 
 from fairlead.cli.catalog import COMMANDS
@@ -23,8 +22,6 @@ _METADATA = ",".join(
     )
 )
 _MOST = 500
-_FILES = "KUBECONFIG"
-_USUAL_FILE = "~/.kube/config"
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 _SHORT_FORMATS = ("json", "yaml", "name")
 # The words of commands that do not begin with a kind: what each of them is one of. The last one
@@ -102,21 +99,10 @@ def _fixed(words: Sequence[str]) -> Offers:
 
 
 async def _contexts(options: argparse.Namespace) -> dict[str, str]:
-    return dict.fromkeys(_known_contexts(options.kubeconfig), "")
+    from fairlead.client.access.files import read_configuration, sources_of
 
-
-def _known_contexts(path: str | None) -> list[str]:
-    usual = os.path.expanduser(_USUAL_FILE)
-    names = (path or os.environ.get(_FILES) or usual).split(os.pathsep)
-    return [one for name in names if os.path.isfile(name) for one in _contexts_of(name)]
-
-
-def _contexts_of(name: str) -> list[str]:
-    import yaml
-
-    with open(name, encoding="utf-8") as file:
-        written = yaml.load(file, Loader=yaml.CSafeLoader)
-    return [str(one["name"]) for one in written.get("contexts") or ()]
+    known = read_configuration(sources_of(options.kubeconfig))
+    return dict.fromkeys(known.entries["contexts"], "")
 
 
 def _kinds(front: str) -> Offers:

@@ -12,6 +12,7 @@ from fairlead.client import ResourceType
 
 _FIELD = 3  # spaces in front of a field, and of each level below it
 _TEXT = 5
+_DEEPEST = 20  # lists in lists; a schema can also be wrong
 
 
 def at_path(schema: Schema, path: Sequence[str]) -> Schema:
@@ -26,7 +27,9 @@ def at_path(schema: Schema, path: Sequence[str]) -> Schema:
 
 def _innermost(schema: Schema) -> Schema:
     """What stands in a list, in a list of lists and so on."""
-    while schema.items is not None and not schema.fields:
+    for _ in range(_DEEPEST):
+        if schema.items is None or schema.fields:
+            break
         schema = schema.items
     return schema
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import Manifest, manifests
-from fairlead.cli.targets import targets_of
+from fairlead.cli.targets import Target, checked_name, targets_of
 from fairlead.client import ApiError, Resource
 from fairlead.client.errors import BadRequest, NotFound
 from fairlead.client.session import Request
@@ -71,34 +71,38 @@ async def asked_by(at: Invocation) -> Asked:
     options = at.options
     if options.filename:
         return await _in_files(at, manifests(options.filename, options.recursive))
-    everywhere = options.all_namespaces
-    namespace = "" if everywhere else at.namespace
-    found: list[Wanted] = []
     targets = await targets_of(at.client, options.words)
-    names = [name for target in targets for name in target.names]
-    if names and (options.selector or options.field_selector):
+    _check(at, targets)
+    namespace = "" if options.all_namespaces else checked_name(at.namespace, "namespace")
+    wanted = [
+        Wanted(
+            resource,
+            name,
+            namespace,
+            options.selector,
+            options.field_selector,
+            options.subresource,
+        )
+        for resource, names in targets
+        for name in names or ("",)
+    ]
+    return Asked(wanted, len(wanted) == 1 and bool(wanted[0].name))
+
+
+def _check(at: Invocation, targets: Sequence[Target]) -> None:
+    """Raises CommandFailed where flags and words do not go together."""
+    options = at.options
+    named = [target.resource.type for target in targets if target.names]
+    if options.subresource and not named:
+        raise _failed("subresource cannot be used when bulk resources are specified")
+    if named and (options.selector or options.field_selector):
         if "/" in options.words[0] or "," in options.words[0]:
             raise _failed(
                 "selectors and the all flag cannot be used when passing resource/name arguments"
             )
         raise _failed("name cannot be provided when a selector is specified")
-    if options.subresource and not names:
-        raise _failed("subresource cannot be used when bulk resources are specified")
-    for resource, wanted in targets:
-        if wanted and everywhere and resource.type.namespaced:
-            raise _failed("a resource cannot be retrieved by name across all namespaces")
-        found += [
-            Wanted(
-                resource,
-                name,
-                namespace,
-                options.selector,
-                options.field_selector,
-                options.subresource,
-            )
-            for name in wanted or ("",)
-        ]
-    return Asked(found, len(names) == 1 == len(targets))
+    if options.all_namespaces and any(type.namespaced for type in named):
+        raise _failed("a resource cannot be retrieved by name across all namespaces")
 
 
 async def _in_files(at: Invocation, found: Sequence[Manifest]) -> Asked:
@@ -116,7 +120,9 @@ async def _in_files(at: Invocation, found: Sequence[Manifest]) -> Asked:
             raise _failed(f'error validating "{origin}": resource name may not be empty')
         resource = await at.client.resource_of(value)
         namespace = metadata.get("namespace") or at.namespace
-        wanted.append(Wanted(resource, name, str(namespace), subresource=options.subresource))
+        wanted.append(
+            Wanted(resource, name, checked_name(str(namespace)), subresource=options.subresource)
+        )
     is_single = len(options.filename) == 1 and options.filename[0] != "-"
     return Asked(wanted, is_single and len(wanted) == 1)
 
