@@ -131,7 +131,7 @@ class ArgumentReader(argparse.ArgumentParser):
 
     def _get_value(self, action: argparse.Action, text: str) -> Any:
         try:
-            return super()._get_value(action, text)  # type: ignore[misc]
+            return super()._get_value(action, text)
         except argparse.ArgumentError as error:
             why = error.message
             if action.type is int:
