@@ -108,7 +108,10 @@ def test_what_it_prints_is_what_is_there_then(web: Commands) -> None:
         (("deploy", "--replicas=1"), "resource(s) were provided, but no name was specified"),
         (("deploy", "-l", "a=b", "--replicas=1"), "no objects passed to scale"),
         (("deploy", "web", "--replicas=1", "--dry-run=x"), "Invalid dry-run value (x)."),
-        (("deploy", "web", "--replicas=1", "--timeout=3x"), 'invalid argument "3x" for "--timeout" flag'),
+        (
+            ("deploy", "web", "--replicas=1", "--timeout=3x"),
+            'invalid argument "3x" for "--timeout" flag',
+        ),
         (("deploy", "web", "--replicas=1", "-o=x"), "unable to match a printer"),
     ],
 )

@@ -65,7 +65,9 @@ class ArgumentReader(argparse.ArgumentParser):
             if not word.isascii() and _is_bytes(word):
                 raise UsageError(f"{word!a} is not UTF-8 text")
         own, off, behind = self._sorted(words)
-        options = self.parse_intermixed_args(own)
+        options, unknown = self.parse_known_intermixed_args(own)
+        if unknown:
+            raise UsageError(f"unexpected argument {unknown[0]!r}")
         for name in off:
             setattr(options, name, False)
         options.behind = behind if self.keeps_behind else []

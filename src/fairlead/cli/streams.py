@@ -12,7 +12,7 @@ def open_closed_streams() -> None:
     or connection that is opened would be written to in its place."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def cannot_write(error: OSError) -> int:
