@@ -22,8 +22,10 @@ from fairlead.cli.errors import CommandFailed, Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.located import Located
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
+from fairlead.client.errors import Conflict
 
 _SCALE = "scale"
+_MOST_TRIES = 10
 _BETWEEN_LOOKS = 0.1
 _LONGEST_BETWEEN_LOOKS = 1.0
 
@@ -104,15 +106,21 @@ async def _write(at: Invocation, one: Located, query: Mapping[str, str]) -> None
             **query,
         )
         return
-    scale = await resource.get(one.name, one.namespace, subresource=_SCALE)
-    now = scale.get("spec", {}).get("replicas", 0)
-    if options.current_replicas is not None and now != options.current_replicas:
-        _unexpected("replicas", options.current_replicas, now)
-    version = scale["metadata"]["resourceVersion"]
-    if options.resource_version and version != options.resource_version:
-        _unexpected("resource version", options.resource_version, version)
-    scale.setdefault("spec", {})["replicas"] = options.replicas
-    await resource.replace(scale, one.namespace, subresource=_SCALE, **query)
+    for attempt in range(_MOST_TRIES):
+        scale = await resource.get(one.name, one.namespace, subresource=_SCALE)
+        now = scale.get("spec", {}).get("replicas", 0)
+        if options.current_replicas is not None and now != options.current_replicas:
+            _unexpected("replicas", options.current_replicas, now)
+        version = scale["metadata"]["resourceVersion"]
+        if options.resource_version and version != options.resource_version:
+            _unexpected("resource version", options.resource_version, version)
+        scale.setdefault("spec", {})["replicas"] = options.replicas
+        try:
+            await resource.replace(scale, one.namespace, subresource=_SCALE, **query)
+            return
+        except Conflict:  # such as with a controller that tells how far it is
+            if attempt + 1 == _MOST_TRIES:
+                raise
 
 
 def _unexpected(what: str, wanted: object, found: object) -> None:
