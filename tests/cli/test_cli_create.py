@@ -238,7 +238,7 @@ def test_forms_are_accepted_in_both_dialects(fairlead: Commands, sources: Path) 
     for form in FORMS:
         words = [word.replace("FOLDER", str(sources)) for word in form.split()]
         said = fairlead("create", *words, "--dry-run=server", "-o", "name")
-        assert said.endswith("/x\n"), form
+        assert said.rpartition("/")[2].startswith("x"), form
 
 
 def test_commands_of_jobs_follow_two_dashes(fairlead: Commands) -> None:
