@@ -81,3 +81,11 @@ def test_mistakes_are_told(fairlead_kubernetes: Commands, flags: tuple[str, ...]
     ran = fairlead_kubernetes.run("patch", "cm", "a", *flags)
     assert (ran.code, ran.out) == (1, "")
     assert ran.errors.startswith(MISTAKES[flags])
+
+
+def test_what_goes_away_by_a_patch_has_changed(fairlead: Commands) -> None:
+    fairlead("create", "cm", "a")
+    held, free = (f'{{"metadata":{{"finalizers":{one}}}}}' for one in ('["a.com/b"]', "null"))
+    fairlead("patch", "cm", "a", "--type=merge", "-p", held)
+    fairlead("delete", "cm", "a", "--wait=false")
+    assert fairlead("patch", "cm", "a", "--type=merge", "-p", free) == "configmap/a patched\n"

@@ -69,7 +69,7 @@ async def _run(command: Callable[[Invocation], Awaitable[int]], at: Invocation) 
     except CommandFailed as failure:
         at.screen.flush()
         if str(failure):
-            at.screen.warn(str(failure))
+            at.screen.warn(printable(str(failure)))
         return failure.code
     except EXPECTED as error:
         at.screen.flush()

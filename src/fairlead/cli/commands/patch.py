@@ -124,7 +124,7 @@ async def _merged_here(at: Invocation, one: Located, patch: Any) -> Object:
 
 
 def _is_same(at: Invocation, before: Object, after: Object) -> bool:
-    if dry_run(at.options) != "none":
-        return same_content(before, after)
+    """An object that goes away by it keeps its version, and one may change in who owns what."""
     version = before["metadata"].get("resourceVersion")
-    return bool(version == after["metadata"].get("resourceVersion"))
+    stays = dry_run(at.options) != "none" or version == after["metadata"].get("resourceVersion")
+    return stays and same_content(before, after)
