@@ -313,7 +313,7 @@ MISTAKES = {
     "quota x --hard=a": "Invalid argument syntax a, expected <resource>=<value>",
     "ingress x --rule=foo": "rule foo is invalid and should be in format",
     "poddisruptionbudget x --min-available=1": "a selector must be specified",
-    "foo": "Unexpected args: [foo]",
+    "foo": 'unknown command "foo"',
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
@@ -63,6 +64,17 @@ def dry_run(options: argparse.Namespace) -> str:
 def note(options: argparse.Namespace) -> str:
     """What is said behind the outcome of a dry run."""
     return _NOTES[dry_run(options)]
+
+
+def check_subresource(
+    options: argparse.Namespace, known: Sequence[str] = ("status", "scale")
+) -> None:
+    """Raises Mistake."""
+    if options.subresource and options.subresource not in known:
+        raise Mistake(
+            f'invalid subresource value: "{options.subresource}". Must be one of'
+            f" [{' '.join(known)}]"
+        )
 
 
 def write_query(options: argparse.Namespace) -> dict[str, Any]:

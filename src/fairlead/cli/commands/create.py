@@ -54,7 +54,7 @@ async def run(at: Invocation) -> int:
         known = [name.partition(" ")[2] for name in FORMS if name.startswith(f"{form} ")]
         raise UsageError(f"{form} needs one of: {', '.join(known)}")
     if at.options.words:
-        raise UsageError(f"Unexpected args: [{' '.join(at.options.words)}]")
+        raise UsageError(f'unknown command "{" ".join(at.options.words)}"')
     return await _create_from_files(at)
 
 

@@ -60,9 +60,7 @@ async def run(at: Invocation) -> int:
             "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0"
         )
     check_output(at)
-    check_choice(
-        at, options.words, "You must provide one or more resources by argument or filename."
-    )
+    check_choice(at, options.words)
     query = write_query(options)
     failures = Failures()
     found = [one async for one in chosen_objects(at, options.words, failures)]
