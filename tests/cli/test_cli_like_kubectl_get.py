@@ -122,7 +122,7 @@ def test_lists_of_twenty_kinds(both: Both, flags: tuple[str, ...]) -> None:
         "deploy web --subresource=scale",
         "nodes",
         "clusterroles view -o yaml",
-        "cm -A --chunk-size=1 -o name",
+        "cm --chunk-size=1 -o name",
         "deployments.v1.apps/web",
         "--raw /version",
     ],

@@ -86,6 +86,11 @@ def _run_server_side(command: str, words: list[str], what: str, text: str) -> in
 
         add_serve_flags(parser)
         return _serve(parser, parser.parse_args(words))
+    if command == "test-env":
+        from fairlead.cli.test_env import add_arguments, run_test_env
+
+        add_arguments(parser)
+        return run_test_env(parser.parse_args(words).directory)
     from fairlead.cli.copying import run
     from fairlead.cli.copying_flags import add_flags
 

@@ -22,7 +22,7 @@ _LOOKED_AT: dict[str, type] = {
     **dict.fromkeys(("name", "generateName", "namespace"), str),
     **dict.fromkeys(("labels", "annotations"), dict),
 }
-_ADVICE = "if you choose to ignore these errors, turn validation off with --validate=false"
+ADVICE = "if you choose to ignore these errors, turn validation off with --validate=false"
 
 
 class ManifestError(Mistake):
@@ -209,4 +209,4 @@ def _check_metadata(metadata: Any, origin: str) -> None:
 
 
 def _invalid(origin: str, why: str) -> ManifestError:
-    return ManifestError(f'error validating "{origin}": error validating data: {why}; {_ADVICE}')
+    return ManifestError(f'error validating "{origin}": error validating data: {why}; {ADVICE}')

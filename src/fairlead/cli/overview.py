@@ -10,6 +10,10 @@ SERVER_SIDE = {
     "backup": ("FILE", "copy all objects of a server or a storage into a file"),
     "restore": ("FILE", "fill a data directory or etcd from such a file"),
     "migrate": ("--from STORAGE --to STORAGE", "copy one storage into another"),
+    "test-env": (
+        "[DIRECTORY]",
+        "write programs that stand in for those of envtest, and print where",
+    ),
 }
 _COLUMN = 26
 

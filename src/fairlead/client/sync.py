@@ -20,7 +20,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 from fairlead.client.access.loading import load_access
 from fairlead.client.access.model import Access
 from fairlead.client.client import Client
-from fairlead.client.discovery import Discovery, ResourceType
+from fairlead.client.discovery import Discovery, ResourceType, UnknownKind, UnknownResource
 from fairlead.client.resources import Resource
 from fairlead.client.transport.errors import Unreachable
 
@@ -192,12 +192,21 @@ class SyncClient(_Face[Client]):
 
     def resource(self, word: str) -> SyncResource:
         """A resource by the word that people use for it; raises UnknownResource."""
-        return SyncResource(self._background, self._background.call(self._inner.resource(word)))
+        found = self._background.call(self._found(lambda: self._inner.resource(word)))
+        return SyncResource(self._background, found)
 
     def resource_of(self, value: Mapping[str, Any]) -> SyncResource:
         """The resource of an object; raises UnknownKind."""
-        found = self._background.call(self._inner.resource_of(value))
+        found = self._background.call(self._found(lambda: self._inner.resource_of(value)))
         return SyncResource(self._background, found)
+
+    async def _found(self, find: Callable[[], Coroutine[Any, Any, Resource]]) -> Resource:
+        """What is not known may have come since: this client may be old."""
+        try:
+            return await find()
+        except (UnknownResource, UnknownKind):
+            self._inner.discovery.forget()
+            return await find()
 
     def of(self, type: ResourceType) -> SyncResource:
         return SyncResource(self._background, self._inner.of(type))

@@ -31,14 +31,14 @@ _CIPHERS = b"@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!SHA1:
 # X509_V_ERR_… numbers of OpenSSL that are worth telling apart in a log.
 _PROBLEMS = {
     7: "the certificate's signature is wrong",
-    9: "the certificate has expired or is not yet valid",
-    10: "the certificate has expired or is not yet valid",
     18: "the certificate was issued by an unknown authority",
     19: "the certificate was issued by an unknown authority",
     20: "the certificate was issued by an unknown authority",
     21: "the certificate was issued by an unknown authority",
     26: "the certificate is not for client authentication",
 }
+# When a certificate is good is asked at each request, by the clock that tests can move.
+_OF_TIME = (9, 10)
 
 
 class TlsTransport(asyncio.Protocol, asyncio.Transport):
@@ -249,7 +249,7 @@ def server_context(certificate: Path, key: Path, authorities: Iterable[Certifica
 def _note_problem(
     connection: SSL.Connection, _certificate: crypto.X509, number: int, _depth: int, good: int
 ) -> bool:
-    if not good:
+    if not good and number not in _OF_TIME:
         connection.get_app_data().append(number)
     return True
 

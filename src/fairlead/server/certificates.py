@@ -21,11 +21,23 @@ if TYPE_CHECKING:  # imported when something has to be made
 
 logger = logging.getLogger("fairlead")
 
-_LIFETIME_OF_CA = timedelta(days=3650)
-_LIFETIME = timedelta(days=365)
 _NAMES = ("ca", "serving", "admin")
 
 Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """Of what is made."""
+
+    ca: timedelta = timedelta(days=3650)
+    others: timedelta = timedelta(days=365)
+
+
+USUAL = Lifetimes()
+# Clients go by the time of the machine, wherever a test moves the clock of the server: what is
+# renewed by that clock would not be good yet.
+BEYOND_ALL_MOVES = Lifetimes(timedelta(days=365_000), timedelta(days=365_000))
 
 
 def utc_now() -> datetime:
@@ -94,13 +106,15 @@ def pki_of(directory: Path) -> Pki:
     return Pki(*(Pair(base / f"{name}.crt", base / f"{name}.key") for name in _NAMES))
 
 
-def ensure_pki(directory: Path, hosts: list[str], now: Clock = utc_now) -> Pki:
+def ensure_pki(
+    directory: Path, hosts: list[str], now: Clock = utc_now, lifetimes: Lifetimes = USUAL
+) -> Pki:
     """Make what is missing, what lacks a host, what has less than a third of its time left and
     what another CA issued, whose place this one took. Raises FileError. Only for who holds the
     lock of the data directory."""
-    pki = pki_of(directory)
+    pki, life = pki_of(directory), lifetimes.others
     make_private_directory(directory / "pki")
-    _ensure_authority(pki, now())
+    _ensure_authority(pki, now(), lifetimes.ca)
     wanted = "\n".join(sorted(set(hosts)))
     remembered = directory / "pki" / "serving.hosts"
     issuer = directory / "pki" / "issuer"
@@ -111,14 +125,14 @@ def ensure_pki(directory: Path, hosts: list[str], now: Clock = utc_now) -> Pki:
         from fairlead.server.issuing import issue_serving
 
         renewed = pki.serving.exists()
-        pki.serving.write(issue_serving(pki.ca.read(), hosts, now(), _LIFETIME))
+        pki.serving.write(issue_serving(pki.ca.read(), hosts, now(), life))
         write_private(remembered, wanted.encode())
         if renewed:
-            logger.info("the own serving certificate is new and good for %d days", _LIFETIME.days)
+            logger.info("the own serving certificate is new and good for %d days", life.days)
     if not same_issuer or _needs_renewal(pki.admin, now()):
         from fairlead.server.issuing import issue_admin
 
-        pki.admin.write(issue_admin(pki.ca.read(), now(), _LIFETIME))
+        pki.admin.write(issue_admin(pki.ca.read(), now(), life))
     if not same_issuer:
         write_private(issuer, digest.encode())
     return pki
@@ -128,18 +142,18 @@ def _says(path: Path, text: str) -> bool:
     return path.exists() and read_private(path).decode() == text
 
 
-def _ensure_authority(pki: Pki, now: datetime) -> None:
+def _ensure_authority(pki: Pki, now: datetime, life: timedelta) -> None:
     ca = pki.ca
     if not ca.exists():
         _check_first_start(pki)
         from fairlead.server.issuing import make_authority
 
-        ca.write(make_authority("fairlead-ca", now, _LIFETIME_OF_CA))
+        ca.write(make_authority("fairlead-ca", now, life))
     elif ca.check().is_running_out(now):
         from fairlead.server.issuing import renew_authority
 
         logger.info("the own CA is renewed; its key stays the same")
-        ca.write(renew_authority(ca.read(), now, _LIFETIME_OF_CA))
+        ca.write(renew_authority(ca.read(), now, life))
 
 
 def _check_first_start(pki: Pki) -> None:

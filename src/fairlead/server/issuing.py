@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -143,5 +144,12 @@ def _general_name(host: str) -> x509.GeneralName:
 
 
 def issue_admin(ca: Issued, now: datetime, lifetime: timedelta) -> Issued:
-    subject = _name("admin", "system:masters")
+    return issue_client(ca, "admin", ["system:masters"], now, lifetime)
+
+
+def issue_client(
+    ca: Issued, name: str, groups: Sequence[str], now: datetime, lifetime: timedelta
+) -> Issued:
+    """What proves that one is a user who is in these groups."""
+    subject = _name(name, *groups)
     return _issue(ca, subject, now, lifetime, ExtendedKeyUsageOID.CLIENT_AUTH, [])

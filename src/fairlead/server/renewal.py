@@ -11,7 +11,16 @@ from pathlib import Path
 
 from fairlead import clock
 from fairlead.file_stamps import stamp
-from fairlead.server.certificates import Clock, Pair, Pki, check_pair, ensure_pki, utc_now
+from fairlead.server.certificates import (
+    USUAL,
+    Clock,
+    Lifetimes,
+    Pair,
+    Pki,
+    check_pair,
+    ensure_pki,
+    utc_now,
+)
 from fairlead.server.files import FileError
 from fairlead.server.validity import validity_of
 
@@ -37,6 +46,7 @@ class Renewal:
         changed: Callable[[], None],
         renews: bool = True,
         now: Clock = utc_now,
+        lifetimes: Lifetimes = USUAL,
     ) -> None:
         self._directory = directory
         self._hosts = hosts
@@ -46,6 +56,7 @@ class Renewal:
         self._changed = changed
         self._renews = renews
         self._now = now
+        self._lifetimes = lifetimes
         self._stamps = self._current_stamps()
         self._said = now() - _SAY_AGAIN
         self._say_what_ends()
@@ -64,7 +75,7 @@ class Renewal:
         """Renew what is running out; tells whether there is something new to serve with."""
         try:
             if self._renews:
-                ensure_pki(self._directory, self._hosts, self._now)
+                ensure_pki(self._directory, self._hosts, self._now, self._lifetimes)
         except FileError as error:
             self._say("own certificates cannot be renewed: %s", error)
         stamps = self._current_stamps()

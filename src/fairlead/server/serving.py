@@ -36,7 +36,15 @@ from fairlead.schema.builtin import BuiltinTypes
 from fairlead.server.app import Application
 from fairlead.server.assembly import Assembly, StartError
 from fairlead.server.banner import banner, found_in, process_age, show_banner, tell_stopping
-from fairlead.server.certificates import Pair, Pki, check_pair, ensure_pki
+from fairlead.server.certificates import (
+    BEYOND_ALL_MOVES,
+    USUAL,
+    Lifetimes,
+    Pair,
+    Pki,
+    check_pair,
+    ensure_pki,
+)
 from fairlead.server.checks import OBJECTS, PARTS, STORE, WORK, Progress, named_checks
 from fairlead.server.client_trust import ClientTrust
 from fairlead.server.files import FileError, keep_private, prepare_directory
@@ -167,9 +175,12 @@ class Server:
             given = self._given_pair()
             if given is not None:  # its key is also used for other things, which would complain
                 check_pair(given.certificate, given.key)
-            return ensure_pki(directory, self._hosts())
+            return ensure_pki(directory, self._hosts(), lifetimes=self._lifetimes())
         except FileError as error:
             raise StartError(str(error)) from None
+
+    def _lifetimes(self) -> Lifetimes:
+        return BEYOND_ALL_MOVES if self.options.testing else USUAL
 
     def _given_pair(self) -> Pair | None:
         """The serving certificate of the command line."""
@@ -341,6 +352,7 @@ class Server:
             configured=self._given_pair(),
             changed=take_up,
             renews=keeps_files,
+            lifetimes=self._lifetimes(),
         )
 
     def _limits(self) -> Limits:

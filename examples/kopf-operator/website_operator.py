@@ -9,12 +9,13 @@ import kopf
 import kubernetes
 
 LABEL = "example.com/website"
-OURS = "simulation.fairlead/"
+SIMULATION = "simulation.fairlead/"
+SECONDS_TO_NEXT_TRY = 0.5
 
 
 @kopf.on.startup()
 def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
-    kubernetes.config.load_kube_config()
+    kubernetes.config.load_kube_config()  # type: ignore[no-untyped-call]
     settings.posting.enabled = False  # events of kopf's own
     settings.watching.server_timeout = 60
 
@@ -22,24 +23,28 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
 @kopf.on.resume("websites")
 @kopf.on.create("websites")
 @kopf.on.update("websites")
-def deploy(name: str, namespace: str, spec: kopf.Spec, annotations: Any, **_: Any) -> None:
+def deploy(name: str, namespace: Any, spec: kopf.Spec, annotations: Any, **_: Any) -> None:
     """Make the Deployment what the Website asks for."""
-    wanted = deployment(name, spec, annotations)
+    wanted: Any = deployment(name, spec, annotations)
     kopf.adopt(wanted)
     apps = kubernetes.client.AppsV1Api()
     try:
-        apps.create_namespaced_deployment(namespace, wanted)
+        try:
+            apps.create_namespaced_deployment(namespace, wanted)
+        except kubernetes.client.ApiException as error:
+            if error.status != 409:
+                raise
+            apps.patch_namespaced_deployment(name, namespace, wanted)
     except kubernetes.client.ApiException as error:
-        if error.status != 409:
-            raise
-        apps.patch_namespaced_deployment(name, namespace, wanted)
+        text = f"the server answers {error.status} {error.reason}"
+        raise kopf.TemporaryError(text, delay=SECONDS_TO_NEXT_TRY) from error
 
 
 def deployment(
     name: str, spec: Mapping[str, Any], annotations: Mapping[str, str]
 ) -> dict[str, Any]:
     labels = {LABEL: name}
-    told = {key: text for key, text in annotations.items() if key.startswith(OURS)}
+    told = {key: text for key, text in annotations.items() if key.startswith(SIMULATION)}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -56,7 +61,7 @@ def deployment(
 
 
 @kopf.on.event("apps", "v1", "deployments", labels={LABEL: kopf.PRESENT})
-def report(type: str | None, labels: Any, namespace: str, status: Any, **_: Any) -> None:
+def report(type: str | None, labels: Any, namespace: Any, status: Any, **_: Any) -> None:
     """Say in the Website how many of its pods are ready."""
     if type == "DELETED":
         return

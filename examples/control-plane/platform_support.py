@@ -1,0 +1,73 @@
+"""What the tests have in common."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fairlead.client import exists
+from fairlead.testing import Cluster, User
+
+HERE = Path(__file__).parent
+PATIENCE = 30.0
+API = "platform.example.com/v1"
+
+Object = dict[str, Any]
+
+
+@contextmanager
+def running(account: User, identity: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A provisioner of the service account; it gives its lease back at the end."""
+    program = [sys.executable, str(HERE / "provisioner.py"), "--identity", identity, "--lease", "2"]
+    environment = {**os.environ, "KUBECONFIG": str(account.kubeconfig)}
+    process = subprocess.Popen(program, env=environment)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+    assert process.returncode in (0, -signal.SIGKILL), "it has ended by itself"
+
+
+class Platform:
+    """Plans of a test's own, and the databases that are ordered of them in its namespace."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self._cluster = cluster
+        self.namespace = namespace
+        self.databases = cluster.admin.resource("databases")
+        self.secrets = cluster.admin.resource("secrets")
+
+    def plan(self, most: int = 20, capacity: int = 10) -> None:
+        """Make or change the plan, which is called as the namespace is."""
+        metadata, spec = {"name": self.namespace}, {"maxStorage": most, "capacity": capacity}
+        plan = {"apiVersion": API, "kind": "Plan", "metadata": metadata, "spec": spec}
+        self._cluster.apply(plan)
+
+    def database(self, name: str = "orders", **spec: Any) -> Object:
+        spec = {"engine": "postgres", "plan": self.namespace, "storage": 10, **spec}
+        return {"apiVersion": API, "kind": "Database", "metadata": {"name": name}, "spec": spec}
+
+    def order(self, name: str = "orders", **spec: Any) -> Object:
+        return self.databases.create(self.database(name, **spec), self.namespace)
+
+    def await_reason(self, reason: str, name: str = "orders") -> Object:
+        def holds(value: Object | None) -> bool:
+            conditions = ((value or {}).get("status") or {}).get("conditions") or ()
+            return any(one["reason"] == reason for one in conditions)
+
+        found = self.databases.wait(name, holds, self.namespace, timeout=PATIENCE)
+        assert found is not None
+        status: Object = found["status"]
+        return status
+
+    def await_secret(self) -> Object:
+        found = self.secrets.wait("orders-database", exists, self.namespace, timeout=PATIENCE)
+        assert found is not None
+        return found

@@ -1,0 +1,178 @@
+"""What stands in for the programs that envtest starts: an API server, its etcd, a command line.
+
+    python -m fairlead.cli.standing_in kube-apiserver --secure-port=...
+
+The server keeps its objects itself, where etcd would: below the data directory of what stands in
+for etcd, which does no more than to say where that is, and that it is well.
+
+No controllers run, as in envtest, unless FAIRLEAD_TEST_ENV_FLAGS says so: `--controllers=*`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+PROGRAMS = ("kube-apiserver", "etcd", "kubectl")
+_MORE_FLAGS = "FAIRLEAD_TEST_ENV_FLAGS"
+_CERT_DIR, _ETCD = "--cert-dir", "--etcd-servers"
+_WHERE = "/fairlead"  # of what stands in for etcd
+_SECONDS_FOR_ETCD = 10.0
+_ETCD_HELP = """\
+Stands in for etcd, whose objects Fairlead keeps itself. Other flags are ignored.
+
+  --data-dir DIR               where a server that is told of this one keeps everything
+  --listen-client-urls URL     where to say that all is well
+"""
+
+
+def server_flags(
+    given: Sequence[str], environment: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    """The flags of `fairlead serve` for those of the reference's server, and those that mean
+    nothing to it. Raises ValueError where there is no place to keep anything."""
+    values = _values(given)
+    directory = Path(values.get(_CERT_DIR, ""))
+    place = _place(values.get(_ETCD, ""))
+    left_out: tuple[str, ...] = (_CERT_DIR,)
+    if place is not None:
+        left_out = (_CERT_DIR, "--etcd-")
+        kept = ["--testing", f"--data-dir={place / 'fairlead'}"]
+    elif _CERT_DIR in values:
+        kept = ["--storage=etcd", f"--data-dir={directory / 'fairlead'}"]
+    else:
+        raise ValueError(f"{_CERT_DIR} is missing")
+    passed = [one for one in given if not one.startswith(left_out)]
+    certificate, key = (directory / f"apiserver.{end}" for end in ("crt", "key"))
+    if "--tls-cert-file" not in values and certificate.exists() and key.exists():
+        passed += [f"--tls-cert-file={certificate}", f"--tls-private-key-file={key}"]
+    more = shlex.split(environment.get(_MORE_FLAGS, ""))
+    if not any(one.startswith("--controllers") for one in more):
+        more.append("--controllers=-*")
+    ignored = _unknown(passed)
+    passed = [one for one in passed if one not in ignored]
+    return ["--dialect=kubernetes", *kept, *passed, *more], ignored
+
+
+def _values(given: Sequence[str]) -> dict[str, str]:
+    """Of flags as envtest writes them: `--name=value`."""
+    return {name: value for name, _, value in (one.partition("=") for one in given)}
+
+
+class _Known(argparse.ArgumentParser):
+    """Only says what it does not know; what is wrong the server itself says better."""
+
+    def error(self, message: str) -> NoReturn:
+        raise SystemExit(f"kube-apiserver (fairlead): {message}")
+
+
+def _unknown(flags: Sequence[str]) -> list[str]:
+    from fairlead.server.options import add_serve_flags
+
+    parser = _Known(allow_abbrev=False, add_help=False)
+    add_serve_flags(parser)
+    return parser.parse_known_args(flags)[1]
+
+
+def _place(urls: str) -> Path | None:
+    """The data directory of what stands in for etcd; None for a real one. Raises ValueError if
+    nobody is there."""
+    from urllib.error import HTTPError, URLError
+    from urllib.request import urlopen
+
+    url = urls.split(",")[0]
+    if not url:
+        raise ValueError(f"{_ETCD} is missing")
+    try:
+        with urlopen(url.rstrip("/") + _WHERE, timeout=_SECONDS_FOR_ETCD) as answer:
+            return Path(json.load(answer)["dataDir"])
+    except HTTPError as error:
+        error.close()
+        return None
+    except (URLError, OSError) as error:
+        raise ValueError(f"{_ETCD}: nothing answers at {url}: {error}") from None
+    except (ValueError, KeyError):
+        return None
+
+
+def _run_server(given: Sequence[str]) -> int:
+    from fairlead.cli import main as run
+
+    if "--help" in given or "-h" in given:
+        return run(["serve", "--help"])
+    if "--version" in given:
+        from fairlead.endpoints.discovery import ADVERTISED
+
+        print(f"Kubernetes {ADVERTISED}")
+        return 0
+    try:
+        flags, ignored = server_flags(given, os.environ)
+    except ValueError as error:
+        raise SystemExit(f"kube-apiserver (fairlead): {error}") from None
+    for one in ignored:
+        print(f"kube-apiserver (fairlead): {one} is ignored", file=sys.stderr, flush=True)
+    return run(["serve", *flags])
+
+
+def _run_etcd(given: Sequence[str]) -> None:
+    """Answer on the address for clients that all is well, until told to end."""
+    if "--help" in given or "-h" in given:
+        print(_ETCD_HELP, end="")
+        return
+    flags = _values(given)
+    parts = urlsplit(flags.get("--listen-client-urls", "http://127.0.0.1:2379").split(",")[0])
+    directory = Path(flags.get("--data-dir", "default.etcd")).absolute()
+    directory.mkdir(parents=True, exist_ok=True)
+    answers = {
+        "/health": b'{"health":"true","reason":""}',
+        _WHERE: json.dumps({"dataDir": str(directory)}).encode(),
+    }
+
+    class Answering(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            content = answers.get(self.path)
+            self.send_response(200 if content is not None else 404)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content or b"")))
+            self.end_headers()
+            self.wfile.write(content or b"")
+
+        def log_message(self, format: str, *words: object) -> None:
+            """Nothing."""
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise SystemExit(0)
+
+    signal.signal(signal.SIGTERM, stop)
+    address = (parts.hostname or "127.0.0.1", parts.port or 2379)
+    try:
+        server = ThreadingHTTPServer(address, Answering)
+    except OSError as error:
+        raise SystemExit(f"etcd (fairlead): cannot listen on {address}: {error}") from None
+    server.serve_forever()
+
+
+def main(words: Sequence[str]) -> int:
+    program, *given = words
+    if program == "kube-apiserver":
+        return _run_server(given)
+    if program == "kubectl":
+        from fairlead.cli import main as run
+
+        return run(given)
+    _run_etcd(given)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

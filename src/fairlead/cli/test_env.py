@@ -1,0 +1,52 @@
+"""`fairlead test-env`: programs by which suites of controller-runtime start Fairlead."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from argparse import ArgumentParser
+from hashlib import sha256
+from pathlib import Path
+
+from fairlead.cli.parsing import complain
+from fairlead.cli.standing_in import PROGRAMS
+
+_MODULE = "fairlead.cli.standing_in"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.epilog = "export KUBEBUILDER_ASSETS=$(fairlead test-env)"
+    parser.add_argument(
+        "directory", nargs="?", metavar="DIRECTORY", help="by default one in the user's cache"
+    )
+
+
+def run_test_env(directory: str | None) -> int:
+    """Print where the programs are, and nothing else; gives the exit code."""
+    place = Path(directory).absolute() if directory else _default_directory()
+    try:
+        make_programs(place)
+    except OSError as error:
+        complain("fairlead", f"cannot write to {place}: {error.strerror}")
+        return 1
+    print(place)
+    return 0
+
+
+def _default_directory() -> Path:
+    """One in the user's cache for each interpreter, which the programs name."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    mark = sha256(sys.executable.encode()).hexdigest()[:12]
+    return Path(cache) / "fairlead" / f"test-env-{mark}"
+
+
+def make_programs(directory: Path) -> None:
+    """Raises OSError."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in PROGRAMS:
+        command = shlex.join([sys.executable, "-m", _MODULE, name])
+        fresh = directory / f".{name}.{os.getpid()}"
+        fresh.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        fresh.chmod(0o755)
+        fresh.replace(directory / name)  # others may be starting it

@@ -1,0 +1,268 @@
+"""A server for tests."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import string
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from fairlead.client import Client
+from fairlead.client.errors import ApiError, Conflict, NotFound
+from fairlead.client.sync import SyncClient
+from fairlead.client.transport.errors import Unreachable
+from fairlead.dialect import DIALECTS
+from fairlead.testing.contents import Contents, Source, objects_of
+from fairlead.testing.dumps import Loading
+from fairlead.testing.libraries import Libraries
+from fairlead.testing.powers import Lent, Powers
+from fairlead.testing.process import Process, ServerFailed
+from fairlead.testing.users import User, Users
+from fairlead.testing.webhooks import Admission, Function, Webhook, configuration
+
+Object = dict[str, Any]
+
+_YEAR = timedelta(days=365)
+_HOUR = timedelta(hours=1)
+
+
+class Cluster(Powers):
+    """A real server with all controllers, in a process of its own on a free port. Use it as a
+    context, also as an async one, or with `start` and `stop`.
+
+    `flags` are those of `fairlead serve`; `directory` is kept if given. `admin` may do anything.
+    """
+
+    admin: SyncClient
+    url: str
+    ca: bytes
+
+    def __init__(
+        self, *flags: str, dialect: str = "kubernetes", directory: Path | str | None = None
+    ) -> None:
+        super().__init__()
+        self.dialect = DIALECTS[dialect]
+        place = Path(directory) if directory is not None else None
+        self._process = Process(("--dialect", dialect, "--testing", *flags), place)
+
+    def start(self) -> Self:
+        """Return when it is ready; raises ServerFailed."""
+        if self.runs:
+            raise ServerFailed("the server runs already")
+        try:
+            self._process.start()
+        except BaseException:
+            self._process.remove()
+            raise
+        self.url = self._process.url
+        self.ca = (self._process.data / "pki" / "ca.crt").read_bytes()
+        self.admin = SyncClient.load(self.kubeconfig)
+        self._users = Users(self.url, self._authority(), self._process.directory / "users")
+        self._contents = Contents(self.admin)
+        return self
+
+    def _authority(self) -> tuple[bytes, bytes]:
+        return self.ca, (self._process.data / "pki" / "ca.key").read_bytes()
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The client configuration file of the admin."""
+        return self._process.data / "admin.kubeconfig"
+
+    @property
+    def clients(self) -> Libraries:
+        """Clients of other libraries, as the admin."""
+        return Libraries(self.kubeconfig)
+
+    def connect(self) -> Client:
+        """An async client, as the admin; use it as an async context."""
+        return Client.load(self.kubeconfig)
+
+    def as_user(
+        self, name: str, groups: Sequence[str] = (), *, lifetime: timedelta = _YEAR
+    ) -> User:
+        """A user, who may do what roles say, with a certificate."""
+        return self._users.with_certificate(name, groups, self.now(), lifetime)
+
+    def service_account(
+        self,
+        name: str,
+        namespace: str = "default",
+        role: str = "",
+        *,
+        lifetime: timedelta = _HOUR,
+    ) -> User:
+        """A service account, which is made if it is not there, with a token; bound to a cluster
+        role in its namespace if one is named."""
+        self._contents.ensure_account(name, namespace, role, self.dialect)
+        seconds = int(lifetime.total_seconds())
+        token = self._contents.account_token(name, namespace, self.dialect, seconds)
+        full = f"system:serviceaccount:{namespace}:{name}"
+        return self._users.with_token(full, token, namespace)
+
+    def apply(self, source: Source, namespace: str | None = None) -> list[Object]:
+        """Apply the objects of a file, a folder, YAML text or as given; those that name no
+        namespace go to the given one. Namespaces and definitions come first."""
+        return self._contents.apply(source, namespace)
+
+    def definitions(self, source: Source) -> list[Object]:
+        """Apply the custom resource definitions among the objects, and return when all of them
+        are served."""
+        return self._contents.definitions(source)
+
+    def load(self, dump: Source) -> list[Object]:
+        """Create what `kubectl get -o yaml` has printed of another cluster, status and owners
+        included; controllers look at it when all of it is there."""
+        return Loading(self, self._contents).load(objects_of(dump))
+
+    def new_namespace(self, stem: str = "test") -> str:
+        name = _random_name(stem)
+        self.admin.resource("namespaces").create({"metadata": {"name": name}})
+        return name
+
+    def delete_namespace(self, name: str) -> None:
+        """Begin to; it goes away behind the tests that follow."""
+        with suppress(NotFound, Conflict):
+            self.admin.resource("namespaces").delete(name)
+
+    def admission(
+        self,
+        function: Function,
+        resources: Sequence[str] = ("*",),
+        operations: Sequence[str] = ("CREATE", "UPDATE"),
+        groups: Sequence[str] = ("*",),
+        versions: Sequence[str] = ("*",),
+        *,
+        mutating: bool = False,
+        **fields: Any,
+    ) -> Admission:
+        """Have a function decide about objects, or change them, until the result's `end`; further
+        arguments are fields of a webhook's entry, such as `failurePolicy`. See Webhook."""
+        webhook = Webhook(function, mutating=mutating, authority=self._authority())
+        name = _random_name("test")
+        value = configuration(
+            webhook,
+            name,
+            self.dialect.group_name("admissionregistration.@"),
+            self.ca,
+            mutating=mutating,
+            resources=resources,
+            operations=operations,
+            groups=groups,
+            versions=versions,
+            **fields,
+        )
+        try:
+            kinds = self.admin.resource_of(value)
+            kinds.create(value)
+        except BaseException:
+            webhook.close()
+            raise
+
+        def remove() -> None:
+            with suppress(NotFound):
+                kinds.delete(name)
+
+        return Admission(self.lent, webhook, remove)
+
+    def end_lent(self, but: Collection[Lent] = ()) -> None:
+        """End what the server is made to do; one that is gone does nothing any more."""
+        for one in [one for one in reversed(self.lent) if one not in but]:
+            try:
+                one.end()
+            except Unreachable:
+                if self.runs:
+                    raise
+
+    @property
+    def runs(self) -> bool:
+        return self._process.runs
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the server has ended, if it has; negative for a signal."""
+        return self._process.exit_code
+
+    def log_size(self) -> int:
+        return self._process.log_size()
+
+    def log_since(self, position: int) -> str:
+        """What the server has logged behind a position."""
+        return self._process.log_tail(position)
+
+    def last_requests(self, most: int, since: datetime | None = None) -> list[str]:
+        """The newest requests, a line each; none if the server does not tell."""
+        try:
+            asked = self.requests() if self.runs else []
+        except (ApiError, Unreachable):
+            return []
+        newer = [one for one in asked if since is None or _moment(one) >= since]
+        return [_line(one) for one in newer[-most:]]
+
+    def estimated_now(self) -> datetime:
+        """`now` without asking: it may be too early if others have moved the clock."""
+        return datetime.now(UTC) + self._ahead
+
+    def restart(self) -> None:
+        """Stop and start again, on the same data and port; the clock is that of the machine
+        again, and nothing else that was done by powers is left."""
+        self._process.stop()
+        self._process.start()
+        self._ahead = timedelta()
+
+    def kill(self) -> None:
+        """End the server as a crash would; `restart` brings it back."""
+        self._process.kill()
+
+    def stop(self) -> None:
+        """End everything; what it left behind is removed."""
+        try:
+            self.end_lent()
+        finally:
+            if "admin" in self.__dict__:
+                self._users.close()
+                self.admin.close()
+            self._process.stop()
+            self._process.remove()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        return await asyncio.to_thread(self.start)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self.stop)
+
+
+def _random_name(stem: str) -> str:
+    return f"{stem}-{''.join(random.choices(string.ascii_lowercase, k=8))}"
+
+
+def _moment(asked: Object) -> datetime:
+    return datetime.fromisoformat(asked["time"])
+
+
+def _line(asked: Object) -> str:
+    query = f"?{asked['query']}" if asked.get("query") else ""
+    code = asked.get("code") or "..."
+    who = asked.get("user") or "nobody"
+    return f"{asked['time']} {code} {asked['method']} {asked['path']}{query} by {who}"

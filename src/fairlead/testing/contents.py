@@ -1,0 +1,161 @@
+"""Filling a server with the objects of files, or as they are given."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from fairlead.cli.manifests import ADVICE, ManifestError, manifests, parsed
+from fairlead.client.discovery import UnknownKind
+from fairlead.client.errors import AlreadyExists
+from fairlead.client.sync import SyncClient
+from fairlead.client.waiting import has_condition
+from fairlead.dialect import Dialect
+
+Object = dict[str, Any]
+# A file, a folder, YAML text (which has line breaks), an object, or several.
+Source = str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]
+
+MANAGER = "fairlead-testing"
+DEFINITION = "CustomResourceDefinition"
+# What others need comes before them.
+_FIRST = {"Namespace": 0, DEFINITION: 1}
+_SECONDS_TO_SERVE = 30.0
+_STEP = 0.01
+
+
+def objects_of(source: Source) -> list[Object]:
+    """Those of lists one by one; raises ValueError for what cannot be read or is no object."""
+    try:
+        if isinstance(source, str) and "\n" in source:
+            found = [one.value for one in parsed(source, "the text")]
+        elif isinstance(source, str | Path):
+            found = [one.value for one in manifests([str(source)], recursive=True)]
+        else:
+            found = _given([source] if isinstance(source, Mapping) else source)
+    except ManifestError as error:
+        text = str(error).removeprefix("error: ").removesuffix(f"; {ADVICE}")
+        raise ValueError(text) from None
+    for value in found:
+        _check(value)
+    return found
+
+
+def _given(values: Iterable[Mapping[str, Any]]) -> list[Object]:
+    found: list[Object] = []
+    for value in values:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"not an object: {value!r:.100}")
+        items = value.get("items")
+        found += _given(items) if isinstance(items, list) else [dict(value)]
+    return found
+
+
+def _check(value: Object) -> None:
+    for name in ("apiVersion", "kind", "metadata"):
+        if not value.get(name):
+            raise ValueError(f"an object without {name}: {value!r:.100}")
+
+
+def in_order(values: Iterable[Object]) -> list[Object]:
+    return sorted(values, key=lambda value: _FIRST.get(value["kind"], len(_FIRST)))
+
+
+class Contents:
+    """Writes as the admin."""
+
+    def __init__(self, admin: SyncClient) -> None:
+        self._admin = admin
+
+    def apply(self, source: Source, namespace: str | None = None) -> list[Object]:
+        """What they became, namespaces and definitions first, which are there and served before
+        anything else is applied."""
+        made: list[Object] = []
+        waiting: list[int] = []
+        for value in in_order(objects_of(source)):
+            if value["kind"] == DEFINITION:
+                waiting.append(len(made))
+            elif waiting:
+                self._finish(made, waiting)
+            made.append(self._applied(value, namespace))
+        self._finish(made, waiting)
+        return made
+
+    def _finish(self, made: list[Object], waiting: list[int]) -> None:
+        for number in waiting:
+            made[number] = self.await_served(made[number])
+        waiting.clear()
+
+    def _applied(self, value: Object, namespace: str | None) -> Object:
+        resource = self._admin.resource_of(value)
+        space = namespace if not value["metadata"].get("namespace") else None
+        if not value["metadata"].get("name"):
+            return resource.create(value, space, fieldManager=MANAGER)
+        return resource.apply(value, space, manager=MANAGER, force=True)
+
+    def definitions(self, source: Source) -> list[Object]:
+        return self.apply([one for one in objects_of(source) if one["kind"] == DEFINITION])
+
+    def await_served(self, definition: Object) -> Object:
+        """A definition as it is when objects of it can be made; raises ValueError if they never
+        can, and TimeoutError."""
+        name = definition["metadata"]["name"]
+        ends = time.monotonic() + _SECONDS_TO_SERVE
+        established, refused = has_condition("Established"), has_condition("NamesAccepted", "False")
+        made = self._admin.resource_of(definition).wait(
+            name, lambda value: established(value) or refused(value), timeout=_SECONDS_TO_SERVE
+        )
+        if made is None or refused(made):
+            raise ValueError(f"{name} cannot be served: {_conditions(made or {})}")
+        for version in made["spec"]["versions"]:
+            if version["served"]:
+                self._await_discovered(made["spec"], version["name"], ends)
+        return made
+
+    def _await_discovered(self, spec: Object, version: str, ends: float) -> None:
+        api_version, kind = f"{spec['group']}/{version}", spec["names"]["kind"]
+        while True:
+            self._admin.discovery.forget()
+            try:
+                self._admin.discovery.of_kind(api_version, kind)
+                return
+            except UnknownKind:
+                if time.monotonic() > ends:
+                    raise TimeoutError(f"{kind} of {api_version} is not served") from None
+                time.sleep(_STEP)
+
+    def ensure_account(self, name: str, namespace: str, role: str, dialect: Dialect) -> None:
+        """Have a service account, bound to a cluster role in its namespace if one is named."""
+        accounts = self._admin.resource("serviceaccounts")
+        with suppress(AlreadyExists):
+            accounts.create({"metadata": {"name": name}}, namespace)
+        if role:
+            group = dialect.group_name("rbac.authorization.@")
+            subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+            binding = {
+                "metadata": {"name": f"{name}-{role}"},
+                "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+                "subjects": [subject],
+            }
+            with suppress(AlreadyExists):
+                self._admin.resource(f"rolebindings.{group}").create(binding, namespace)
+
+    def account_token(self, name: str, namespace: str, dialect: Dialect, seconds: int) -> str:
+        group = dialect.group_name("authentication.@")
+        wanted = {
+            "apiVersion": f"{group}/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": seconds},
+        }
+        accounts = self._admin.resource("serviceaccounts")
+        made = accounts.create(wanted, namespace, name=name, subresource="token")
+        token: str = made["status"]["token"]
+        return token
+
+
+def _conditions(definition: Object) -> str:
+    found = (definition.get("status") or {}).get("conditions") or ()
+    return ", ".join(str(one.get("message")) for one in found if one.get("status") == "False")

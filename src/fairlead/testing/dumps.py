@@ -1,0 +1,200 @@
+"""Loading what another cluster has printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from fairlead.client.errors import AlreadyExists, Conflict, Invalid
+from fairlead.client.sync import SyncResource
+from fairlead.client.waiting import exists
+from fairlead.testing.contents import DEFINITION, Contents, in_order
+from fairlead.testing.powers import Powers
+
+Object = dict[str, Any]
+
+# What another server has given out, and this one gives out itself.
+_OWN_FIELDS = frozenset(
+    ("resourceVersion", "uid", "generation", "managedFields", "selfLink", "creationTimestamp")
+)
+_DELETION = "deletion"
+# Others wait for these: they are there, and work, before anything else is loaded.
+_FIRST = ("Namespace", DEFINITION)
+# These would judge what is loaded, and what they ask is not here.
+_LAST = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService")
+# Whose status tells of this server, not of the other.
+_OWN_STATUS = (*_FIRST, "APIService")
+_ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
+_ACCOUNTS = "service-account-controller"
+_SECONDS_FOR_ACCOUNT = 30.0
+_MOST_TRIES = 5
+
+
+class Loading:
+    """Creates objects one after the other, those first that others name by uid: each gets another
+    one here. Controllers are paused meanwhile: what they miss may be what comes next."""
+
+    def __init__(self, powers: Powers, contents: Contents) -> None:
+        self._powers = powers
+        self._admin = powers.admin
+        self._contents = contents
+        self._uids: dict[str, str] = {}
+
+    def load(self, values: Iterable[Object]) -> list[Object]:
+        """What they became; raises ApiError for one that cannot be."""
+        given = list(values)
+        first = in_order(one for one in given if one["kind"] in _FIRST)
+        rest = [one for one in given if one["kind"] not in _FIRST]
+        made = [self._loaded(value) for value in first]
+        for value in made:
+            if value["kind"] == DEFINITION:
+                self._contents.await_served(value)
+        working = [one["name"] for one in self._powers.controllers() if not one.get("paused")]
+        spaces = {one["metadata"].get("namespace") for one in rest}
+        self._prepare_namespaces({space for space in spaces if space}, _ACCOUNTS in working)
+        with self._powers.pause(*working):
+            self._stand_in_for_nodes(rest)
+            return made + [self._loaded(value) for value in _ordered(rest)]
+
+    def _prepare_namespaces(self, names: set[str], has_accounts: bool) -> None:
+        """Pods need the account of their namespace, which a controller makes."""
+        for name in sorted(names):
+            with suppress(AlreadyExists):
+                self._admin.resource("namespaces").create({"metadata": {"name": name}})
+        for name in sorted(names) if has_accounts else ():
+            accounts = self._admin.resource("serviceaccounts")
+            accounts.wait("default", exists, name, timeout=_SECONDS_FOR_ACCOUNT)
+
+    def _stand_in_for_nodes(self, values: list[Object]) -> None:
+        """Pods of nodes that are not there are removed."""
+        pods = [one for one in values if one["kind"] == "Pod"]
+        named = {(pod.get("spec") or {}).get("nodeName") for pod in pods}
+        given = {one["metadata"].get("name") for one in values if one["kind"] == "Node"}
+        nodes = self._admin.resource("nodes")
+        for name in sorted(name for name in named - given if name):
+            with suppress(AlreadyExists):
+                made = nodes.create({"metadata": {"name": name}})
+                _put_status(nodes, made, {"conditions": [{"type": "Ready", "status": "True"}]})
+
+    def _loaded(self, value: Object) -> Object:
+        wanted = _translated(_cleaned(value, self._uids), self._uids)
+        resource = self._admin.resource_of(wanted)
+        try:
+            made = _create(resource, wanted)
+        except AlreadyExists:
+            made = _replace(resource, wanted)
+        if old := value["metadata"].get("uid"):
+            self._uids[old] = made["metadata"]["uid"]
+        has_status = "status" in resource.type.subresources and value["kind"] not in _OWN_STATUS
+        if has_status and value.get("status"):
+            made = _put_status(resource, made, _translated(_status(value, made), self._uids))
+        return made
+
+
+def _create(resource: SyncResource, wanted: Object) -> Object:
+    try:
+        return resource.create(wanted)
+    except Invalid:
+        spec = wanted.get("spec") or {}
+        if wanted["kind"] != "Service" or spec.get("clusterIP") in (None, "", "None"):
+            raise
+        # An address of the other cluster's range, or one that has been given out here.
+        rest = {name: value for name, value in spec.items() if name not in _ADDRESSES}
+        return resource.create({**wanted, "spec": rest})
+
+
+def _replace(resource: SyncResource, wanted: Object) -> Object:
+    """Make it of what is there already."""
+    metadata = wanted["metadata"]
+    current = resource.get(metadata["name"], metadata.get("namespace"))
+    version = {"resourceVersion": current["metadata"]["resourceVersion"]}
+    wanted = {**wanted, "metadata": {**metadata, **version}}
+    if wanted["kind"] == "Service":
+        kept = {name: current["spec"][name] for name in _ADDRESSES if name in current["spec"]}
+        wanted["spec"] = {**(wanted.get("spec") or {}), **kept}
+    return resource.replace(wanted)
+
+
+def _put_status(resource: SyncResource, made: Object, status: Object) -> Object:
+    """Some are no controllers, and may write at the same time."""
+    for _ in range(_MOST_TRIES):
+        try:
+            return resource.replace({**made, "status": status}, subresource="status")
+        except Conflict:
+            metadata = made["metadata"]
+            made = resource.get(metadata["name"], metadata.get("namespace"))
+    return resource.replace({**made, "status": status}, subresource="status")
+
+
+def _cleaned(value: Object, uids: dict[str, str]) -> Object:
+    """The object as this server may have it: owners that are not here are left out, and so is
+    that it was being deleted."""
+    metadata = {
+        name: found
+        for name, found in value["metadata"].items()
+        if name not in _OWN_FIELDS and not name.startswith(_DELETION)
+    }
+    owners = [one for one in metadata.pop("ownerReferences", None) or () if one["uid"] in uids]
+    if owners:
+        metadata["ownerReferences"] = owners
+    cleaned = {**value, "metadata": metadata}
+    cleaned.pop("status", None)
+    uid = value["metadata"].get("uid")
+    if value["kind"] == "Job" and uid and not (value.get("spec") or {}).get("manualSelector"):
+        cleaned["spec"] = _without(uid, {**value["spec"], "selector": None})
+    return cleaned
+
+
+def _without(text: str, value: Any) -> Any:
+    """A value without the fields that have a text: the server writes a job's uid there."""
+    if isinstance(value, dict):
+        return {name: _without(text, one) for name, one in value.items() if one != text}
+    return [_without(text, one) for one in value] if isinstance(value, list) else value
+
+
+def _status(value: Object, made: Object) -> Object:
+    """Its status, which has seen as much of the new object as it had of the old one."""
+    status: Object = value["status"]
+    if not isinstance(status, dict) or "observedGeneration" not in status:
+        return status
+    behind = (value["metadata"].get("generation") or 0) - (status["observedGeneration"] or 0)
+    seen = max(0, (made["metadata"].get("generation") or 0) - max(0, behind))
+    return {**status, "observedGeneration": seen}
+
+
+def _translated(value: Any, uids: dict[str, str]) -> Any:
+    """The same with the uids that objects have here, wherever they are: in references to owners,
+    claims and events, in selectors and labels."""
+    if isinstance(value, dict):
+        return {name: _translated(one, uids) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_translated(one, uids) for one in value]
+    return uids.get(value, value) if isinstance(value, str) else value
+
+
+def _ordered(values: list[Object]) -> list[Object]:
+    """What is named by others comes before them."""
+    known = {value["metadata"]["uid"]: value for value in values if value["metadata"].get("uid")}
+    ordered: dict[int, Object] = {}
+
+    def place(value: Object, above: tuple[int, ...] = ()) -> None:
+        if id(value) in ordered or id(value) in above:
+            return
+        for text in _texts(value):
+            if text in known:
+                place(known[text], (*above, id(value)))
+        ordered[id(value)] = value
+
+    for value in sorted(values, key=lambda one: one["kind"] in _LAST):
+        place(value)
+    return list(ordered.values())
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts within a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)

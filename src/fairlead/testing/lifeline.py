@@ -1,0 +1,50 @@
+"""The command `fairlead` in a process that ends with the one that started it, however that ends.
+
+    python -m fairlead.testing.lifeline DIRECTORY serve ...
+
+Its standard input is a pipe of which nothing is ever read: it closes when nobody holds the other
+end any more. Then the directory is removed too, unless its name is empty.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+
+_SECONDS_TO_STOP = 10.0
+
+
+def main(words: Sequence[str]) -> int:
+    from fairlead.cli import main as run
+
+    directory, *command = words
+    alone, done = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        while os.read(0, 1):
+            pass
+        alone.set()
+        os.kill(os.getpid(), signal.SIGTERM)
+        if not done.wait(_SECONDS_TO_STOP):
+            _remove(directory)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+    code = run(command)
+    done.set()
+    if alone.is_set():
+        _remove(directory)
+    return code
+
+
+def _remove(directory: str) -> None:
+    if directory:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,139 @@
+"""The pytest plugin: servers as fixtures, and their part of the story when a test fails."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:  # loaded by the first test that wants a server
+    from fairlead.testing.cluster import Cluster
+
+ClusterFactory = Callable[..., "Cluster"]
+
+_FLAGS, _DIALECT = "fairlead_flags", "fairlead_dialect"
+_MOST_REQUESTS = 20
+_clusters = pytest.StashKey[list["Cluster"]]()
+# Where the log of each was, and what time it was there, when the test began.
+_beginnings = pytest.StashKey[dict[int, tuple[int, datetime]]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini(_FLAGS, "flags of `fairlead serve` for the fixture cluster", default="")
+    parser.addini(_DIALECT, "dialect of the fixture cluster", default="kubernetes")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_clusters] = []
+
+
+@contextmanager
+def _running(config: pytest.Config, made: Cluster) -> Iterator[Cluster]:
+    """A server that failing tests tell of."""
+    with made:
+        config.stash[_clusters].append(made)
+        try:
+            yield made
+        finally:
+            config.stash[_clusters].remove(made)
+
+
+@pytest.fixture(scope="session")
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """A server for the whole run, of this worker if there are several."""
+    from fairlead.testing.cluster import Cluster
+
+    flags = shlex.split(pytestconfig.getini(_FLAGS))
+    with _running(pytestconfig, Cluster(*flags, dialect=pytestconfig.getini(_DIALECT))) as made:
+        yield made
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """The name of a fresh namespace, which is deleted after the test."""
+    from fairlead.client.transport.errors import Unreachable
+
+    name = cluster.new_namespace()
+    yield name
+    with suppress(*() if cluster.runs else (Unreachable,)):
+        cluster.delete_namespace(name)
+
+
+@pytest.fixture
+def kubeconfig(cluster: Cluster) -> Path:
+    """The client configuration file of the admin of `cluster`."""
+    return cluster.kubeconfig
+
+
+@pytest.fixture
+def restored(cluster: Cluster) -> Iterator[Cluster]:
+    """The fixture `cluster`, in which everything is as it was again after the test."""
+    with cluster.snapshot():
+        yield cluster
+
+
+@pytest.fixture
+def cluster_factory(pytestconfig: pytest.Config) -> Iterator[ClusterFactory]:
+    """Starts servers with other flags; they end with the test."""
+    from contextlib import ExitStack
+
+    from fairlead.testing.cluster import Cluster
+
+    with ExitStack() as running:
+
+        def start(*flags: str, dialect: str = "kubernetes", **settings: Any) -> Cluster:
+            made = Cluster(*flags, dialect=dialect, **settings)
+            return running.enter_context(_running(pytestconfig, made))
+
+        yield start
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Note how things are when a test begins."""
+    item.stash[_beginnings] = {
+        id(one): (one.log_size(), one.estimated_now()) for one in item.config.stash[_clusters]
+    }
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """What a test has the shared server do ends with the test; fixtures end what is theirs."""
+    before = {id(one): list(one.lent) for one in item.config.stash[_clusters]}
+    try:
+        return (yield)
+    finally:
+        for one in item.config.stash[_clusters]:
+            one.end_lent(before.get(id(one), ()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        running = item.config.stash[_clusters]
+        for number, one in enumerate(running, 1):
+            name = "fairlead" if number == 1 else f"fairlead {number}"
+            report.sections += _story(name, one, item.stash[_beginnings].get(id(one)))
+    return report
+
+
+def _story(
+    name: str, one: Cluster, began: tuple[int, datetime] | None
+) -> Iterator[tuple[str, str]]:
+    """The part of a server in a test."""
+    position, since = began or (0, None)
+    yield f"{name}: log", one.log_since(position) or "(nothing)"
+    if one.runs:
+        asked = "\n".join(one.last_requests(_MOST_REQUESTS, since))
+        yield f"{name}: last requests", asked or "(none)"
+    else:
+        yield f"{name}: end", f"the server has ended with the exit code {one.exit_code}"

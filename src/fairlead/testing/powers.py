@@ -1,0 +1,300 @@
+"""What a test may do to its server, as Python: the client side of the testing API."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from types import TracebackType
+from typing import Any, Self
+
+from fairlead.client.errors import NotFound, TimedOut
+from fairlead.client.sync import SyncClient
+from fairlead.powers import GROUP
+from fairlead.schema.durations import parse_duration
+
+Object = dict[str, Any]
+Duration = float | str | timedelta  # numbers are seconds, texts are as the API has them
+
+_numbers = count(1)
+_LONGEST_WAIT = 30.0  # seconds of one request
+
+
+def _name(stem: str) -> str:
+    return f"{stem}-{next(_numbers)}"
+
+
+def _seconds(value: Duration) -> float:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return parse_duration(value) if isinstance(value, str) else value
+
+
+def _duration(value: Duration) -> str:
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    return value if isinstance(value, str) else f"{value:f}s"
+
+
+class Lent:
+    """Something that a server is made to do until its `end`, or that of its context."""
+
+    def __init__(self, lent: list[Lent]) -> None:
+        """`lent` is what all are kept in that have not ended."""
+        self._lent = lent
+        lent.append(self)
+
+    def end(self) -> None:
+        if self in self._lent:
+            self._lent.remove(self)
+            self._end()
+
+    def _end(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+
+class Powers:
+    """All of it for one server. `lent` has what was begun and has not ended."""
+
+    admin: SyncClient
+
+    def __init__(self) -> None:
+        self.lent: list[Lent] = []
+        self._ahead = timedelta()
+
+    def _do(self, resource: str, name: str = "", subresource: str = "", **body: Any) -> Object:
+        kinds = self.admin.resource(f"{resource}.{GROUP}")
+        return kinds.create(body, name=name, subresource=subresource)
+
+    def _undo(self, resource: str, name: str) -> None:
+        with suppress(NotFound):  # such as after a restart
+            self.admin.resource(f"{resource}.{GROUP}").delete(name)
+
+    def snapshot(self) -> Snapshot:
+        """Remember everything that is stored. As a context, it is gone back to at the end."""
+        name = _name("snapshot")
+        self._do("snapshots", metadata={"name": name})
+        return Snapshot(self, name)
+
+    def fault(
+        self,
+        *,
+        error: int | Mapping[str, Any] | None = None,
+        verbs: Sequence[str] = (),
+        groups: Sequence[str] = (),
+        resources: Sequence[str] = (),
+        namespaces: Sequence[str] = (),
+        names: Sequence[str] = (),
+        users: Sequence[str] = (),
+        user_agents: Sequence[str] = (),
+        delay: Duration = "",
+        **spec: Any,
+    ) -> Fault:
+        """Let requests go wrong until the fault is ended: `with cluster.fault(error=409,
+        verbs=["update"], count=1): ...`. Further arguments are fields of a Fault's spec: `cut`,
+        `events`, `stale`, `count`, `skip`, `probability`, `seed`."""
+        match = {
+            "verbs": list(verbs),
+            "groups": list(groups),
+            "resources": list(resources),
+            "namespaces": list(namespaces),
+            "names": list(names),
+            "users": list(users),
+            "userAgents": list(user_agents),
+        }
+        if error is not None:
+            spec["error"] = {"code": error} if isinstance(error, int) else dict(error)
+        if delay:
+            spec["delay"] = _duration(delay)
+        name = _name("fault")
+        chosen = {key: value for key, value in match.items() if value}
+        self._do("faults", metadata={"name": name}, spec={"match": chosen, **spec})
+        return Fault(self, name)
+
+    def now(self) -> datetime:
+        """The moment by the clock of the server."""
+        shown = self.admin.resource(f"clocks.{GROUP}").get("clock")
+        return _moment(shown)
+
+    def advance(self, by: Duration) -> datetime:
+        """Move the clock of the server; gives the moment that it is then. It goes forward only,
+        and what falls due happens at once."""
+        return self._move(by=_duration(by))
+
+    def set_clock(self, to: datetime) -> datetime:
+        """Move the clock of the server to a moment that is still to come."""
+        return self._move(to=to.astimezone(UTC).isoformat(timespec="microseconds"))
+
+    def _move(self, **spec: str) -> datetime:
+        moved = self._do("clocks", "clock", "move", spec=spec)
+        self._ahead = timedelta(seconds=moved["status"]["aheadSeconds"])
+        return _moment(moved)
+
+    def pause(self, *controllers: str) -> Pause:
+        """Let controllers do nothing until `resume`, or the end of the context."""
+        made = Pause(self, controllers)
+        for name in controllers:
+            self._do("controllers", name, "pause")
+        return made
+
+    def resume(self, *controllers: str) -> None:
+        for name in controllers:
+            self._do("controllers", name, "resume")
+
+    def controllers(self) -> list[Object]:
+        """All that run, as `{name, paused, waiting, working, retries}`."""
+        listed = self.admin.resource(f"controllers.{GROUP}").list()
+        return [{"name": one["metadata"]["name"], **one["status"]} for one in listed["items"]]
+
+    def requests(self, **fields: str | int) -> list[Object]:
+        """The requests that were made, oldest first, as `{spec..., code, seconds}`; `fields` are
+        those of a RequestSpec, or `code`: `cluster.requests(verb="patch", subresource="status")`.
+        """
+        paths = {name: "status.code" if name == "code" else f"spec.{name}" for name in fields}
+        selector = ",".join(f"{paths[name]}={value}" for name, value in fields.items())
+        query = {"fieldSelector": selector} if selector else {}
+        listed = self.admin.resource(f"requests.{GROUP}").list(limit=0, **query)
+        return [{**item["spec"], **(item.get("status") or {})} for item in listed["items"]]
+
+    def record(self) -> Recording:
+        """The requests from now on; as a context, until its end."""
+        return Recording(self, self.now())
+
+    def forget_requests(self) -> None:
+        self.admin.resource(f"requests.{GROUP}").delete_collection()
+
+    def wait_idle(self, timeout: Duration = 30, quiet: Duration = 0.05) -> None:
+        """Return when no controller, queue, watch or request has anything left to do; raises
+        TimedOut, which says who has."""
+        ends = time.monotonic() + _seconds(timeout)
+        while True:
+            left = max(0.0, ends - time.monotonic())
+            spec = {"timeout": _duration(min(left, _LONGEST_WAIT)), "quiet": _duration(quiet)}
+            try:
+                self._do("idlewaits", spec=spec)
+                return
+            except TimedOut:
+                if left <= _LONGEST_WAIT:
+                    raise
+
+
+def _moment(shown: Object) -> datetime:
+    return datetime.fromisoformat(shown["status"]["time"])
+
+
+class Snapshot(Lent):
+    """A state that can be gone back to, any number of times."""
+
+    def __init__(self, powers: Powers, name: str) -> None:
+        super().__init__(powers.lent)
+        self._powers = powers
+        self.name = name
+
+    def restore(self) -> Object:
+        """Make everything be as it was. Watches end with 410. Gives `{resourceVersion,
+        changed}`."""
+        status: Object = self._powers._do("snapshots", self.name, "restore")["status"]
+        return status
+
+    def _end(self) -> None:
+        self._powers._undo("snapshots", self.name)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.restore()
+        self.end()
+
+
+class Fault(Lent):
+    """Requests that go wrong. How many did can still be asked after its end."""
+
+    def __init__(self, powers: Powers, name: str) -> None:
+        super().__init__(powers.lent)
+        self._powers = powers
+        self._last: Object | None = None
+        self.name = name
+
+    def _status(self) -> Object:
+        if self._last is not None:
+            return self._last
+        shown = self._powers.admin.resource(f"faults.{GROUP}").get(self.name)
+        return shown.get("status") or {}
+
+    @property
+    def matched(self) -> int:
+        """How many requests it was meant for."""
+        return int(self._status().get("matched") or 0)
+
+    @property
+    def applied(self) -> int:
+        """How many of them went wrong."""
+        return int(self._status().get("applied") or 0)
+
+    def _end(self) -> None:
+        try:
+            self._last = self._status()
+        except NotFound:  # such as after a restart
+            self._last = {}
+        self._powers._undo("faults", self.name)
+
+
+class Pause(Lent):
+    """Controllers that do nothing."""
+
+    def __init__(self, powers: Powers, controllers: Sequence[str]) -> None:
+        super().__init__(powers.lent)
+        self._powers = powers
+        self._controllers = controllers
+
+    def _end(self) -> None:
+        """Let those go on that have not been told to already."""
+        paused = {one["name"] for one in self._powers.controllers() if one.get("paused")}
+        self._powers.resume(*(name for name in self._controllers if name in paused))
+
+
+class Recording:
+    """Requests between two moments."""
+
+    def __init__(self, powers: Powers, since: datetime) -> None:
+        self._powers = powers
+        self._since = since
+        self._until: datetime | None = None
+
+    def requests(self, **fields: str | int) -> list[Object]:
+        """As `requests` of a cluster does."""
+        return [one for one in self._powers.requests(**fields) if self._has(one)]
+
+    def count(self, **fields: str | int) -> int:
+        return len(self.requests(**fields))
+
+    def _has(self, asked: Object) -> bool:
+        moment = datetime.fromisoformat(asked["time"])
+        return self._since <= moment and (self._until is None or moment < self._until)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._until = self._powers.now()

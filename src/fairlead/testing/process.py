@@ -1,0 +1,150 @@
+"""The process of a server that belongs to a test run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+_SECONDS_TO_START = 60.0
+_SECONDS_TO_STOP = 20.0
+_IN_MEMORY = Path("/dev/shm")
+_FIRST_LINE = re.compile(r"Fairlead serves on (https://\S+)")
+_MOST_SHOWN = 4000
+
+
+class ServerFailed(Exception):
+    """A server did not start, or has ended by itself; the text has the end of its log."""
+
+
+def temporary_directory() -> Path:
+    """Where nothing waits for a disk, if there is such a place."""
+    place = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None
+    return Path(tempfile.mkdtemp(prefix="fairlead-", dir=place))
+
+
+class Process:
+    """Runs `fairlead serve` with a data directory below `directory`; its log is a file there. It
+    ends with this process, however that ends. Nothing is made before `start`."""
+
+    directory: Path
+
+    def __init__(self, flags: Sequence[str], directory: Path | None = None) -> None:
+        self._given = directory
+        self._flags = flags
+        self._process: subprocess.Popen[str] | None = None
+        self._port = 0
+        self.url = ""
+
+    @property
+    def data(self) -> Path:
+        return self.directory / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "server.log"
+
+    def start(self) -> None:
+        """Return when it is ready; raises ServerFailed. Started again, it keeps its port."""
+        if "directory" not in self.__dict__:
+            self.directory = self._given or temporary_directory()
+            self.directory.mkdir(parents=True, exist_ok=True)
+        command = [
+            *(sys.executable, "-m", "fairlead.testing.lifeline"),
+            *("" if self._given else str(self.directory), "serve"),
+            *("--data-dir", str(self.data), "--secure-port", str(self._port), *self._flags),
+        ]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,  # a Ctrl-C is for the tests, which end it in good order
+            )
+        self.url = self._await_ready(self._process)
+        self._port = int(self.url.rpartition(":")[2])
+
+    def _await_ready(self, process: subprocess.Popen[str]) -> str:
+        timer = threading.Timer(_SECONDS_TO_START, process.kill)
+        timer.start()
+        try:
+            assert process.stdout is not None
+            found = _FIRST_LINE.match(process.stdout.readline())
+        finally:
+            timer.cancel()
+        if found is None:
+            self.kill()
+            process.stdout.close()
+            raise ServerFailed(f"the server does not start:\n{self.log_tail()}")
+        # What else it prints must not fill the pipe.
+        threading.Thread(target=_drain, args=[process], daemon=True).start()
+        return found[1]
+
+    @property
+    def runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it has ended, if it has; negative for a signal."""
+        return self._process.poll() if self._process is not None else None
+
+    def log_tail(self, after: int = 0) -> str:
+        """The end of the log, or of what came behind a position."""
+        try:
+            with self.log.open("rb") as file:
+                file.seek(after)
+                return file.read().decode(errors="replace")[-_MOST_SHOWN:]
+        except OSError:
+            return ""
+
+    def log_size(self) -> int:
+        try:
+            return self.log.stat().st_size
+        except OSError:
+            return 0
+
+    def stop(self) -> int:
+        """End in good order; gives the exit code."""
+        return self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End as a crash would."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, number: signal.Signals) -> int:
+        process = self._process
+        if process is None:
+            return 0
+        if process.poll() is None:
+            process.send_signal(number)
+        try:
+            return process.wait(_SECONDS_TO_STOP)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
+        finally:
+            if process.stdin is not None:
+                process.stdin.close()
+
+    def remove(self) -> None:
+        """Leave nothing behind."""
+        if self._given is None and "directory" in self.__dict__:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            del self.directory
+
+
+def _drain(process: subprocess.Popen[str]) -> None:
+    if process.stdout is not None:
+        with process.stdout as stream:
+            while stream.read(65536):
+                pass

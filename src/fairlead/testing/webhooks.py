@@ -1,0 +1,204 @@
+"""Python functions as admission webhooks: server, certificate and configuration made for them."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import ssl
+import tempfile
+import threading
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from fairlead.testing.json_changes import changes
+from fairlead.testing.powers import Lent
+
+Object = dict[str, Any]
+# Takes the object, and the request of the review if it wants two arguments.
+Function = Callable[..., Any]
+
+_LIFE = timedelta(days=365)
+_HOST = "127.0.0.1"
+
+
+class Denied(Exception):
+    """Raised by a function that refuses; the text is the message."""
+
+
+class Webhook:
+    """Answers reviews by a function, which may be async. It refuses with False, a text or Denied;
+    one that mutates changes the object or gives another one. What it raises otherwise is its
+    failure, which the server is told and `failures` keeps. Close it."""
+
+    def __init__(
+        self, function: Function, *, mutating: bool, authority: tuple[bytes, bytes]
+    ) -> None:
+        self._function = function
+        self._mutating = mutating
+        self._wants_request = _takes_two(function)
+        self.calls: list[Object] = []  # the request of every review
+        self.failures: list[Exception] = []
+        self._server = _serve(self._answer, authority)
+        self.url = f"https://{_HOST}:{self._server.server_address[1]}/"
+
+    def _answer(self, review: Object) -> Object:
+        request: Object = review["request"]
+        self.calls.append(request)
+        value = request.get("object") or request.get("oldObject") or {}
+        response: Object = {"uid": request["uid"], "allowed": True}
+        try:
+            self._decide(value, request, response)
+        except Denied as refusal:
+            response |= {"allowed": False, "status": {"code": 403, "message": str(refusal)}}
+        return {"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}
+
+    def _decide(self, value: Object, request: Object, response: Object) -> None:
+        changed = deepcopy(value)
+        result = self._call(changed, request)
+        if result is False or isinstance(result, str):
+            raise Denied(result or "refused by a function of the test")
+        if self._mutating and request.get("object"):
+            patch = changes(value, changed if result in (None, True) else result)
+            if patch:
+                content = b64encode(json.dumps(patch).encode()).decode()
+                response |= {"patchType": "JSONPatch", "patch": content}
+
+    def _call(self, value: Object, request: Object) -> Any:
+        words = (value, request) if self._wants_request else (value,)
+        try:
+            result = self._function(*words)
+            if inspect.iscoroutine(result):
+                result = asyncio.run(result)
+            if self._mutating and not isinstance(result, dict | bool | str | None):
+                raise TypeError(f"an object is wanted, not {result!r:.100}")
+            return result
+        except Denied:
+            raise
+        except Exception as error:
+            self.failures.append(error)
+            raise
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _takes_two(function: Function) -> bool:
+    """Whether a function has to be given two values."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # some of those that are not written in Python
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    wanted = [one for one in parameters if one.kind in positional and one.default is one.empty]
+    return len(wanted) > 1
+
+
+def _serve(
+    answer: Callable[[Object], Object], authority: tuple[bytes, bytes]
+) -> ThreadingHTTPServer:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            try:
+                code, content = 200, json.dumps(answer(review)).encode()
+            except Exception as error:
+                code, content = 500, f"{type(error).__name__}: {error}".encode()
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json" if code == 200 else "text/plain")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *words: Any) -> None:
+            """Nothing: the record of requests and `calls` tell more."""
+
+    server = ThreadingHTTPServer((_HOST, 0), Handler)
+    server.daemon_threads = True
+    # Handshakes are for the thread of the connection: one that hangs must not hold up others.
+    server.socket = _context(authority).wrap_socket(
+        server.socket, server_side=True, do_handshake_on_connect=False
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def _context(authority: tuple[bytes, bytes]) -> ssl.SSLContext:
+    from fairlead.server.issuing import Issued, issue_serving
+
+    issued = issue_serving(Issued(*authority), [_HOST], datetime.now(UTC), _LIFE)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(issued.certificate + issued.key)
+        file.flush()
+        context.load_cert_chain(file.name)
+    return context
+
+
+def configuration(
+    webhook: Webhook,
+    name: str,
+    group: str,
+    ca: bytes,
+    *,
+    mutating: bool,
+    resources: Sequence[str],
+    operations: Sequence[str],
+    groups: Sequence[str],
+    versions: Sequence[str],
+    **fields: Any,
+) -> Object:
+    """The object that has a server call a webhook; `fields` are further ones of its entry."""
+    rule = {
+        "apiGroups": list(groups),
+        "apiVersions": list(versions),
+        "operations": list(operations),
+        "resources": list(resources),
+    }
+    entry = {
+        "name": f"{name}.testing.example.org",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "clientConfig": {"url": webhook.url, "caBundle": b64encode(ca).decode()},
+        "rules": [rule],
+        **fields,
+    }
+    kind = "MutatingWebhookConfiguration" if mutating else "ValidatingWebhookConfiguration"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "webhooks": [entry],
+    }
+
+
+class Admission(Lent):
+    """A webhook that is called until its `end`, or that of its context."""
+
+    def __init__(self, lent: list[Lent], webhook: Webhook, remove: Callable[[], None]) -> None:
+        super().__init__(lent)
+        self._webhook = webhook
+        self._remove = remove
+
+    @property
+    def calls(self) -> list[Object]:
+        """The requests of the reviews so far."""
+        return self._webhook.calls
+
+    @property
+    def failures(self) -> list[Exception]:
+        """What the function has raised that was no refusal."""
+        return self._webhook.failures
+
+    def _end(self) -> None:
+        try:
+            self._remove()
+        finally:
+            self._webhook.close()

@@ -1,0 +1,169 @@
+"""`fairlead test-env`, by somebody who speaks exactly as controller-runtime's envtest does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.envtest import Environment, StartFailed, has_flag
+
+from fairlead.client.errors import Forbidden
+from fairlead.client.sync import SyncClient
+from fairlead.client.waiting import exists, has_condition
+
+POD = {
+    "metadata": {"name": "a"},
+    "spec": {"containers": [{"name": "c", "image": "c"}], "nodeName": "nowhere"},
+}
+DEFINITION = {
+    "metadata": {"name": "widgets.example.org"},
+    "spec": {
+        "group": "example.org",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }
+        ],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def assets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("assets") / "bin"
+    words = [sys.executable, "-m", "fairlead", "test-env", str(place)]
+    made = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert made.stdout == f"{place}\n"
+    assert not made.stderr
+    return place
+
+
+@pytest.fixture(scope="module")
+def environment(assets: Path) -> Iterator[Environment]:
+    made = Environment(assets).start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def admin(environment: Environment) -> Iterator[SyncClient]:
+    with SyncClient.load(environment.add_user("default", ["system:masters"])) as client:
+        yield client
+
+
+def test_without_a_directory_it_is_one_of_the_users_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    words = [sys.executable, "-m", "fairlead", "test-env"]
+    first, second = (
+        subprocess.run(words, capture_output=True, text=True, check=True).stdout for _ in range(2)
+    )
+    assert first == second
+    assert sorted(one.name for one in Path(first.strip()).iterdir()) == [
+        "etcd",
+        "kube-apiserver",
+        "kubectl",
+    ]
+    assert Path(first.strip()).is_relative_to(tmp_path)
+    refused = subprocess.run([*words, "/proc/nowhere"], capture_output=True, text=True)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "cannot write to /proc/nowhere" in refused.stderr
+
+
+def test_the_help_has_no_flags_that_newer_servers_do_not_have(assets: Path) -> None:
+    assert not has_flag(assets / "kube-apiserver", "insecure-port")
+    assert has_flag(assets / "kube-apiserver", "secure-port")
+    assert has_flag(assets / "etcd", "data-dir")
+
+
+def test_users_are_those_of_its_client_ca(environment: Environment, admin: SyncClient) -> None:
+    assert admin.resource("namespaces").get("default")
+    with SyncClient.load(environment.add_user("ann")) as ann:
+        pods = ann.resource("pods")
+        with pytest.raises(Forbidden, match='User "ann" cannot list'):
+            pods.list("default")
+
+
+def test_the_flags_are_heeded(admin: SyncClient) -> None:
+    assert admin.resource("services").get("kubernetes")["spec"]["clusterIP"] == "10.0.0.1"
+    admin.resource("pods").create(POD, "default")  # there is no account, and it needs none
+    assert admin.resource("serviceaccounts").list("default")["items"] == []
+
+
+def test_no_controllers_run(admin: SyncClient) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    admin.resource("deployments").create({"metadata": {"name": "web"}, "spec": spec}, "default")
+    status = {"status": {"replicas": 1, "readyReplicas": 1}}
+    admin.resource("deployments").patch("web", status, "default", subresource="status")
+    admin.resource("idlewaits.testing.fairlead.dev").create({})
+    assert admin.resource("replicasets").list("default")["items"] == []
+    found = admin.resource("deployments").get("web", "default")
+    assert found["status"]["readyReplicas"] == 1
+
+
+def test_definitions_are_established_and_served(admin: SyncClient) -> None:
+    definitions = admin.resource("customresourcedefinitions")
+    definitions.create(DEFINITION)
+    definitions.wait("widgets.example.org", has_condition("Established"), timeout=30)
+    admin.resource("widgets").create(
+        {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "w"}}, "default"
+    )
+
+
+def test_its_command_line_reads_the_configuration_of_a_user(
+    environment: Environment, assets: Path
+) -> None:
+    config = environment.add_user("ben", ["system:masters"])
+    words = [assets / "kubectl", f"--kubeconfig={config}", "get", "namespaces", "-o", "name"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "namespace/default" in shown.split()
+
+
+def test_a_server_starts_again_on_its_port_and_two_environments_are_apart(
+    environment: Environment, assets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLEAD_TEST_ENV_FLAGS", "--controllers=*")
+    more = {
+        "feature-gates": "AllAlpha=false",
+        "insecure-port": "0",
+        "advertise-address": "127.0.0.1",
+    }
+    other = Environment(assets, more).start()
+    try:
+        with SyncClient.load(other.add_user("default", ["system:masters"])) as client:
+            client.resource("configmaps").create({"metadata": {"name": "kept"}}, "default")
+        said = other.stop_server()
+        assert "--insecure-port=0 is ignored" in said
+        other.start_server(other.port)
+        with SyncClient.load(other.add_user("default", ["system:masters"])) as client:
+            assert client.resource("configmaps").get("kept", "default")
+            accounts = client.resource("serviceaccounts")
+            assert accounts.wait("default", exists, "default", timeout=30)
+            names = {
+                one["metadata"]["name"] for one in client.resource("deployments").list("")["items"]
+            }
+            assert names == set()
+    finally:
+        other.stop()
+
+
+def test_what_cannot_start_says_why(assets: Path) -> None:
+    alone = Environment(assets)
+    alone._etcd_url = "http://127.0.0.1:1"
+    with pytest.raises(StartFailed, match=r"nothing answers at http://127\.0\.0\.1:1"):
+        alone.start_server()
+    wrong = Environment(assets, {"secure-port": "many"})
+    wrong.start_etcd()
+    with pytest.raises(StartFailed, match="--secure-port"):
+        wrong.start_server()
+    wrong.etcd.stop()
