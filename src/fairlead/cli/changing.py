@@ -11,11 +11,12 @@ from fairlead.cli.errors import CommandFailed, Mistake, UsageError
 from fairlead.cli.refusals import worded
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
 from fairlead.client.errors import error_of_status
+from fairlead.client.names import InvalidName
 
 MANAGER = "fairlead"
 # What can go wrong with one object. After the last two others are not worth trying.
 _AT_AN_END = (AccessError, Unreachable)
-EXPECTED = (ApiError, UnknownKind, UnknownResource, *_AT_AN_END)
+EXPECTED = (ApiError, InvalidName, UnknownKind, UnknownResource, *_AT_AN_END)
 
 _NOTES = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
 _OLD_DRY_RUNS = {"unchanged": "client", "true": "client", "false": "none"}

@@ -17,9 +17,10 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.refusals import worded
 from fairlead.cli.screen import printable
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
+from fairlead.client.names import InvalidName
 
 _TRACEBACKS = "FAIRLEAD_TRACEBACKS"
-EXPECTED = (AccessError, ApiError, Unreachable, UnknownKind, UnknownResource)
+EXPECTED = (AccessError, ApiError, InvalidName, Unreachable, UnknownKind, UnknownResource)
 
 
 def run_command(program: str, words: Sequence[str]) -> int:
