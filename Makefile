@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SERVING := $(VENV)/.serving
 TESTING := $(VENV)/.testing
+DOCUMENTING := $(VENV)/.documenting
 CHECKED := src tests bench tools examples
 
 # What is tried by `make quick`: every layer, and the paths that people meet first.
@@ -19,7 +20,7 @@ QUICK := tests/schema/test_notation.py tests/schema/test_texts.py tests/schema/t
 COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick coverage covered lint format bench parity crash chaos fuzz fuzz-wire
+.PHONY: help serve test quick coverage covered lint format docs bench parity crash chaos fuzz fuzz-wire
 
 help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
@@ -42,6 +43,11 @@ $(TESTING): pyproject.toml | $(VENV)/bin/python
 	@echo "Installing what serving and testing need into $(VENV), about a minute, once ..."
 	@$(PIP) -e '.[dev]'
 	@touch $@ $(SERVING)
+
+$(DOCUMENTING): pyproject.toml | $(VENV)/bin/python
+	@echo "Installing what the documentation needs into $(VENV), once ..."
+	@$(PIP) -e '.[docs]'
+	@touch $@
 
 # Compiled beforehand, also where PYTHONDONTWRITEBYTECODE would have every start compile again.
 COMPILE := $(BIN)/python -m compileall -q src
@@ -74,7 +80,10 @@ lint: $(TESTING) ## check style, types and the direction of imports
 format: $(TESTING) ## bring the sources into shape
 	$(BIN)/ruff check --fix $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
-	$(BIN)/python tools/flags.py
+	$(BIN)/python tools/reference.py
+
+docs: $(DOCUMENTING) ## build the documentation into site/, strictly
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet $(ARGS)
 
 bench: $(TESTING) ## measure
 	@$(COMPILE)

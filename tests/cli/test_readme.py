@@ -1,57 +1,21 @@
-"""The README's examples run as printed, and its tables are those of the command line."""
+"""The README names what exists, and its table of flags is that of the command line. Its examples
+are run with those of the documentation, by tests/docs/test_snippets.py."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from support import examples
-from support.examples import ROOT, Terminal
+from support.pages import ROOT
 
 README = (ROOT / "README.md").read_text()
-SERVE = "make serve"
+MOST_LINES = 120
 
 
-def commands(title: str) -> list[str]:
-    return examples.commands(examples.section(README, title))
-
-
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    made = Terminal(tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed: not tried out")
-def test_the_examples_with_curl(terminal: Terminal) -> None:
-    terminal.serve(SERVE)
-    said = terminal.run(commands("Try it with curl"))
-    assert '"kind": "NamespaceList"' in said
-    assert '"greeting": "ahoy"' in said
-    assert '"type":"ADDED"' in said.replace(" ", "")
-
-
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed: not tried")
-def test_the_examples_with_kubectl(terminal: Terminal) -> None:
-    serve, *lines = commands("Try it with kubectl")
-    terminal.serve(serve)
-    said = terminal.run(lines)
-    assert "configmap/hello created" in said
-    assert re.search(r"^default +hello +1 ", said, re.MULTILINE)
-    assert "Image that it is made from." in said
-
-
-def test_examples_need_no_command_that_is_not_there() -> None:
-    known = {"make", "curl", "kubectl", "export", "call", "call()"}
-    for title in ("Two commands", "Try it with curl", "Try it with kubectl"):
-        for command in commands(title):
-            word = command.split()[0]
-            assert word in known or "=" in word, command
+def test_it_is_short() -> None:
+    assert README.count("\n") <= MOST_LINES
 
 
 def test_every_target_that_is_named_exists() -> None:
@@ -61,18 +25,24 @@ def test_every_target_that_is_named_exists() -> None:
         assert (pair[0] or pair[1]) in targets
 
 
-def test_the_tables_of_flags_are_those_of_the_command_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_table_of_flags_is_that_of_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    from flags import with_tables
+    from reference import with_most_used_flags
 
-    assert with_tables(README) == README, "run tools/flags.py"
+    assert with_most_used_flags(README) == README, "run tools/reference.py"
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_links_lead_to_files(document: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / document).read_text())
+    assert links
+    for link in links:
+        assert (ROOT / link).is_file(), link
 
 
 def test_help_of_make_lists_the_targets() -> None:
     if shutil.which("make") is None:
         pytest.skip("make is not installed")
     done = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for target in ("serve", "test", "quick", "lint", "parity", "bench"):
+    for target in ("serve", "test", "quick", "lint", "docs", "parity", "bench"):
         assert f"  {target} " in done.stdout

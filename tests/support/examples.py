@@ -1,27 +1,41 @@
-"""Examples of the documentation, run as they are printed."""
+"""A terminal in which the examples of the documentation are run as they are printed."""
 
 from __future__ import annotations
 
+import os
 import re
+import select
+import shlex
+import signal
 import socket
 import subprocess
 import sys
+import time
+from importlib.metadata import entry_points
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from support.pages import ROOT, missing_line, steps
+
 PATIENCE = 60.0
-# The command that is tried is the one beside these tests, whatever is installed.
-_PRELUDE = f'fairlead() {{ "{sys.executable}" -m fairlead "$@"; }}\n'
 
-
-def section(text: str, title: str) -> str:
-    return text.split(f"\n## {title}\n")[1].split("\n## ")[0]
-
-
-def commands(text: str) -> list[str]:
-    """What stands behind `$ ` in console blocks."""
-    blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
-    return [line[2:] for block in blocks for line in block.splitlines() if line[:2] == "$ "]
+# Ports that pages print; each terminal has free ones for them.
+_PORTS = ("6443", "6444", "6445", "2379", "2380", "8443")
+_PORT = re.compile(rf"\b(?:{'|'.join(_PORTS)})\b")
+# The programs that are tried are those beside these tests, whatever else is installed.
+_PRELUDE = f"""
+set -o pipefail
+fairlead() {{ "{sys.executable}" -m fairlead "$@"; }}
+python() {{ "{sys.executable}" "$@"; }}
+pytest() {{ "{sys.executable}" -m pytest "$@"; }}
+"""
+_LAUNCH = """
+import ast, asyncio, inspect
+text = open(".block.py").read()
+code = compile(text, "the block", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+found = eval(code, {"__name__": "__main__"})
+asyncio.run(found) if inspect.iscoroutine(found) else None
+"""
+_SERVE = re.compile(r"make serve(?: ARGS='(.*)')?|fairlead serve ?(.*)", re.DOTALL)
 
 
 def free_port() -> int:
@@ -34,45 +48,146 @@ class Terminal:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._ports = {"6443": str(free_port()), "6444": str(free_port())}
-        self._servers: list[subprocess.Popen[bytes]] = []
+        self._ports = {port: str(free_port()) for port in _PORTS}
+        self._behind: dict[str, subprocess.Popen[bytes]] = {}
+        read, write = os.pipe()
+        self._codes = os.fdopen(read)
+        self._shell = subprocess.Popen(
+            ["bash", "-c", f"exec 3>&{write}; exec bash"],
+            cwd=directory,
+            env=_environment(directory),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=[write],
+        )
+        os.close(write)
+        assert self._shell.stdin is not None
+        self._shell.stdin.write(_PRELUDE.encode())
+        self._shell.stdin.flush()
 
-    def _here(self, text: str) -> str:
-        for printed, free in self._ports.items():
-            text = text.replace(printed, free)
-        return text
+    def here(self, text: str) -> str:
+        """A text with the ports of this terminal."""
+        return _PORT.sub(lambda found: self._ports[found[0]], text)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.here(text))
 
     def serve(self, command: str) -> None:
-        """`make serve`, without what make installs, or `fairlead serve`."""
-        found = re.fullmatch(r"make serve(?: ARGS='(.*)')?|fairlead serve (.*)", command)
+        """`make serve`, without what make installs, or `fairlead serve`. A server that has the
+        port already is ended first."""
+        found = _SERVE.fullmatch(command)
         assert found is not None
-        flags = (found[1] or found[2] or "--secure-port 6443").split()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "fairlead", "serve", *self._here(" ".join(flags)).split()],
-            cwd=self.directory,
-            stdout=subprocess.PIPE,
-        )
-        self._servers.append(process)
+        flags = found[1] or found[2] or ""
+        port = re.search(r"--secure-port[ =](\d+)", flags)
+        if port is None:
+            flags += " --secure-port 6443"
+        process = self._start(port[1] if port else "6443", f"fairlead serve {flags}")
         assert process.stdout is not None
-        assert b"https://" in process.stdout.readline()
+        ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+        first = process.stdout.readline() if ready else b"nothing"
+        assert b"https://" in first, f"{command}: {first!r}"
+
+    def start_behind(self, command: str) -> None:
+        """What the page leaves running; the ports that it, or its source, names are open then."""
+        self._start(command, command)
+        sources = [self.directory / word for word in command.split()]
+        texts = [self.here(command), *(path.read_text() for path in sources if path.is_file())]
+        for port in self._ports.values():
+            if any(re.search(rf"\b{port}\b", text) for text in texts):
+                _await_open(int(port))
+
+    def _start(self, name: str, command: str) -> subprocess.Popen[bytes]:
+        if name in self._behind:
+            _end(self._behind.pop(name))
+        function = self.here(_PRELUDE + command)
+        process = subprocess.Popen(
+            ["bash", "-c", function],
+            cwd=self.directory,
+            env=_environment(self.directory),
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._behind[name] = process
+        return process
 
     def run(self, lines: list[str]) -> str:
-        done = subprocess.run(
-            ["bash", "-e", "-o", "pipefail"],
-            input=_PRELUDE + self._here("\n".join(lines)),
-            cwd=self.directory,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        """What the commands print, errors left out; one that fails fails the test. What one has
+        set the next one finds, also that of a later call."""
+        return "".join(map(self._run, lines))
+
+    def _run(self, command: str) -> str:
+        out, err = (self.directory / name for name in (".out", ".err"))
+        line = f"{{ {self.here(command)}\n}} < /dev/null > {out} 2> {err}; echo $? >& 3\n"
+        assert self._shell.stdin is not None
+        self._shell.stdin.write(line.encode())
+        self._shell.stdin.flush()
+        ready, _, _ = select.select([self._codes], [], [], PATIENCE)
+        code = self._codes.readline().strip() if ready else "no end"
+        said = out.read_text(errors="replace")
+        assert code == "0", f"$ {command}\n{said}{err.read_text(errors='replace')}exit code {code}"
+        return said
+
+    def play(self, block: str) -> None:
+        """Run a console block and compare what it shows."""
+        for command, wanted in steps(block):
+            if _SERVE.fullmatch(command):
+                self.serve(command)
+            elif command.endswith(" &"):
+                self.start_behind(command[:-2])
+            else:
+                said = self.run([command])
+                missing = missing_line(map(self.here, wanted), said)
+                assert missing is None, f"$ {command}\ndoes not print {missing!r} but\n{said}"
+
+    def play_python(self, text: str) -> None:
+        """As a script, or where it awaits outside of functions as `python -m asyncio` does."""
+        self.write(".block.py", text)
+        self.run([f"python -c {shlex.quote(_LAUNCH)}"])
 
     def close(self) -> None:
-        for process in self._servers:
-            process.terminate()
-        for process in self._servers:
-            process.wait(PATIENCE)
-            assert process.stdout is not None
-            process.stdout.close()
+        for process in (self._shell, *reversed(self._behind.values())):
+            _end(process)
+        self._codes.close()
+
+
+def _await_open(port: int) -> None:
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), PATIENCE).close()
+            return
+        except OSError:
+            assert time.monotonic() < until, f"nothing listens on port {port}"
+            time.sleep(0.02)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """With all that it has started; in good order, unless that takes too long."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+        try:
+            process.wait(PATIENCE / 4)
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """Nothing of the person who runs the tests is seen, or changed."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
+    for name in ("KUBECONFIG", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        kept.pop(name, None)
+    kept["HOME"] = str(home)
+    sources = [str(ROOT / "src"), *filter(None, [kept.get("PYTHONPATH")])]
+    kept["PYTHONPATH"] = os.pathsep.join(sources)
+    known = {point.value for point in entry_points(group="pytest11")}
+    if "fairlead.testing.plugin" not in known:  # installed before there was one
+        kept["PYTEST_ADDOPTS"] = "-p fairlead.testing.plugin"
+    return kept

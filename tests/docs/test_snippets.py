@@ -1,0 +1,142 @@
+"""Every command and snippet of the documentation is run as it is printed.
+
+A page is a session in a directory of its own: its console blocks are run in their order, on servers
+that are started as the page says, and must print what they show; blocks with a title are files,
+which later commands use; Python without a title is run; YAML without one is applied in a dry run to
+a server of its dialect. What cannot be run has `<!-- not run: reason -->` above it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from support.client import Client
+from support.examples import Terminal
+from support.pages import ROOT, Block, blocks
+from support.process import ServerProcess
+
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+# Commands that need another machine, a container engine or minutes. Lower it when you can.
+MOST_NOT_RUN = 6
+PROGRAMS = ("kubectl", "curl", "etcd", "openssl")
+# Files that a program finds by itself.
+FOUND_BY = {"pyproject.toml": "$ pytest"}
+LANGUAGES = {"console", "python", "yaml", "json", "toml", "text"}
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def has_work(page: Path) -> bool:
+    found = blocks(page.read_text())
+    return any(not one.reason and (one.title or one.language != "text") for one in found)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    made = Terminal(tmp_path)
+    yield made
+    made.close()
+
+
+def needed_programs(found: list[Block]) -> set[str]:
+    text = "\n".join(block.text for block in found if block.language == "console")
+    return {name for name in PROGRAMS if re.search(rf"(?:\$ |\| |\()\b{name}\b", text)}
+
+
+@pytest.mark.parametrize("page", list(filter(has_work, PAGES)), ids=name_of)
+def test_the_snippets_of_a_page_run_as_they_are_printed(
+    page: Path, terminal: Terminal, request: pytest.FixtureRequest
+) -> None:
+    found = [block for block in blocks(page.read_text()) if not block.reason]
+    missing = {name for name in needed_programs(found) if shutil.which(name) is None}
+    if missing:
+        pytest.skip(f"{', '.join(sorted(missing))} not installed: not tried")
+    for number, block in enumerate(found):
+        try:
+            play(block, found[number + 1 :], terminal, request)
+        except AssertionError as error:
+            raise AssertionError(f"{name_of(page)}:{block.line}: {error}") from None
+
+
+def play(
+    block: Block, rest: list[Block], terminal: Terminal, request: pytest.FixtureRequest
+) -> None:
+    if block.title:
+        terminal.write(block.title, block.text)
+        name = FOUND_BY.get(block.title, block.title)
+        assert any(name in one.text for one in rest), f"{block.title} is never used"
+    elif block.language == "console":
+        terminal.play(block.text)
+    elif block.language == "python":
+        terminal.play_python(block.text)
+    elif block.language == "yaml":
+        dialect = "cluster_server" if "cluster.io" in block.text else "server"
+        running: ServerProcess = request.getfixturevalue(dialect)
+        with_client = running.client()
+        try:
+            try_out(with_client, block.text)
+        finally:
+            with_client.close()
+    elif block.language == "json":
+        json.loads(block.text)
+    elif block.language == "toml":
+        tomllib.loads(block.text)
+
+
+def try_out(client: Client, text: str) -> None:
+    """Apply objects in a dry run."""
+    for value in yaml.safe_load_all(text):
+        version = value["apiVersion"]
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        served = client.get(root).body["resources"]
+        kind = next(
+            one for one in served if one["kind"] == value["kind"] and "/" not in one["name"]
+        )
+        space = value["metadata"].get("namespace", "default")
+        inside = f"/namespaces/{space}" if kind["namespaced"] else ""
+        path = f"{root}{inside}/{kind['name']}/{value['metadata']['name']}"
+        answer = client.patch(
+            path,
+            value,
+            kind="application/apply-patch+yaml",
+            fieldManager="docs",
+            dryRun="All",
+            fieldValidation="Strict",
+        )
+        assert answer.status in (200, 201), answer.text
+
+
+def test_what_is_not_run_is_little_and_says_why() -> None:
+    skipped = [
+        f"{name_of(page)}:{block.line}: {block.reason}"
+        for page in PAGES
+        for block in blocks(page.read_text())
+        if block.reason
+    ]
+    assert len(skipped) <= MOST_NOT_RUN, "\n".join(skipped)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_is_of_a_kind_that_is_looked_at(page: Path) -> None:
+    text = page.read_text()
+    found = blocks(text)
+    assert 2 * len(found) == len(re.findall(r"^ *```", text, re.MULTILINE))
+    for block in found:
+        assert block.language in LANGUAGES or block.reason, f"line {block.line}"
+        if block.language == "text":
+            assert not re.search(r"^\$ ", block.text, re.MULTILINE), f"line {block.line}"
+    # A block by indentation would be passed over.
+    outside = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert not re.search(r"\n\n {4}\$? ?(?:fairlead|kubectl|curl|make) ", outside)

@@ -1,0 +1,74 @@
+"""The pages of the documentation, and what is in them to be run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_FENCE = re.compile(
+    r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n)?"
+    r"^(?P<indent> *)```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n"
+    r"(?P<text>.*?)^(?P=indent)```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page; `reason` says why it is not run, if it is not."""
+
+    line: int
+    language: str
+    title: str
+    text: str
+    reason: str
+
+
+def blocks(page: str) -> list[Block]:
+    found = []
+    for match in _FENCE.finditer(page):
+        line = page.count("\n", 0, match.start()) + 1
+        indent = match["indent"]
+        text = re.sub(rf"^{indent}", "", match["text"], flags=re.MULTILINE)
+        found.append(
+            Block(line, match["language"], match["title"] or "", text, match["reason"] or "")
+        )
+    return found
+
+
+def steps(block: str) -> list[tuple[str, list[str]]]:
+    """The commands of a console block, each with the lines that are shown as printed by it."""
+    found: list[tuple[str, list[str]]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif found and not found[-1][1] and found[-1][0].endswith("\\"):
+            found[-1] = (f"{found[-1][0]}\n{line}", [])
+        elif found:
+            found[-1][1].append(line)
+    return found
+
+
+def commands(text: str) -> list[str]:
+    """What stands behind `$ ` in console blocks."""
+    shown = [block for block in blocks(text) if block.language == "console" and not block.reason]
+    return [command for block in shown for command, _ in steps(block.text)]
+
+
+def missing_line(wanted: Iterable[str], said: str) -> str | None:
+    """The first line that is not found in what was said, behind those before it; `...` stands
+    for anything, spaces for any number of them."""
+    rest = iter(said.splitlines())
+    for line in wanted:
+        words = r"\s+".join(
+            ".*".join(re.escape(part) for part in word.split("...")) for word in line.split()
+        )
+        if line.strip() not in ("", "...") and not any(
+            re.fullmatch(words, one.strip()) for one in rest
+        ):
+            return line
+    return None

@@ -1,0 +1,312 @@
+"""Writes the pages of docs/reference that follow from the code, and README's table of flags."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import fairlead
+from fairlead.cli.parsing import Parser, shown_default
+
+if TYPE_CHECKING:
+    from fairlead.schema.model import Struct
+    from fairlead.schema.texts import Texts
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+PAGES = ROOT / "docs" / "reference"
+BEGIN, END = "<!-- flags: made by tools/reference.py -->\n", "<!-- end of flags -->\n"
+NOTE = "<!-- made by tools/reference.py from the code: change it there -->\n"
+
+# The flags that README shows.
+MOST_USED = (
+    "--dialect", "--data-dir", "--secure-port", "--bind-address", "--simulate-nodes", "--testing",
+    "--storage", "--workers", "--history-retention", "--authorization-mode",
+)  # fmt: skip
+
+Row = Sequence[str]
+
+
+def table(head: Row, rows: Iterable[Row]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+    yield ""
+
+
+def code(text: str) -> str:
+    """As it can stand in a table, whoever renders it."""
+    return f"<code>{escape(text).replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
+
+
+def page(title: str, *lines: str) -> str:
+    return "\n".join([f"# {title}", "", NOTE, *lines]).rstrip("\n") + "\n"
+
+
+# Flags
+
+
+def _serve_parser() -> Parser:
+    from fairlead.server.options import add_serve_flags
+
+    parser = Parser(prog="fairlead serve", add_help=False)
+    add_serve_flags(parser)
+    return parser
+
+
+def _flag_row(action: argparse.Action) -> Row:
+    names = ", ".join(map(code, action.option_strings))
+    default = code(found) if (found := shown_default(action)) else ""
+    return names, default, (action.help or "").replace("|", "&#124;")
+
+
+def _shown(actions: Iterable[argparse.Action]) -> list[argparse.Action]:
+    """Flags that do nothing are not shown."""
+    return [one for one in actions if one.option_strings and one.help != argparse.SUPPRESS]
+
+
+def flags() -> str:
+    lines = [
+        "The flags of `fairlead serve`; `fairlead serve --help` shows them too. Names and meanings",
+        "are those of the reference's server where it has them. Some of its flags that mean",
+        "nothing here are taken and have no effect; a line at the start says so.",
+        "",
+    ]
+    for group in _serve_parser()._action_groups:
+        if shown := _shown(group._group_actions):
+            lines += [f"## {group.title}", ""]
+            lines += table(("flag", "default", ""), map(_flag_row, shown))
+    return page("Flags", *lines)
+
+
+def most_used_flags() -> str:
+    actions = _serve_parser()._option_string_actions
+    rows = (_flag_row(actions[name]) for name in MOST_USED)
+    return "\n".join(table(("flag", "default", ""), rows))
+
+
+def with_most_used_flags(text: str) -> str:
+    """The README with the table of today."""
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{most_used_flags()}\n{END}{tail}"
+
+
+# Commands
+
+
+def _command_flags(name: str) -> list[argparse.Action]:
+    from fairlead.cli.arguments import ArgumentReader
+
+    reader = ArgumentReader(prog=f"fairlead {name}", add_help=False)
+    import_module(_command_module(name)).add_flags(reader)
+    return _shown(reader._actions)
+
+
+def _command_module(name: str) -> str:
+    return f"fairlead.cli.commands.{name.replace(' ', '.').replace('-', '_')}"
+
+
+def _connection_flags() -> list[argparse.Action]:
+    from fairlead.cli.arguments import ArgumentReader
+    from fairlead.cli.connecting import add_connection_flags
+
+    reader = ArgumentReader(prog="fairlead", add_help=False)
+    add_connection_flags(reader)
+    return _shown(reader._actions)
+
+
+def _command_row(name: str, usage: str, text: str) -> Row:
+    return code(f"fairlead {name} {usage}".strip()), text
+
+
+def commands() -> str:
+    from fairlead.cli.catalog import SECTIONS
+    from fairlead.cli.overview import SERVER_SIDE
+
+    lines = [
+        "All commands, by what they are for; [the tour](../command-line.md) shows some of them.",
+        "The flags of `serve` have [a page](flags.md), so have the other commands that are about",
+        "[storage](../backup.md).",
+        "",
+        "## Run a server",
+        "",
+        *table(("command", ""), (_command_row(name, *one) for name, one in SERVER_SIDE.items())),
+    ]
+    for section, listed in SECTIONS.items():
+        rows = [_command_row(name, *one) for name, one in listed.items()]
+        lines += [f"## {section}", "", *table(("command", ""), rows)]
+        for name in listed:
+            if found := _command_flags(name):
+                lines += [f"### {name}", "", *table(("flag", "default", ""), map(_flag_row, found))]
+    lines += ["## Flags of every command", ""]
+    lines += table(("flag", "default", ""), map(_flag_row, _connection_flags()))
+    return page("Commands", *lines)
+
+
+# Metrics
+
+
+def _import_counts() -> None:
+    """Have every part register what it counts."""
+    root = Path(fairlead.__file__).parent
+    for path in sorted(root.rglob("counts.py")):
+        import_module(".".join(("fairlead", *path.relative_to(root).with_suffix("").parts)))
+
+
+def metrics() -> str:
+    from fairlead.metrics import REGISTRY
+    from fairlead.server.metrics import Metrics
+
+    _import_counts()
+    nothing: Any = SimpleNamespace(collections=list, size=int, revision=0)
+    bare = set(REGISTRY.bare_names())
+    rows = []
+    for found in sorted(Metrics(nothing).families(), key=lambda one: one.name):
+        suffix = "_total" if found.kind == "counter" and found.name not in bare else ""
+        labels = ", ".join(f"`{label}`" for label in found.labels)
+        rows.append((f"`{found.name}{suffix}`", found.kind, labels, found.text))
+    return page(
+        "Metrics",
+        "What `/metrics` tells, in Prometheus' format. Names are the reference's where it has the",
+        "same. Of [several processes](../workers.md) any one answers for all. Reading it needs the",
+        "right to `get` the path.",
+        "",
+        *table(("metric", "kind", "labels", ""), rows),
+    )
+
+
+# What is served
+
+
+def served() -> str:
+    from fairlead.controllers.enabling import (
+        _NAMES,
+        _OFF_BY_DEFAULT,
+        _WITHOUT_EFFECT,
+    )
+    from fairlead.dialect import DIALECTS
+    from fairlead.kinds.gates import DEFAULTS
+    from fairlead.kinds.resources import Resources
+    from fairlead.schema.builtin import BuiltinTypes
+
+    lines = ["In the dialect `kubernetes`; in the other one groups end in `cluster.io`.", ""]
+    dialect = DIALECTS["kubernetes"]
+    rows = []
+    for found in Resources(dialect, BuiltinTypes(dialect)).group_versions():
+        names = ", ".join(
+            f"{one.name} ({', '.join(one.subresources)})" if one.subresources else one.name
+            for one in found.resources.values()
+        )
+        rows.append((f"`{found.api_version}`", names))
+    lines += ["## Resources", "", *table(("version", "resources (subresources)"), rows)]
+    lines += ["## Admission plugins", ""]
+    lines += ["In the order in which they run; those in bold are on by default.", ""]
+    lines += [_plugins(), ""]
+    lines += ["## Controllers", "", "By the names of `--controllers`.", ""]
+    running = _NAMES - _WITHOUT_EFFECT - _OFF_BY_DEFAULT
+    for title, some in (
+        ("run", running),
+        ("are off unless named", _OFF_BY_DEFAULT),
+        ("are taken and do nothing", _WITHOUT_EFFECT),
+    ):
+        lines += [f"- {title}: {', '.join(sorted(some))}"]
+    lines += ["", "## Feature gates that change something", ""]
+    for title, wanted in (("on by default", True), ("off by default", False)):
+        lines += [f"- {title}: {', '.join(name for name, on in DEFAULTS.items() if on is wanted)}"]
+    return page("What is served", *lines)
+
+
+def _plugins() -> str:
+    from fairlead.admission.enabling import _ON, ORDER
+
+    return ", ".join(f"**{name}**" if name in _ON else name for name in ORDER) + "."
+
+
+# The testing API
+
+
+def testing_api() -> str:
+    from fairlead.dialect import DIALECTS
+    from fairlead.kinds.resources import Resources
+    from fairlead.schema.builtin import BuiltinTypes
+    from fairlead.schema.texts import Texts
+
+    dialect = DIALECTS["kubernetes"]
+    types, texts = BuiltinTypes(dialect), Texts(dialect)
+    resources = Resources(dialect, types)
+    before = set(resources.group_versions())
+    resources.read((Path(fairlead.__file__).parent / "powers" / "powers.table").read_text())
+    (group,) = set(resources.group_versions()) - before
+    structs = types.group_version("testing/v1")
+    rows = []
+    for one in group.resources.values():
+        for resource in (one, *one.subresources.values()):
+            name = f"{one.name}/NAME/{resource.subresource}" if resource is not one else one.name
+            said = texts.of_type(structs[resource.kind])
+            rows.append((f"`{name}`", resource.kind, ", ".join(resource.verbs), said))
+    return page(
+        "The testing API",
+        f"The group `{group.api_version}`, served with `--testing`: what a test may do to its",
+        "server, from any language. Admins may use it, and who is given the right by roles.",
+        "[Here](../how-to/powers.md) is how it is used; `fairlead.testing` has a method for each.",
+        "",
+        *table(("resource", "kind", "verbs", ""), rows),
+        *(line for struct in structs.values() for line in _type_lines(struct, texts)),
+    )
+
+
+def _type_lines(struct: Struct, texts: Texts) -> Iterator[str]:
+    shown = [field for field in struct.fields.values() if field.name not in _COMMON]
+    if shown and not struct.name.endswith("List"):
+        yield from (f"## {struct.name}", "", texts.of_type(struct), "")
+        yield from table(
+            ("field", "type", ""),
+            ((f"`{one.name}`", _type(one.type), texts.of_field(struct, one.name)) for one in shown),
+        )
+
+
+_COMMON = ("metadata", "apiVersion", "kind")
+
+
+def _type(type: Any) -> str:
+    from fairlead.schema.model import ListOf, MapOf, Struct
+
+    if isinstance(type, ListOf):
+        return f"list of {_type(type.element)}"
+    if isinstance(type, MapOf):
+        return f"map of {_type(type.element)}"
+    if isinstance(type, Struct):
+        return f"[{type.name}](#{type.name.lower()})"
+    return str(type.name)
+
+
+MADE: dict[str, Callable[[], str]] = {
+    "commands": commands,
+    "flags": flags,
+    "metrics": metrics,
+    "served": served,
+    "testing-api": testing_api,
+}
+
+
+def main() -> int:
+    text = README.read_text()
+    if BEGIN not in text or END not in text:
+        print(f"{README} has no place for the flags", file=sys.stderr)
+        return 1
+    README.write_text(with_most_used_flags(text))
+    for name, make in MADE.items():
+        (PAGES / f"{name}.md").write_text(make())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
