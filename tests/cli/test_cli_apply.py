@@ -312,8 +312,31 @@ def test_client_side_failures_name_the_file(fairlead: Commands) -> None:
     )
 
 
+def _secret(type: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "type": type}
+
+
+def test_what_cannot_be_changed_is_made_again_by_force(fairlead: Commands) -> None:
+    apply(fairlead, _secret("a/b"), flags=CLIENT_SIDE)
+    refused = try_apply(fairlead, _secret("c/d"), flags=CLIENT_SIDE)
+    assert (refused.code, "field is immutable" in refused.errors) == (1, True)
+    said = apply(fairlead, _secret("c/d"), flags=(*CLIENT_SIDE, "--force"))
+    assert said == "secret/a configured\n"
+    assert fairlead("get", "secret", "a", "-o", "jsonpath={.type}") == "c/d"
+
+
+def test_what_is_refused_when_made_again_leaves_the_old_one(fairlead: Commands) -> None:
+    apply(fairlead, _secret("a/b"), flags=CLIENT_SIDE)
+    tls = _secret(fairlead.space.dialect.label("@/tls"))  # without what such a one must have
+    ran = try_apply(fairlead, tls, flags=(*CLIENT_SIDE, "--force"))
+    assert (ran.code, "tls.crt" in ran.errors) == (1, True)
+    assert fairlead("get", "secret", "a", "-o", "jsonpath={.type}") == "a/b"
+
+
 MISTAKES: dict[tuple[str, ...], str] = {
     ("--force-conflicts", "--client-side"): "--force-conflicts only works with --server-side",
+    ("--force",): "--force cannot be used with --server-side",
+    ("--force", "--client-side", "--dry-run=server"): "--dry-run=server cannot be used with",
     ("--dry-run=client",): "--dry-run=client doesn't work with --server-side (did you mean",
     ("--prune",): "all resources selected for prune without explicitly passing --all.",
     ("--prune", "--all", "-l", "a=b"): "cannot set --all and --selector at the same time",

@@ -95,3 +95,12 @@ def test_the_order_of_items_is_that_of_the_configuration() -> None:
     live, wanted = pod(one, two), pod(two, one)
     patched = apply_strategic_patch(pods(), live, changes(pods(), live, wanted, live))
     assert patched["spec"]["containers"] == [two, one]
+
+
+def test_a_null_on_both_sides_is_no_change() -> None:
+    template = {"metadata": {"creationTimestamp": None, "name": "a"}}
+    for struct in (pods(), None):
+        live = pod(**template)
+        assert changes(struct, live, live, live) == {}
+        assert changes(struct, live, pod(metadata={"name": "a"}), live) == {}
+        assert changes(struct, {}, live, pod(metadata={"name": "a"})) == {}

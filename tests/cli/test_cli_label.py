@@ -109,3 +109,10 @@ def test_what_the_server_refuses_is_told_once(labelled: Commands) -> None:
     assert ran.errors.startswith(
         'The ConfigMap "a" is invalid: metadata.labels: Invalid value: "!!": name part must'
     )
+
+
+def test_a_value_that_is_in_the_way_does_not_reach_a_terminal_raw(fairlead: Commands) -> None:
+    fairlead("create", "cm", "a")
+    fairlead("annotate", "cm", "a", "note=\x1b[31mred")
+    ran = fairlead.run("annotate", "cm", "a", "note=blue")
+    assert (ran.code, "^[[31mred" in ran.errors, "\x1b" in ran.errors) == (1, True, False)

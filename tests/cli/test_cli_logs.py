@@ -75,7 +75,6 @@ ERRORS = (
     "",
     "a b c",
     "p -c x",
-    "none",
     "p --tail=-5",
     "p --since=5s --since-time=2020-01-01T00:00:00Z",
     "p -l a=b",
@@ -83,7 +82,6 @@ ERRORS = (
     "p -c c --all-containers",
     "p --previous",
     "p --limit-bytes=-3",
-    "cm/none",
     "sa/default",
     "a/b/c",
     "nothing/p",
@@ -99,6 +97,16 @@ def test_errors_are_those_of_kubectl(pods: Pods, commands: Commands, tmp_path: P
         assert ran.code == 1
         theirs = kubectl.fails("logs", *words.split())
         assert ran.errors == theirs.replace("kubectl", "fairlead"), words
+
+
+@pytest.mark.parametrize(
+    ("word", "what"), [("none", 'pods "none"'), ("cm/none", 'configmaps "none"')]
+)
+def test_what_is_not_there_is_told_as_by_every_command(
+    commands: Commands, word: str, what: str
+) -> None:
+    ran = commands.run("logs", word)
+    assert ran == (1, "", f"Error from server (NotFound): {what} not found\n")
 
 
 def test_no_pods_are_no_error(commands: Commands) -> None:

@@ -81,3 +81,44 @@ def test_mistakes_are_told(fairlead_kubernetes: Commands, flags: tuple[str, ...]
     ran = fairlead_kubernetes.run("patch", "cm", "a", *flags)
     assert (ran.code, ran.out) == (1, "")
     assert ran.errors.startswith(MISTAKES[flags])
+
+
+def test_what_goes_away_by_a_patch_has_changed(fairlead: Commands) -> None:
+    fairlead("create", "cm", "a")
+    held, free = (f'{{"metadata":{{"finalizers":{one}}}}}' for one in ('["a.com/b"]', "null"))
+    fairlead("patch", "cm", "a", "--type=merge", "-p", held)
+    fairlead("delete", "cm", "a", "--wait=false")
+    assert fairlead("patch", "cm", "a", "--type=merge", "-p", free) == "configmap/a patched\n"
+
+
+def test_a_patch_that_a_kind_does_not_take_is_told_with_the_kind(
+    fairlead_kubernetes: Commands,
+) -> None:
+    crds = "apiextensions.@/v1"
+    group = f"{fairlead_kubernetes.space.name}.example.com"
+    served = {"name": "v1", "served": True, "storage": True}
+    definition = {
+        "apiVersion": fairlead_kubernetes.space.dialect.group_name(crds),
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"things.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{**served, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    }
+    thing = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "a"}}
+    both = "\n".join(map(json.dumps, (definition, thing)))
+    fairlead_kubernetes("apply", "-f", "-", text=both)
+    ran = fairlead_kubernetes.run("patch", f"things.{group}", "a", "-p", "{}")
+    fairlead_kubernetes("delete", "-f", "-", text=json.dumps(definition))
+    assert ran.errors.startswith(
+        "error: application/strategic-merge-patch+json is not supported by"
+        f" {group}/v1, Kind=Thing: "
+    )
+
+
+def test_only_some_subresources_can_be_patched(fairlead_kubernetes: Commands) -> None:
+    ran = fairlead_kubernetes.run("patch", "deploy", "a", "-p", "{}", "--subresource=x")
+    assert ran.errors == ('error: invalid subresource value: "x". Must be one of [status scale]\n')

@@ -30,3 +30,17 @@ def test_messages_of_servers_do_not_reach_a_terminal_raw(error: Exception) -> No
     said = worded(error)
     assert "owned" in said
     assert not {"\x1b", "\x07", "\x9b"} & set(said)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ({"code": "x", "details": [], "reason": {}, "message": 7}, "Error from server: 7"),
+        ({"code": 422, "reason": "Invalid", "details": {"causes": [1]}}, "The request is invalid"),
+        ({"reason": "Invalid", "details": {"causes": 7}}, "The request is invalid"),
+    ],
+)
+def test_a_status_that_is_none_is_told_as_far_as_it_can_be(
+    status: dict[str, object], said: str
+) -> None:
+    assert worded(error_of_status(status)) == said

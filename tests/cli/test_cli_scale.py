@@ -101,14 +101,17 @@ def test_what_it_prints_is_what_is_there_then(web: Commands) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("deploy", "web"), "The --replicas=COUNT flag is required, and COUNT must be greater"),
+        (("deploy", "web"), 'required flag(s) "replicas" not set'),
         (("deploy", "web", "--replicas=-1"), "The --replicas=COUNT flag is required"),
-        (("deploy", "web", "--replicas=x"), '--replicas: invalid argument "x"'),
+        (("deploy", "web", "--replicas=x"), 'invalid argument "x" for "--replicas" flag'),
         (("--replicas=1",), "You must provide one or more resources by argument or filename."),
         (("deploy", "--replicas=1"), "resource(s) were provided, but no name was specified"),
         (("deploy", "-l", "a=b", "--replicas=1"), "no objects passed to scale"),
         (("deploy", "web", "--replicas=1", "--dry-run=x"), "Invalid dry-run value (x)."),
-        (("deploy", "web", "--replicas=1", "--timeout=3x"), '--timeout: invalid argument "3x"'),
+        (
+            ("deploy", "web", "--replicas=1", "--timeout=3x"),
+            'invalid argument "3x" for "--timeout" flag',
+        ),
         (("deploy", "web", "--replicas=1", "-o=x"), "unable to match a printer"),
     ],
 )

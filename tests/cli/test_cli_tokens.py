@@ -60,7 +60,10 @@ def test_the_whole_request_can_be_shown(accounts: Commands) -> None:
         (("default", "--duration=0"), "--duration must be positive"),
         (("default", "--duration=1500ms"), "--duration cannot be expressed in units less than"),
         (("default", "--duration=1s"), "failed to create token: TokenRequest."),
-        (("default", "--duration=999999999999999s"), "--duration: invalid argument"),
+        (
+            ("default", "--duration=999999999999999s"),
+            'invalid argument "999999999999999s" for "--duration" flag',
+        ),
         (("default", "--bound-object-kind=Foo"), "supported --bound-object-kind values are Pod,"),
         (("default", "--bound-object-kind=Pod"), "--bound-object-name is required if --bound"),
         (("default", "--bound-object-uid=x"), "--bound-object-uid can only be set if --bound"),

@@ -113,6 +113,16 @@ def test_each_file_that_cannot_be_read_is_named(
     ]
 
 
+@pytest.mark.parametrize("opening", ["{a: ", "[", "- "])
+def test_a_file_that_is_too_deep_ends_nothing(
+    home: Path, monkeypatch: pytest.MonkeyPatch, opening: str
+) -> None:
+    (home / "deep").write_text(opening * 100_000)
+    monkeypatch.setenv("KUBECONFIG", f"{home}/deep")
+    with pytest.raises(AccessError, match="yaml: exceeded max depth of 200"):
+        load_access()
+
+
 def test_a_json_file_is_read_without_what_reads_yaml(home: Path) -> None:
     path = write(home / "config", configuration({"server": "http://place"}))
     program = (

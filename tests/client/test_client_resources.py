@@ -190,10 +190,20 @@ def test_a_user_without_rights(space: Space) -> None:
     talk(space, work)
 
 
-def test_names_are_no_paths(space: Space) -> None:
+@pytest.mark.parametrize("name", ["", ".", "..", "../pods/x"])
+def test_a_name_that_would_lead_elsewhere_is_never_sent(space: Space, name: str) -> None:
     async def work(client: Client) -> None:
         maps = await client.resource("configmaps")
-        with pytest.raises(NotFound):
-            await maps.get("../pods/x")
+        await maps.create(config_map("kept"))
+        for asked in (
+            maps.delete(name),
+            maps.get(name),
+            maps.patch(name, {}),
+            maps.replace(config_map(name)),
+            maps.apply(config_map(name), manager="m"),
+        ):
+            with pytest.raises(ValueError, match="resource name"):
+                await asked
+        assert (await maps.get("kept"))["metadata"]["name"] == "kept"
 
     talk(space, work)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairlead import __version__
+from fairlead.cli.streams import cannot_write, open_closed_streams
 
 if TYPE_CHECKING:
     import argparse
@@ -20,10 +21,16 @@ _LONGEST_WORD = 300
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; gives the exit code: 1 if it failed, 2 if it was not understood, 130 if it
     was interrupted before it had begun."""
+    open_closed_streams()
     try:
-        return _run(list(sys.argv[1:] if arguments is None else arguments))
+        try:
+            return _run(list(sys.argv[1:] if arguments is None else arguments))
+        finally:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        return cannot_write(error)
 
 
 def _run(words: list[str]) -> int:

@@ -11,6 +11,7 @@ from fairlead.cli.errors import UsageError
 from fairlead.cli.parsing import Help
 
 _TRUE = ("true", "1", "t", "T", "TRUE", "True")
+_SYNTAX = ": invalid syntax"
 _FALSE = ("false", "0", "f", "F", "FALSE", "False")
 
 
@@ -43,6 +44,7 @@ class ArgumentReader(argparse.ArgumentParser):
         """`words` are those that will be read, for commands with several forms."""
         super().__init__(allow_abbrev=False, formatter_class=Help, exit_on_error=True, **settings)
         self.words = tuple(words)
+        self.keeps_behind = False  # whether what follows `--` is not for the command itself
         self._bare: dict[str, str] = {}
 
     def add_switch(self, *names: str, help: str, **settings: Any) -> None:
@@ -59,42 +61,84 @@ class ArgumentReader(argparse.ArgumentParser):
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Raises UsageError."""
-        own, behind = _split(words)
-        off: list[str] = []
-        plain = [self._without_value(word, off) for word in own]
-        options, unknown = self.parse_known_intermixed_args(
-            [word for word in plain if word is not None]
-        )
+        for word in words:
+            if not word.isascii() and _is_bytes(word):
+                raise UsageError(f"{word!a} is not UTF-8 text")
+        own, off, behind = self._sorted(words)
+        options, unknown = self.parse_known_intermixed_args(own)
         if unknown:
-            word = unknown[0].partition("=")[0]
-            if word.startswith("--"):
-                raise UsageError(f"unknown flag: {word}")
-            if word.startswith("-"):
-                raise UsageError(f"unknown shorthand flag: '{word[1:2]}' in {word}")
-            raise UsageError(f"unexpected argument {word!r}")
+            raise UsageError(f"unexpected argument {unknown[0]!r}")
         for name in off:
             setattr(options, name, False)
-        options.behind = behind
+        options.behind = behind if self.keeps_behind else []
+        if behind and not self.keeps_behind:
+            plain = next((one for one in self._actions if not one.option_strings), None)
+            if plain is None:
+                raise UsageError(f"unexpected argument {behind[0]!r}")
+            setattr(options, plain.dest, [*getattr(options, plain.dest), *behind])
         return options
 
-    def _without_value(self, word: str, off: list[str]) -> str | None:
-        """A switch with its value becomes a plain one, or nothing and a name in `off`."""
+    def _sorted(self, words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+        """Words of which argparse cannot take any for another, each flag with its value; the names
+        of switches that are turned off; and what stands behind `--`."""
+        own: list[str] = []
+        off: list[str] = []
+        waiting = list(reversed(words))
+        while waiting:
+            word = waiting.pop()
+            if word == "--":
+                return own, off, waiting[::-1]
+            if word.startswith("-") and word != "-":
+                self._sort_flag(word, waiting, own, off)
+            else:
+                own.append(word)
+        return own, off, []
+
+    def _sort_flag(self, word: str, waiting: list[str], own: list[str], off: list[str]) -> None:
         name, sign, value = word.partition("=")
-        if word in self._bare:
-            return self._bare[word]
-        action = self._option_string_actions.get(name) if sign else None
-        if not isinstance(action, Switch):
-            return word
+        if not word.startswith("--"):  # letters may stand together, and a value behind the last
+            name, sign, value = word[:2], "=" if word[2:] else "", word[2:].removeprefix("=")
+        action = self._option_string_actions.get(name)
+        if action is None:
+            if word.startswith("--"):
+                raise UsageError(f"unknown flag: {name}")
+            raise UsageError(f"unknown shorthand flag: {name[1:]!r} in {word}")
+        if action.nargs == 0:
+            if sign and not word.startswith("--") and word[2] != "=":
+                waiting.append(f"-{value}")
+                sign = ""
+            self._sort_switch(action, name, value if sign else "true", own, off)
+        elif sign:
+            own.append(f"{name}={value}")
+        elif name in self._bare:
+            own.append(self._bare[name])
+        elif waiting:
+            own.append(f"{name}={waiting.pop()}")
+        elif name.startswith("--"):
+            raise UsageError(f"flag needs an argument: {name}")
+        else:
+            raise UsageError(f"flag needs an argument: {name[1:]!r} in {word}")
+
+    def _sort_switch(
+        self, action: argparse.Action, name: str, value: str, own: list[str], off: list[str]
+    ) -> None:
         found = truth(value)
-        if found is False:
-            off.append(action.dest)
-            return None
         if found is None:
-            raise UsageError(
-                f'invalid argument "{value}" for "{", ".join(action.option_strings)}" flag:'
-                f' strconv.ParseBool: parsing "{value}": invalid syntax'
-            )
-        return name
+            raise _wrong_value(action, value, f'strconv.ParseBool: parsing "{value}"' + _SYNTAX)
+        if found:
+            own.append(name)
+            off[:] = [one for one in off if one != action.dest]
+        else:
+            off.append(action.dest)
+
+    def _get_value(self, action: argparse.Action, text: str) -> Any:
+        try:
+            return super()._get_value(action, text)
+        except argparse.ArgumentError as error:
+            why = error.message
+            if action.type is int:
+                why = f'strconv.ParseInt: parsing "{text}"' + _SYNTAX
+            raise _wrong_value(action, text, why) from None
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message.removeprefix("argument "))
@@ -103,10 +147,11 @@ class ArgumentReader(argparse.ArgumentParser):
         print(self.format_help(), end="", file=file or sys.stdout)
 
 
-def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words before and behind `--`."""
-    found = list(words)
-    if "--" not in found:
-        return found, []
-    at = found.index("--")
-    return found[:at], found[at + 1 :]
+def _is_bytes(word: str) -> bool:
+    """Whether there is something in it that no text can have, and no request."""
+    return any("\ud800" <= letter <= "\udfff" for letter in word)
+
+
+def _wrong_value(action: argparse.Action, value: str, why: str) -> UsageError:
+    names = ", ".join(action.option_strings)
+    return UsageError(f'invalid argument "{value}" for "{names}" flag: {why}')

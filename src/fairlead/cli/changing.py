@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
@@ -10,11 +11,12 @@ from fairlead.cli.errors import CommandFailed, Mistake, UsageError
 from fairlead.cli.refusals import worded
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
 from fairlead.client.errors import error_of_status
+from fairlead.client.names import InvalidName
 
 MANAGER = "fairlead"
 # What can go wrong with one object. After the last two others are not worth trying.
 _AT_AN_END = (AccessError, Unreachable)
-EXPECTED = (ApiError, UnknownKind, UnknownResource, *_AT_AN_END)
+EXPECTED = (ApiError, InvalidName, UnknownKind, UnknownResource, *_AT_AN_END)
 
 _NOTES = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
 _OLD_DRY_RUNS = {"unchanged": "client", "true": "client", "false": "none"}
@@ -63,6 +65,17 @@ def dry_run(options: argparse.Namespace) -> str:
 def note(options: argparse.Namespace) -> str:
     """What is said behind the outcome of a dry run."""
     return _NOTES[dry_run(options)]
+
+
+def check_subresource(
+    options: argparse.Namespace, known: Sequence[str] = ("status", "scale")
+) -> None:
+    """Raises Mistake."""
+    if options.subresource and options.subresource not in known:
+        raise Mistake(
+            f'invalid subresource value: "{options.subresource}". Must be one of'
+            f" [{' '.join(known)}]"
+        )
 
 
 def write_query(options: argparse.Namespace) -> dict[str, Any]:

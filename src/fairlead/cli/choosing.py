@@ -15,6 +15,14 @@ from fairlead.cli.targets import Target, targets_of
 from fairlead.client import Resource
 from fairlead.client.resources import Object
 
+_NOTHING = """\
+You must provide one or more resources by argument or filename.
+Example resource specifications include:
+   '-f rsrc.yaml'
+   '--filename=rsrc.json'
+   '<resource> <name>'
+   '<resource>'"""
+
 
 class Chosen(NamedTuple):
     """An object. `value` is there where choosing it has shown it."""
@@ -34,7 +42,7 @@ def add_choosing_flags(parser: ArgumentReader, what: str) -> None:
     parser.add_switch("-A", "--all-namespaces", help="objects of all namespaces")
 
 
-def check_choice(at: Invocation, words: Sequence[str], nothing: str) -> None:
+def check_choice(at: Invocation, words: Sequence[str], nothing: str = _NOTHING) -> None:
     """Raises Mistake for words and flags that do not go together; `nothing` is said where there
     are none."""
     options = at.options

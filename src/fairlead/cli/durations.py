@@ -14,4 +14,4 @@ def seconds(text: str) -> float:
     try:
         return parse_duration(f"{text}s" if bare else text)
     except DurationError as error:
-        raise argparse.ArgumentTypeError(f'invalid argument "{text}": {error}') from None
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import Manifest, Object, manifests
+from fairlead.cli.targets import checked_name
 from fairlead.client import Resource, UnknownKind
 
 _DEFINITION = "CustomResourceDefinition"
@@ -112,5 +113,4 @@ def require_name(one: Located, doing: str = "") -> str:
         generated = one.value["metadata"].get("generateName")
         if generated and doing:
             raise Mistake(f"from {generated}: cannot use generate name with {doing}")
-        raise Mistake("resource name may not be empty")
-    return one.name
+    return checked_name(one.name)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import Mistake, UsageError
+from fairlead.cli.interrupts import interruptible
 
 Object = dict[str, Any]
 _ENDINGS = (".yaml", ".yml", ".json")
@@ -44,12 +45,27 @@ def add_file_flags(parser: ArgumentReader, what: str) -> None:
         default=[],
         help=f"file, folder or URL with the objects to {what}; - is the standard input",
     )
+    parser.add_argument(
+        "-k",
+        "--kustomize",
+        metavar="FOLDER",
+        type=_not_built,
+        help="is not there: give -f what kustomize makes of the folder",
+    )
     parser.add_switch("-R", "--recursive", help="also folders within the folders named by -f")
+
+
+def _not_built(folder: str) -> str:
+    raise UsageError(
+        "kustomize is not built in. Let it make the objects of the folder:"
+        f" kustomize build {folder} | fairlead ... -f -"
+    )
 
 
 def manifests(names: Sequence[str], recursive: bool = False) -> list[Manifest]:
     """All objects in the order in which they are found; raises ManifestError."""
-    return [one for name in names for part in name.split(",") for one in _read(part, recursive)]
+    with interruptible():
+        return [one for name in names for part in name.split(",") for one in _read(part, recursive)]
 
 
 def _read(name: str, recursive: bool) -> Iterator[Manifest]:
@@ -64,12 +80,12 @@ def _read(name: str, recursive: bool) -> Iterator[Manifest]:
         if not name:
             raise FileNotFoundError
         if not path.is_dir():
-            yield from parsed(path.read_text(), name)
+            yield from parsed(path.read_text("utf-8-sig"), name)
             return
         found = sorted(path.rglob("*") if recursive else path.iterdir())
         for file in found:
             if file.suffix in _ENDINGS and file.is_file():
-                yield from parsed(file.read_text(), str(file))
+                yield from parsed(file.read_text("utf-8-sig"), str(file))
     except FileNotFoundError:
         raise ManifestError(f'the path "{name}" does not exist') from None
     except (OSError, UnicodeDecodeError) as error:

@@ -10,7 +10,6 @@ from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.screen import printable
 from fairlead.client import Resource
-from fairlead.client.errors import NotFound
 from fairlead.client.session import Request
 
 Object = dict[str, Any]
@@ -47,17 +46,13 @@ class Stream(NamedTuple):
 
 
 async def pods_of(at: Invocation, word: str, namespace: str, patience: float) -> list[Object]:
-    """The pod of a name, or the first one of an object that has pods; raises Mistake."""
+    """The pod of a name, or the first one of an object that has pods; raises Mistake and
+    ApiError."""
     kind, slash, name = word.partition("/")
     if "/" in name:
         raise Mistake("arguments in resource/name form may not have more than one slash")
     resource = await at.client.resource(kind if slash else "pods")
-    try:
-        value = await resource.get(name if slash else word, namespace)
-    except NotFound as error:
-        # In the words of kubectl, with where it was looked for.
-        said = f"error from server (NotFound): {error.message}"
-        raise Mistake(f'{said} in namespace "{namespace}"') from None
+    value = await resource.get(name if slash else word, namespace)
     if resource.type.kind == "Pod" and not resource.type.group:
         return [value]
     pods = await at.client.resource("pods")

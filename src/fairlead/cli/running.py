@@ -11,19 +11,22 @@ from importlib import import_module
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.catalog import COMMANDS, GROUPS
-from fairlead.cli.connecting import add_connection_flags
+from fairlead.cli.connecting import add_connection_flags, behind_command
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.refusals import worded
 from fairlead.cli.screen import printable
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
+from fairlead.client.names import InvalidName
 
 _TRACEBACKS = "FAIRLEAD_TRACEBACKS"
-EXPECTED = (AccessError, ApiError, Unreachable, UnknownKind, UnknownResource)
+EXPECTED = (AccessError, ApiError, InvalidName, Unreachable, UnknownKind, UnknownResource)
 
 
 def run_command(program: str, words: Sequence[str]) -> int:
     """Gives the exit code. The first word names a command, or a group and the second one."""
+    if words[0] in GROUPS:
+        words = [words[0], *behind_command(words[1:])]
     name = " ".join(words[:2]) if words[0] in GROUPS else words[0]
     path = name.replace(" ", ".").replace("-", "_")
     module = import_module(f"fairlead.cli.commands.{path}") if name in COMMANDS else None
@@ -46,10 +49,6 @@ def run_command(program: str, words: Sequence[str]) -> int:
     except UsageError as error:
         print(f"error: {error}\nSee '{program} {name} --help' for usage.", file=sys.stderr)
         return int(getattr(module, "MISUSED", 1))
-    except BrokenPipeError:
-        # Whoever read what we write has gone; the interpreter must not try again at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 def _tell_group(program: str, group: str, word: str) -> int:
@@ -71,7 +70,7 @@ async def _run(command: Callable[[Invocation], Awaitable[int]], at: Invocation) 
     except CommandFailed as failure:
         at.screen.flush()
         if str(failure):
-            at.screen.warn(str(failure))
+            at.screen.warn(printable(str(failure)))
         return failure.code
     except EXPECTED as error:
         at.screen.flush()

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from fairlead.cli.errors import CommandFailed, UsageError
-from fairlead.client import Client, Resource, UnknownResource
+from fairlead.client import Client, Resource, UnknownResource, names
 
 
 class Target(NamedTuple):
@@ -79,11 +79,7 @@ def _distinct(targets: Sequence[Target]) -> list[Target]:
 
 def checked_name(name: str, what: str = "resource name") -> str:
     """A name that can stand in a path; raises CommandFailed for another one."""
-    if not name:
-        raise CommandFailed(f"error: {what} may not be empty")
-    if name in (".", ".."):
-        raise CommandFailed(f"error: invalid {what} \"{name}\": [may not be '{name}']")
-    for sign in "/%":
-        if sign in name:
-            raise CommandFailed(f"error: invalid {what} \"{name}\": [may not contain '{sign}']")
-    return name
+    try:
+        return names.checked_name(name, what)
+    except names.InvalidName as error:
+        raise CommandFailed(f"error: {error}") from None

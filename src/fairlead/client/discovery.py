@@ -143,7 +143,7 @@ class Discovery:
             for resource in await self.resources(group, version):
                 if resource.answers_to(name):
                     return resource
-        raise UnknownResource(word)
+        raise UnknownResource(name)
 
     async def _qualified(self, rest: str) -> Sequence[tuple[str, str]]:
         """The group versions that the words behind a resource's name can mean."""

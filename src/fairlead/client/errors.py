@@ -14,16 +14,24 @@ class ApiError(Exception):
 
     def __init__(self, status: Mapping[str, Any], retry_after: float | None = None) -> None:
         self.status = status
-        self.code = int(status.get("code") or 0)
+        self.code = _code(status)
         self.reason = str(status.get("reason") or "")
         self.message = str(status.get("message") or "")
-        self.details: Mapping[str, Any] = status.get("details") or {}
+        details = status.get("details")
+        self.details: Mapping[str, Any] = details if isinstance(details, dict) else {}
         self.retry_after = retry_after
         super().__init__(self.message)
 
     @property
     def causes(self) -> list[dict[str, str]]:
-        return list(self.details.get("causes") or [])
+        found = self.details.get("causes")
+        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _code(status: Mapping[str, Any]) -> int:
+    """A Status need not have been made by a server that knows what it does."""
+    code = status.get("code")
+    return code if isinstance(code, int) else 0
 
 
 class BadRequest(ApiError):
@@ -110,7 +118,7 @@ def error_of_status(status: Mapping[str, Any], retry_after: float | None = None)
     """The exception for a Status, which may also come as an event of a watch."""
     found = _BY_REASON.get(str(status.get("reason") or ""))
     if found is None:
-        found = _BY_CODE.get(int(status.get("code") or 0), ("", ApiError))[1]
+        found = _BY_CODE.get(_code(status), ("", ApiError))[1]
     return found(status, retry_after)
 
 

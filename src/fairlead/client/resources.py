@@ -9,6 +9,7 @@ from urllib.parse import quote
 import orjson
 
 from fairlead.client.discovery import ResourceType
+from fairlead.client.names import checked_name
 from fairlead.client.session import JSON, Request, Session
 from fairlead.dialect import CLUSTER, KUBERNETES
 
@@ -50,6 +51,10 @@ class Resource:
         steps += [subresource] if subresource else []
         return "/".join(steps)
 
+    def _path_of(self, name: str, namespace: str | None, subresource: str = "") -> str:
+        """Where one object is; raises InvalidName."""
+        return self.path(checked_name(name), namespace, subresource)
+
     def space(self, namespace: str | None) -> str:
         """The namespace that is meant; none for objects that are in none."""
         if not self.type.namespaced:
@@ -60,7 +65,7 @@ class Resource:
         self, /, name: str, namespace: str | None = None, *, subresource: str = "", **query: Any
     ) -> Object:
         return await self.session.object(
-            Request("GET", self.path(name, namespace, subresource), query)
+            Request("GET", self._path_of(name, namespace, subresource), query)
         )
 
     async def page(
@@ -166,7 +171,7 @@ class Resource:
         **query: Any,
     ) -> Object:
         name = value["metadata"]["name"]
-        path = self.path(name, self._space_of(value, namespace), subresource)
+        path = self._path_of(name, self._space_of(value, namespace), subresource)
         return await self._write("PUT", path, value, query)
 
     async def patch(
@@ -180,7 +185,7 @@ class Resource:
         subresource: str = "",
         **query: Any,
     ) -> Object:
-        path = self.path(name, namespace, subresource)
+        path = self._path_of(name, namespace, subresource)
         return await self._write("PATCH", path, patch, query, type)
 
     async def apply(
@@ -198,7 +203,8 @@ class Resource:
         query["fieldManager"] = manager
         if force:
             query["force"] = "true"
-        path = self.path(value["metadata"]["name"], self._space_of(value, namespace), subresource)
+        name, space = value["metadata"]["name"], self._space_of(value, namespace)
+        path = self._path_of(name, space, subresource)
         return await self._write("PATCH", path, value, query, APPLY_PATCH)
 
     async def delete(
@@ -210,7 +216,7 @@ class Resource:
         **query: Any,
     ) -> Object:
         """The object as it is while finalizers hold it, or a Status."""
-        return await self._write("DELETE", self.path(name, namespace), options, query)
+        return await self._write("DELETE", self._path_of(name, namespace), options, query)
 
     async def delete_collection(
         self,

@@ -10,7 +10,7 @@ import base64
 import binascii
 import os
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,11 @@ from typing import Any
 import orjson
 
 _OWN_FILES = "/proc/self/fd"
+_MOST_DEPTH = 200
+_STEPS = {
+    **dict.fromkeys(("SequenceStartEvent", "MappingStartEvent"), 1),
+    **dict.fromkeys(("SequenceEndEvent", "MappingEndEvent"), -1),
+}
 
 
 class ClientConfigError(ValueError):
@@ -150,6 +155,7 @@ def parse_document(content: bytes) -> Any:
         }
 
     try:
+        _check_depth(yaml.parse(content, Loader=Loader))
         value = yaml.load(content, Loader=Loader)
     except yaml.MarkedYAMLError as error:
         line = max(1, error.problem_mark.line) if error.problem_mark is not None else 1
@@ -157,6 +163,15 @@ def parse_document(content: bytes) -> Any:
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(f"yaml: {' '.join(str(error).split())}") from None
     return {} if value is None else value
+
+
+def _check_depth(events: Iterable[Any]) -> None:
+    """Raises ValueError for what is so deep that the library would end the process."""
+    depth = 0
+    for event in events:
+        depth += _STEPS.get(type(event).__name__, 0)
+        if depth > _MOST_DEPTH:
+            raise ValueError(f"yaml: exceeded max depth of {_MOST_DEPTH}")
 
 
 def load_client_config(path: Path) -> ClientConfig:

@@ -52,17 +52,18 @@ def changes(struct: Struct | None, last: Object, wanted: Object, live: Object) -
 
 
 def _object(kind: Type | None, last: Object, wanted: Object, live: Object) -> Object:
+    """A null is nothing, in the live object too: some clients write `creationTimestamp: null`."""
     patch: Object = {}
     for name, value in wanted.items():
         if value is None:
-            if name in live:
+            if live.get(name) is not None:
                 patch[name] = None
         elif name not in live:
             patch[name] = value
         else:
             patch |= _member(_field(kind, name), name, last.get(name), value, live[name])
     for name in last:
-        if name not in wanted and name in live:
+        if name not in wanted and live.get(name) is not None:
             patch[name] = None
     return patch
 

@@ -8,9 +8,11 @@ from fairlead.cli.applying.changes import changes, patch_type, type_of
 from fairlead.cli.applying.last_applied import last_applied, recorded
 from fairlead.cli.changing import sourced
 from fairlead.cli.comparing import same_content
+from fairlead.cli.deleting.options import Deletion
+from fairlead.cli.deleting.removing import await_departure, remove
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.located import Located, require_name
-from fairlead.client.errors import ApiError, Conflict, NotFound
+from fairlead.client.errors import ApiError, Conflict, Invalid, NotFound
 from fairlead.client.resources import Object
 from fairlead.dialect import Dialect
 from fairlead.patching.merge_patch import apply_merge_patch
@@ -26,7 +28,8 @@ class Outcome(NamedTuple):
 
 
 class ClientSide:
-    """How objects are applied. With `pretend` the server is only asked what is there."""
+    """How objects are applied. With `pretend` the server is only asked what is there. With
+    `deletion` what cannot be changed is deleted that way, and made again."""
 
     def __init__(
         self,
@@ -35,12 +38,14 @@ class ClientSide:
         annotation: str,
         query: dict[str, Any],
         pretend: bool = False,
+        deletion: Deletion | None = None,
     ) -> None:
         self._at = at
         self._dialect = dialect
         self._annotation = annotation
         self._query = query
         self._pretend = pretend
+        self._deletion = deletion
 
     async def apply(self, one: Located) -> Outcome:
         """Raises CommandFailed, ApiError."""
@@ -68,7 +73,12 @@ class ClientSide:
         patch = changes(struct, last or {}, wanted, live)
         if not patch:
             return Outcome(live, "unchanged")
-        made = await self._patched(one, struct, live, patch)
+        try:
+            made = await self._patched(one, struct, live, patch)
+        except Invalid:
+            if self._deletion is None:
+                raise
+            made = await self._made_again(one, wanted, live, self._deletion)
         return Outcome(made, "unchanged" if same_content(live, made) else "configured")
 
     async def _created(self, one: Located, wanted: Object) -> Object:
@@ -91,6 +101,23 @@ class ClientSide:
             merged: Object = apply_merge_patch(live, patch)
             return merged
         return apply_strategic_patch(struct, live, patch)
+
+    async def _made_again(
+        self, one: Located, wanted: Object, live: Object, deletion: Deletion
+    ) -> Object:
+        """If the new object is refused the old one is made again."""
+        doomed = await remove(one.resource, one.name, one.namespace, deletion)
+        await await_departure(self._at, [doomed], deletion.timeout)
+        try:
+            return await one.resource.create(wanted, one.namespace, **self._query)
+        except ApiError as error:
+            metadata = {
+                name: value
+                for name, value in live["metadata"].items()
+                if name not in ("uid", "resourceVersion", "creationTimestamp", "managedFields")
+            }
+            await one.resource.create({**live, "metadata": metadata}, one.namespace)
+            raise sourced(error, "replacing", one.origin) from None
 
     def _warn_of_missing(self, one: Located) -> None:
         self._at.screen.warn(

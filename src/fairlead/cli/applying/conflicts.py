@@ -56,6 +56,13 @@ def owners(error: Conflict) -> set[str]:
     return {found["manager"] for _, found in _causes(error)}
 
 
+def owners_by_field(error: Conflict) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for field, cause in _causes(error):
+        found.setdefault(field, []).append(cause["manager"])
+    return found
+
+
 def _causes(error: Conflict) -> Iterable[tuple[str, re.Match[str]]]:
     for cause in error.causes:
         found = _MESSAGE.match(cause.get("message", ""))

@@ -57,6 +57,7 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_switch("--server-side", default=True, help="let the server merge and track owners")
     parser.add_switch("--client-side", help="merge here, with an annotation of the last time")
     parser.add_switch("--force-conflicts", help="take fields of others, after they were listed")
+    parser.add_switch("--force", help="client-side: delete and make again what cannot be changed")
     parser.add_switch("--prune", help="delete what was applied before and is not in the files")
     parser.add_argument("-l", "--selector", metavar="LABELS", default="", help="with these labels")
     parser.add_switch("--all", help="prune whatever was applied, in the namespaces of the files")
@@ -81,7 +82,7 @@ async def run(at: Invocation) -> int:
         found = [one for one in found if matches(one.value)]
         if not found:
             raise Mistake("no objects passed to apply")
-    batch = _Batch(at, await _applier(at, client_side))
+    batch = _Batch(at, await _applier(at, client_side, deletion))
     for one in found:
         await batch.apply(one)
     batch.show()
@@ -95,6 +96,10 @@ def _check(at: Invocation, client_side: bool) -> None:
     options = at.options
     if options.force_conflicts and client_side:
         raise Mistake("--force-conflicts only works with --server-side")
+    if options.force and not client_side:
+        raise Mistake("--force cannot be used with --server-side")
+    if options.force and dry_run(options) == "server":
+        raise Mistake("--dry-run=server cannot be used with --force")
     if dry_run(options) == "client" and not client_side:
         raise Mistake(
             "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server"
@@ -115,7 +120,7 @@ def _manager(at: Invocation, client_side: bool) -> str:
     return at.options.field_manager or (CLIENT_SIDE if client_side else MANAGER)
 
 
-async def _applier(at: Invocation, client_side: bool) -> Applier:
+async def _applier(at: Invocation, client_side: bool, deletion: Deletion) -> Applier:
     dialect = await at.client.discovery.dialect()
     annotation = annotation_of(dialect)
     query: dict[str, Any] = write_query(at.options)
@@ -132,7 +137,8 @@ async def _applier(at: Invocation, client_side: bool) -> Applier:
 
     query["fieldManager"] = manager
     pretend = dry_run(at.options) == "client"
-    return ClientSide(at, dialect, annotation, query, pretend).apply
+    forced = deletion if at.options.force else None
+    return ClientSide(at, dialect, annotation, query, pretend, forced).apply
 
 
 class _Batch:

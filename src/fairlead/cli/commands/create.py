@@ -37,6 +37,7 @@ def add_flags(parser: ArgumentReader) -> None:
     if form in FORMS:
         parser.usage = f"{parser.prog} {form} NAME [FLAGS]"
         parser.description = f"Create {FORMS[form].help}."
+        parser.keeps_behind = FORMS[form].has_command
         add_form_flags(parser, FORMS[form])
         return
     add_file_flags(parser, "create")
@@ -53,7 +54,7 @@ async def run(at: Invocation) -> int:
         known = [name.partition(" ")[2] for name in FORMS if name.startswith(f"{form} ")]
         raise UsageError(f"{form} needs one of: {', '.join(known)}")
     if at.options.words:
-        raise UsageError(f"Unexpected args: [{' '.join(at.options.words)}]")
+        raise UsageError(f'unknown command "{" ".join(at.options.words)}"')
     return await _create_from_files(at)
 
 

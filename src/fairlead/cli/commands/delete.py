@@ -22,7 +22,6 @@ from fairlead.cli.sending import escaped_path, pour
 from fairlead.client.errors import NotFound
 from fairlead.client.session import Request
 
-_NOTHING = "You must provide one or more resources by argument or filename."
 _SCOPE_WARNING = "Warning: deleting cluster-scoped resources, not scoped to the provided namespace"
 _AT_ONCE_WARNING = (
     "Warning: Immediate deletion does not wait for confirmation that the running resource has been"
@@ -48,7 +47,7 @@ async def run(at: Invocation) -> int:
     if options.raw:
         return await _delete_raw(at)
     deletion = deletion_of(options, at.screen, options.force)
-    check_choice(at, options.words, _NOTHING)
+    check_choice(at, options.words)
     dry_run(options)  # which may be wrong
     if deletion.forced:
         at.screen.warn(_AT_ONCE_WARNING)

@@ -6,7 +6,13 @@ from pathlib import Path
 
 from fairlead.cli.applying.changes import type_of
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import Failures, add_manager_flag, add_validation_flag, write_query
+from fairlead.cli.changing import (
+    Failures,
+    add_manager_flag,
+    add_validation_flag,
+    check_subresource,
+    write_query,
+)
 from fairlead.cli.choosing import check_choice, chosen_objects
 from fairlead.cli.editing.editor import edited, new_file
 from fairlead.cli.editing.saving import patch_of, save, shown
@@ -20,7 +26,6 @@ from fairlead.cli.refusals import worded
 from fairlead.client import ApiError
 from fairlead.client.errors import BadRequest, Invalid
 
-_NOTHING = "You must provide one or more resources by argument or filename."
 _NO_CHANGES = "Edit cancelled, no changes made."
 _NOT_SAVED = "Edit cancelled, no valid changes were saved."
 _RENAMED = "At least one of apiVersion, kind and name was changed"
@@ -41,7 +46,8 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(at: Invocation) -> int:
     if at.options.output not in _FORMATS:
         raise Mistake(f"The flag 'output' must be one of {'|'.join(_FORMATS)}")
-    check_choice(at, at.options.words, _NOTHING)
+    check_choice(at, at.options.words)
+    check_subresource(at.options, ("status",))
     failures = Failures()
     words, subresource = at.options.words, at.options.subresource
     found = [one async for one in chosen_objects(at, words, failures, subresource)]

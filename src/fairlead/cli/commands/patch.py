@@ -11,6 +11,7 @@ from fairlead.cli.changing import (
     Failures,
     add_dry_run_flag,
     add_manager_flag,
+    check_subresource,
     dry_run,
     note,
     write_query,
@@ -22,6 +23,7 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.located import Located
 from fairlead.cli.manifests import ManifestError, add_file_flags, documents
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
+from fairlead.client import ApiError
 from fairlead.client.resources import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Object
 
 _TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_PATCH}
@@ -47,9 +49,8 @@ async def run(at: Invocation) -> int:
     if at.options.type not in _TYPES:
         raise Mistake(f'--type must be one of [json merge strategic], not "{at.options.type}"')
     patch = _patch(at)
-    check_choice(
-        at, at.options.words, "You must provide one or more resources by argument or filename."
-    )
+    check_choice(at, at.options.words)
+    check_subresource(at.options)
     failures = Failures()
     async for one in chosen_objects(at, at.options.words, failures, at.options.subresource):
         try:
@@ -91,14 +92,21 @@ def _patch(at: Invocation) -> Any:
 async def _patched(at: Invocation, one: Located, patch: Any) -> Object:
     if dry_run(at.options) == "client":
         return await _merged_here(at, one, patch)
-    return await one.resource.patch(
-        one.name,
-        patch,
-        one.namespace,
-        type=_TYPES[at.options.type],
-        subresource=at.options.subresource,
-        **write_query(at.options),
-    )
+    type = _TYPES[at.options.type]
+    try:
+        return await one.resource.patch(
+            one.name,
+            patch,
+            one.namespace,
+            type=type,
+            subresource=at.options.subresource,
+            **write_query(at.options),
+        )
+    except ApiError as error:
+        if error.code != 415:
+            raise
+        what = f"{one.resource.type.api_version}, Kind={one.resource.type.kind}"
+        raise Mistake(f"{type} is not supported by {what}: {error.message}") from None
 
 
 async def _merged_here(at: Invocation, one: Located, patch: Any) -> Object:
@@ -124,7 +132,7 @@ async def _merged_here(at: Invocation, one: Located, patch: Any) -> Object:
 
 
 def _is_same(at: Invocation, before: Object, after: Object) -> bool:
-    if dry_run(at.options) != "none":
-        return same_content(before, after)
+    """An object that goes away by it keeps its version, and one may change in who owns what."""
     version = before["metadata"].get("resourceVersion")
-    return bool(version == after["metadata"].get("resourceVersion"))
+    stays = dry_run(at.options) != "none" or version == after["metadata"].get("resourceVersion")
+    return stays and same_content(before, after)

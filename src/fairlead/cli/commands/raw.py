@@ -9,6 +9,7 @@ import orjson
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.interrupts import interruptible
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.refusals import worded
 from fairlead.cli.sending import escaped_path, pour
@@ -81,8 +82,11 @@ def _header(text: str) -> tuple[str, str]:
 
 def _body(data: str) -> bytes:
     if data == "-":
+        if sys.stdin is None:
+            raise CommandFailed("error: error reading STDIN: it is closed")
         buffer = getattr(sys.stdin, "buffer", None)
-        return bytes(buffer.read()) if buffer is not None else sys.stdin.read().encode()
+        with interruptible():
+            return bytes(buffer.read()) if buffer is not None else sys.stdin.read().encode()
     if not data.startswith("@"):
         return data.encode()
     try:

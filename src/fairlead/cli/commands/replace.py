@@ -10,6 +10,7 @@ from fairlead.cli.changing import (
     add_dry_run_flag,
     add_manager_flag,
     add_validation_flag,
+    check_subresource,
     dry_run,
     note,
     sourced,
@@ -39,6 +40,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 async def run(at: Invocation) -> int:
     check_output(at)
+    check_subresource(at.options)
     deletion = _deletion(at)
     query = write_query(at.options)
     failures, places = Failures(), Places(at)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from collections.abc import Mapping
 from time import monotonic
@@ -19,12 +18,14 @@ from fairlead.cli.changing import (
 )
 from fairlead.cli.choosing import add_choosing_flags, check_choice, chosen_objects
 from fairlead.cli.durations import seconds
-from fairlead.cli.errors import CommandFailed, Mistake, UsageError
+from fairlead.cli.errors import CommandFailed, Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.located import Located
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
+from fairlead.client.errors import Conflict
 
 _SCALE = "scale"
+_MOST_TRIES = 10
 _BETWEEN_LOOKS = 0.1
 _LONGEST_BETWEEN_LOOKS = 1.0
 
@@ -32,9 +33,9 @@ _LONGEST_BETWEEN_LOOKS = 1.0
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND [NAME...] | KIND/NAME...", nargs="*")
     add_choosing_flags(parser, "scale")
-    parser.add_argument("--replicas", type=_count, metavar="N", help="how many there shall be")
+    parser.add_argument("--replicas", type=int, metavar="N", help="how many there shall be")
     parser.add_argument(
-        "--current-replicas", type=_count, metavar="N", help="only if there are so many now"
+        "--current-replicas", type=int, metavar="N", help="only if there are so many now"
     )
     parser.add_argument(
         "--resource-version", metavar="VERSION", default="", help="only if it has not changed since"
@@ -50,25 +51,16 @@ def add_flags(parser: ArgumentReader) -> None:
     add_output_flag(parser)
 
 
-def _count(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f'invalid argument "{text}": strconv.ParseInt: parsing "{text}": invalid syntax'
-        ) from None
-
-
 async def run(at: Invocation) -> int:
     options = at.options
-    if options.replicas is None or options.replicas < 0:
-        raise UsageError(
+    if options.replicas is None:
+        raise Mistake('required flag(s) "replicas" not set')
+    if options.replicas < 0:
+        raise Mistake(
             "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0"
         )
     check_output(at)
-    check_choice(
-        at, options.words, "You must provide one or more resources by argument or filename."
-    )
+    check_choice(at, options.words)
     query = write_query(options)
     failures = Failures()
     found = [one async for one in chosen_objects(at, options.words, failures)]
@@ -112,15 +104,21 @@ async def _write(at: Invocation, one: Located, query: Mapping[str, str]) -> None
             **query,
         )
         return
-    scale = await resource.get(one.name, one.namespace, subresource=_SCALE)
-    now = scale.get("spec", {}).get("replicas", 0)
-    if options.current_replicas is not None and now != options.current_replicas:
-        _unexpected("replicas", options.current_replicas, now)
-    version = scale["metadata"]["resourceVersion"]
-    if options.resource_version and version != options.resource_version:
-        _unexpected("resource version", options.resource_version, version)
-    scale.setdefault("spec", {})["replicas"] = options.replicas
-    await resource.replace(scale, one.namespace, subresource=_SCALE, **query)
+    for attempt in range(_MOST_TRIES):
+        scale = await resource.get(one.name, one.namespace, subresource=_SCALE)
+        now = scale.get("spec", {}).get("replicas", 0)
+        if options.current_replicas is not None and now != options.current_replicas:
+            _unexpected("replicas", options.current_replicas, now)
+        version = scale["metadata"]["resourceVersion"]
+        if options.resource_version and version != options.resource_version:
+            _unexpected("resource version", options.resource_version, version)
+        scale.setdefault("spec", {})["replicas"] = options.replicas
+        try:
+            await resource.replace(scale, one.namespace, subresource=_SCALE, **query)
+            return
+        except Conflict:  # such as with a controller that tells how far it is
+            if attempt + 1 == _MOST_TRIES:
+                raise
 
 
 def _unexpected(what: str, wanted: object, found: object) -> None:

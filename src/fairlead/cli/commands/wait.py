@@ -19,14 +19,6 @@ from fairlead.client.waiting import settled
 from fairlead.client.watching import Key
 
 _A_WEEK = 7 * 24 * 3600.0
-_NOTHING = (
-    "You must provide one or more resources by argument or filename.\n"
-    "Example resource specifications include:\n"
-    "   '-f rsrc.yaml'\n"
-    "   '--filename=rsrc.json'\n"
-    "   '<resource> <name>'\n"
-    "   '<resource>'"
-)
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -51,7 +43,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 async def run(at: Invocation) -> int:
     wanted = wanted_by(at.options.wanted)
-    check_choice(at, at.options.words, _NOTHING)
+    check_choice(at, at.options.words)
     failures = Failures()
     found = await _found(at, wanted, failures)
     if not found and not failures and not wanted.is_absence:

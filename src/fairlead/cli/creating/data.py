@@ -11,6 +11,7 @@ from pathlib import Path
 import orjson
 
 from fairlead.cli.creating.form import Flag, Form, Making, Object
+from fairlead.cli.creating.hashing import with_hash
 from fairlead.cli.errors import Mistake
 
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
@@ -19,6 +20,7 @@ _BAD_KEY = (
     "  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
 )
 _VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+_HASH = Flag("append_hash", "put a hash of the content behind the name", switch=True)
 _SOURCES = (
     Flag("from_literal", "a key and its value", "KEY=VALUE", many=True),
     Flag("from_file", "a file or folder; its name is the key", "[KEY=]FILE", many=True),
@@ -107,20 +109,24 @@ async def _config_map(at: Making) -> Object:
             made.setdefault("data", {})[key] = content.decode()
         except UnicodeDecodeError:
             made.setdefault("binaryData", {})[key] = b64encode(content).decode()
-    return made
+    return _named(at, made)
 
 
-def _secret(name: str, contents: dict[str, bytes], type: str = "") -> Object:
-    made: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
+def _named(at: Making, made: Object) -> Object:
+    return with_hash(made) if at.options.append_hash else made
+
+
+def _secret(at: Making, contents: dict[str, bytes], type: str = "") -> Object:
+    made: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": at.name}}
     if contents:
         made["data"] = {key: b64encode(value).decode() for key, value in contents.items()}
     if type:
         made["type"] = type
-    return made
+    return _named(at, made)
 
 
 async def _generic(at: Making) -> Object:
-    return _secret(at.name, _contents(at, "Secret"), at.text("type"))
+    return _secret(at, _contents(at, "Secret"), at.text("type"))
 
 
 async def _tls(at: Making) -> Object:
@@ -129,7 +135,7 @@ async def _tls(at: Making) -> Object:
         raise Mistake("key and cert must be specified")
     contents = {name: content_of(Path(file)) for name, file in files.items()}
     _check_pair(files["tls.crt"], files["tls.key"])
-    return _secret(at.name, contents, at.dialect.label("@/tls"))
+    return _secret(at, contents, at.dialect.label("@/tls"))
 
 
 def _check_pair(certificate: str, key: str) -> None:
@@ -149,7 +155,7 @@ async def _registry(at: Making) -> Object:
         found = [value for text in sources for _, value in _file(text)]
         if len(found) != 1:
             raise Mistake("only one file can be given for a registry's credentials")
-        return _secret(at.name, {file: found[0]}, type)
+        return _secret(at, {file: found[0]}, type)
     user, password, server = (
         at.text(f"docker_{one}") for one in ("username", "password", "server")
     )
@@ -162,21 +168,23 @@ async def _registry(at: Making) -> Object:
     if at.text("docker_email"):
         entry["email"] = at.text("docker_email")
     entry["auth"] = b64encode(f"{user}:{password}".encode()).decode()
-    return _secret(at.name, {file: orjson.dumps({"auths": {server: entry}})}, type)
+    return _secret(at, {file: orjson.dumps({"auths": {server: entry}})}, type)
 
 
 FORMS = {
-    "configmap": Form("a config map", _config_map, _SOURCES, "failed to create configmap: "),
+    "configmap": Form(
+        "a config map", _config_map, (*_SOURCES, _HASH), "failed to create configmap: "
+    ),
     "secret generic": Form(
         "a secret of any kind",
         _generic,
-        (*_SOURCES, Flag("type", "what kind of secret it is", "TYPE")),
+        (*_SOURCES, Flag("type", "what kind of secret it is", "TYPE"), _HASH),
         "failed to create secret ",
     ),
     "secret tls": Form(
         "a secret with a certificate and its key",
         _tls,
-        (Flag("cert", "certificate (PEM)", "FILE"), Flag("key", "its key (PEM)", "FILE")),
+        (Flag("cert", "certificate (PEM)", "FILE"), Flag("key", "its key (PEM)", "FILE"), _HASH),
         "failed to create secret ",
     ),
     "secret docker-registry": Form(
@@ -188,6 +196,7 @@ FORMS = {
             Flag("docker_email", "address of the user", "ADDRESS"),
             Flag("docker_server", "the registry", "URL", default="https://index.docker.io/v1/"),
             Flag("from_file", "a file with everything in it", "FILE", many=True),
+            _HASH,
         ),
         "failed to create secret ",
     ),

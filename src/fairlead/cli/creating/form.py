@@ -62,12 +62,14 @@ class Making:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One way to create an object. `said` stands before what the server refuses."""
+    """One way to create an object. `said` stands before what the server refuses; `has_command`
+    is for what is told behind `--` what to run."""
 
     help: str
     build: Callable[[Making], Awaitable[Object]]
     flags: tuple[Flag, ...] = ()
     said: str = ""
+    has_command: bool = False
 
 
 def pairs(texts: list[str], wrong: str) -> dict[str, str]:

@@ -125,12 +125,14 @@ FORMS = {
             Flag("port", "port that the container serves on", "PORT", default=-1),
         ),
         "failed to create deployment: ",
+        has_command=True,
     ),
     "job": Form(
         "a job; what follows -- is the command of its container",
         _job,
         (_IMAGE, Flag("from", "make it as this cron job would", "cronjob/NAME")),
         "failed to create job: ",
+        has_command=True,
     ),
     "cronjob": Form(
         "a cron job; what follows -- is the command of its container",
@@ -141,5 +143,6 @@ FORMS = {
             Flag("restart", "OnFailure or Never", "POLICY"),
         ),
         "failed to create cronjob: ",
+        has_command=True,
     ),
 }

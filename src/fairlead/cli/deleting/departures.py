@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
+from contextlib import aclosing
 from typing import Any, NamedTuple
 
-import orjson
-
 from fairlead.client import Resource
-from fairlead.client.errors import Forbidden, MethodNotAllowed, NotFound, error_of_status
+from fairlead.client.errors import Forbidden, MethodNotAllowed, NotFound
 from fairlead.client.resources import Object
-from fairlead.client.session import Request
-from fairlead.client.transport.errors import Unreachable
+from fairlead.client.watching import DELETED
 
 _MOST_WATCHES = 8  # of one resource, one for each namespace
-_PAUSE = 0.2  # before asking again when a watch has ended
 
 
 class Doomed(NamedTuple):
@@ -53,40 +50,27 @@ class Departures:
     async def _follow(self, namespace: str, group: list[Doomed]) -> None:
         resource = group[0].resource
         uids = {one.uid for one in group}
-        only: dict[str, Any] = {}
-        if len(group) == 1:
-            only["fieldSelector"] = f"metadata.name={group[0].name}"
+        name = group[0].name if len(group) == 1 else ""
+        only: dict[str, Any] = {"fieldSelector": f"metadata.name={name}"} if name else {}
         try:
-            while True:
-                listed = await resource.list(namespace, **only)
-                there = {item["metadata"]["uid"]: item for item in listed["items"]}
-                for uid in uids & self.left.keys():
-                    self._saw(uid, there.get(uid))
-                if not uids & self.left.keys():
-                    return
-                query = {**only, "resourceVersion": listed["metadata"]["resourceVersion"]}
-                if await self._watch(resource, namespace, query, uids):
-                    return
-                await asyncio.sleep(_PAUSE)
+            listed = await resource.list(namespace, **only)
+            there = {item["metadata"]["uid"]: item for item in listed["items"]}
+            for uid in uids & self.left.keys():
+                self._saw(uid, there.get(uid))
+            if not uids & self.left.keys():
+                return
+            watch = resource.watch(namespace, name=name, since=listed)
+            async with aclosing(aiter(watch)) as events:
+                async for kind, value in events:
+                    uid = value["metadata"].get("uid")
+                    if uid in uids & self.left.keys():
+                        self._saw(uid, None if kind == DELETED else value)
+                    if not uids & self.left.keys():
+                        return
         except (Forbidden, MethodNotAllowed, NotFound):
             # Who may delete need not be allowed to look; and a kind can go with its definition.
             for uid in uids:
                 self.left.pop(uid, None)
-
-    async def _watch(
-        self, resource: Resource, namespace: str, query: dict[str, Any], uids: set[str]
-    ) -> bool:
-        """Whether all are gone; otherwise the watch has come to an end before."""
-        try:
-            async for kind, value in _events(resource, namespace, query):
-                uid = value.get("metadata", {}).get("uid")
-                if uid in uids & self.left.keys():
-                    self._saw(uid, None if kind == "DELETED" else value)
-                if not uids & self.left.keys():
-                    return True
-        except Unreachable:
-            pass
-        return False
 
     def _saw(self, uid: str, value: Object | None) -> None:
         if value is None:
@@ -106,25 +90,3 @@ def _grouped(doomed: list[Doomed]) -> dict[tuple[str, str], list[Doomed]]:
         space = one.namespace if len(spaces[kind]) <= _MOST_WATCHES else ""
         groups.setdefault((kind, space), []).append(one)
     return groups
-
-
-async def _events(
-    resource: Resource, namespace: str, query: dict[str, Any]
-) -> AsyncIterator[tuple[str, Object]]:
-    """Events of a watch until it ends, or says that it cannot go on."""
-    request = Request("GET", resource.path("", namespace), {**query, "watch": "true"})
-    async with resource.session.open(request) as answer:
-        async for line in answer.lines():
-            if not line.strip():
-                continue
-            try:
-                event = orjson.loads(line)
-                kind, value = event["type"], event["object"]
-            except (ValueError, LookupError, TypeError):
-                return  # cut off in the middle: asking again is the way on
-            if kind == "ERROR":
-                error = error_of_status(value)
-                if error.code in (410, 504):
-                    return
-                raise error
-            yield kind, value

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairlead.cli.applying.conflicts import owners_by_field
 from fairlead.cli.masking import masked_pair
 from fairlead.cli.ownership.fields import Field, field_tree
 from fairlead.cli.ownership.managers import Manager, managers_of, shape_of
@@ -17,8 +17,6 @@ from fairlead.patching.field_sets import union
 Object = dict[str, Any]
 THEIRS, YOURS, REMOVED, ADDED = "theirs", "yours", "removed", "added"
 
-_CAUSE = "FieldManagerConflict"
-_NAMED = re.compile(r'conflict with "([^"]*)"')
 _SETTLED = ("resourceVersion", "generation", "managedFields")  # nothing that an apply decides
 
 
@@ -41,11 +39,7 @@ async def plan_of(resource: Resource, value: Object, namespace: str, manager: st
     try:
         outcome = await resource.apply(value, namespace, manager=manager, dryRun="All")
     except Conflict as error:
-        for cause in error.causes:
-            if cause.get("reason") == _CAUSE:
-                named = _NAMED.match(cause.get("message", ""))
-                owner = named[1] if named else cause.get("message", "")
-                conflicts.setdefault(cause.get("field", ""), []).append(owner)
+        conflicts = owners_by_field(error)
         if not conflicts:
             raise
         outcome = await resource.apply(value, namespace, manager=manager, force=True, dryRun="All")

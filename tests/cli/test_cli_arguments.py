@@ -1,0 +1,98 @@
+"""How the words of a client command are told apart."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+import pytest
+from support.commands import Commands
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import UsageError
+
+
+def _read(*words: str, keeps_behind: bool = False) -> Namespace:
+    reader = ArgumentReader()
+    reader.keeps_behind = keeps_behind
+    reader.add_argument("words", nargs="*")
+    reader.add_argument("-o", "--output", default="")
+    reader.add_argument("--tail", type=int)
+    reader.add_switch("-w", "--watch", help="")
+    reader.add_switch("-A", "--all", help="")
+    reader.add_choice("--dry-run", bare="client", help="", default="none")
+    return reader.read(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "output"),
+    [
+        (("-o", "json"), "json"),
+        (("-ojson",), "json"),
+        (("-o=json",), "json"),
+        (("-wojson",), "json"),
+        (("-wo", "json"), "json"),
+        (("--output", "json"), "json"),
+        (("--output=json",), "json"),
+        (("--output=",), ""),
+        (("-o", "-x"), "-x"),
+        (("--output", "--watch"), "--watch"),
+        (("-o", "a b=c"), "a b=c"),
+    ],
+)
+def test_a_value_stands_in_the_same_word_or_in_the_next(
+    words: tuple[str, ...], output: str
+) -> None:
+    found = _read("pods", *words, "web")
+    assert (found.words, found.output) == (["pods", "web"], output)
+
+
+def test_switches_stand_together_and_the_last_word_about_one_counts() -> None:
+    found = _read("-wA=false", "--watch=false", "-w")
+    assert (found.watch, found.all) == (True, False)
+
+
+def test_a_choice_takes_no_word_of_its_own() -> None:
+    found = _read("--dry-run", "web")
+    assert (found.dry_run, found.words) == ("client", ["web"])
+
+
+def test_what_follows_two_dashes_is_no_flag() -> None:
+    found = _read("pods", "--", "-w", "web")
+    assert (found.words, found.watch, found.behind) == (["pods", "-w", "web"], False, [])
+
+
+def test_what_follows_two_dashes_may_be_for_another_program() -> None:
+    found = _read("job", "--", "sh", "-c", keeps_behind=True)
+    assert (found.words, found.behind) == (["job"], ["sh", "-c"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--nope=1",), "unknown flag: --nope"),
+        (("-wZ",), "unknown shorthand flag: 'Z' in -Z"),
+        (("-o",), "flag needs an argument: 'o' in -o"),
+        (("--output",), "flag needs an argument: --output"),
+        (
+            ("--tail=x",),
+            'invalid argument "x" for "--tail" flag: strconv.ParseInt: parsing "x": invalid syntax',
+        ),
+        (
+            ("-w=x",),
+            'invalid argument "x" for "-w, --watch" flag: strconv.ParseBool: parsing "x": invalid'
+            " syntax",
+        ),
+        (("\udcff",), "'\\udcff' is not UTF-8 text"),
+    ],
+)
+def test_what_is_not_understood_is_told_as_people_know_it(
+    words: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        _read(*words)
+    assert str(raised.value) == said
+
+
+def test_flags_may_stand_between_the_words_of_a_command(fairlead: Commands) -> None:
+    wanted = fairlead("config", "current-context")
+    assert fairlead("config", "--kubeconfig", str(fairlead.config), "current-context") == wanted
