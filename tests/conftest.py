@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,12 +10,10 @@ from support.audited import Audited
 from support.client import Client
 from support.commands import Commands
 from support.power import Power
-from support.process import MOVABLE_CLOCK, ServerProcess
+from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.simulation import Pods, await_nodes
 from support.things import Space
 from support.webhook import Hooked, WebhookServer
-
-FreshServer = Callable[..., ServerProcess]
 
 
 def _shared(factory: pytest.TempPathFactory, dialect: str) -> Iterator[ServerProcess]:

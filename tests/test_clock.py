@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from conftest import FreshServer
-from support.process import MOVABLE_CLOCK
+from support.process import MOVABLE_CLOCK, FreshServer
 from support.waiting import eventually
 
 from fairlead import clock

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import FreshServer
 from limits_support import (
     becomes,
     container,
@@ -19,7 +18,7 @@ from limits_support import (
     used,
 )
 from support.client import Object
-from support.process import failed_start
+from support.process import FreshServer, failed_start
 from support.things import Space
 from support.waiting import eventually
 

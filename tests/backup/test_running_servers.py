@@ -11,7 +11,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from conftest import FreshServer
 from copying_support import (
     admin_config,
     archive,
@@ -23,7 +22,7 @@ from copying_support import (
 from support.audited import Audited
 from support.client_configs import cluster_of, configuration, write
 from support.plugin_programs import Plugin
-from support.process import ServerProcess
+from support.process import FreshServer, ServerProcess
 from support.things import Space
 from support.waiting import eventually
 

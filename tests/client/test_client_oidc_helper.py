@@ -22,7 +22,7 @@ from fairlead.client.access.editing import change_file
 from fairlead.client.access.loading import load_access
 
 if TYPE_CHECKING:
-    from conftest import FreshServer
+    from support.process import FreshServer
 
 
 @pytest.fixture

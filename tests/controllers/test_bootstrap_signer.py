@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import FreshServer
-from support.process import MOVABLE_CLOCK, ServerProcess
+from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.things import Things
 from support.waiting import eventually
 

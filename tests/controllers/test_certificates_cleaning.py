@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from conftest import FreshServer
 from signing_support import Requests, request_pem
-from support.process import MOVABLE_CLOCK
+from support.process import MOVABLE_CLOCK, FreshServer
 from support.waiting import eventually
 
 MINUTE, HOUR = 60.0, 3600.0

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from conftest import FreshServer
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID
 from signing_support import (
@@ -20,7 +19,7 @@ from signing_support import (
     write_authority,
     write_pair,
 )
-from support.process import failed_start
+from support.process import FreshServer, failed_start
 from support.things import Space
 
 VALIDATION = "SignerValidationFailure"

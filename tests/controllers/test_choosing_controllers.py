@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import FreshServer
+from support.process import FreshServer
 from support.waiting import eventually
 
 from fairlead.controllers.enabling import ControllerNameError, chosen_controllers

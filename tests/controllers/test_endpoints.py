@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from conftest import FreshServer
 from service_support import SINCE, Backend
+from support.process import FreshServer
 from support.things import Space
 from support.waiting import eventually
 

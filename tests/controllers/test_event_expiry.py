@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import FreshServer
-from support.process import MOVABLE_CLOCK, ServerProcess
+from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.things import Things
 from support.waiting import eventually
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from conftest import FreshServer
 from support.client import Object
-from support.process import MOVABLE_CLOCK
+from support.process import MOVABLE_CLOCK, FreshServer
 from support.waiting import eventually
 
 from fairlead.schema.times import now

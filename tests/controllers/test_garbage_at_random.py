@@ -7,10 +7,9 @@ import time
 from typing import Any
 
 import pytest
-from conftest import FreshServer
 from owning import depend, reference
 from support.client import Client, Object
-from support.process import ServerProcess
+from support.process import FreshServer, ServerProcess
 from support.things import Space, Things
 from support.waiting import eventually
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conftest import FreshServer
 from owning import Widgets, depend, goes, is_going, reference, release
 from support.client import Object
+from support.process import FreshServer
 from support.running import run_pod
 from support.things import Space
 from support.waiting import eventually

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conftest import FreshServer
 from nodes_support import Cluster
 from support.client import Object
+from support.process import FreshServer
 from support.waiting import eventually
 
 VIEW = "/apis/rbac.authorization.k8s.io/v1/clusterroles/view"

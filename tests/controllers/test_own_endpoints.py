@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from conftest import FreshServer
 from support.client import Client, Object
-from support.process import ServerProcess
+from support.process import FreshServer, ServerProcess
 from support.waiting import eventually
 
 ADDRESS = "10.11.12.13"

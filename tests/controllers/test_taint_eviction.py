@@ -7,9 +7,8 @@ from math import inf
 from typing import Any
 
 import pytest
-from conftest import FreshServer
 from nodes_support import NODES, Cluster
-from support.process import MOVABLE_CLOCK, ServerProcess
+from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.waiting import eventually
 
 from fairlead.controllers.nodes.taint_eviction import Taint, Tolerations, leaves_at

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import FreshServer
 from converting import ConversionServer, Object
 from definitions_support import Kind, version
 from support.neighbour import own_address
+from support.process import FreshServer
 from support.things import Space
 
 APPLY = "application/apply-patch+yaml"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from conftest import FreshServer
 from definitions_support import Kind, version
 from support.pace import in_time
+from support.process import FreshServer
 from support.things import Space
 from support.waiting import eventually
 

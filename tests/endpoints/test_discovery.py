@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import FreshServer
 from support.client import Client
-from support.process import ServerProcess
+from support.process import FreshServer, ServerProcess
 from support.things import Space
 
 from fairlead import __version__

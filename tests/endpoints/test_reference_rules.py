@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import FreshServer
 from support.client import Client
-from support.process import ServerProcess
+from support.process import FreshServer, ServerProcess
 from support.things import Space
 
 from fairlead.serialization.wire import BYTES, delimited, key

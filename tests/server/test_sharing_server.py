@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from conftest import FreshServer
 from support.client import Client
-from support.process import ServerProcess, failed_start
+from support.process import FreshServer, ServerProcess, failed_start
 from support.waiting import eventually
 
 from fairlead.cli.parsing import Parser

@@ -6,9 +6,8 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 
 import pytest
-from conftest import FreshServer
 from support.client import Object
-from support.process import MOVABLE_CLOCK
+from support.process import MOVABLE_CLOCK, FreshServer
 from support.simulation import PREFIX, Pods, asking
 from support.things import Space
 from support.waiting import eventually

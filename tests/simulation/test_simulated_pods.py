@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from conftest import FreshServer
+from support.process import FreshServer
 from support.simulation import Pods, container, told
 from support.things import Space
 from support.waiting import eventually

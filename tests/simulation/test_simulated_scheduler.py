@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from conftest import FreshServer
 from support.client import Object
+from support.process import FreshServer
 from support.simulation import Pods, asking, container, told
 from support.things import Space, random_word
 from support.waiting import eventually

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from conftest import FreshServer
-from support.process import MOVABLE_CLOCK
+from support.process import MOVABLE_CLOCK, FreshServer
 from support.simulation import Pods, told
 from support.things import Space
 from support.waiting import eventually

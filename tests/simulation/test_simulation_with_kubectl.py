@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.kubectl import KUBECTL, Kubectl
+from support.kubectl import KUBECTL, Kubectl, compared
 from support.simulation import Pods, told
 from support.waiting import eventually
 
@@ -42,6 +42,7 @@ def test_logs_are_shown_and_nobody_gets_in(kubectl: Kubectl, pods: Pods) -> None
     assert nobody in kubectl.fails("port-forward", "p", "8080:80")
 
 
+@compared
 def test_a_pod_is_run_to_its_end_and_waited_for(kubectl: Kubectl) -> None:
     kubectl("run", "once", "--image=busybox", "--restart=Never")
     phase = "--for=jsonpath={.status.phase}=Succeeded"

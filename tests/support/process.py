@@ -8,6 +8,7 @@ import selectors
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from fairlead.dialect import DIALECTS, Dialect
@@ -160,6 +161,10 @@ class ServerProcess:
         self._clients.clear()
         if self.process is not None and self.process.stdout is not None:
             self.process.stdout.close()
+
+
+# Starts a server with flags of a test's own: the fixture `fresh_server`.
+FreshServer = Callable[..., ServerProcess]
 
 
 def failed_start(

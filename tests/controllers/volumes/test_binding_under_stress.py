@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from conftest import FreshServer
 from support.client import Object
-from support.process import ServerProcess
+from support.process import FreshServer, ServerProcess
 from support.things import Space
 from support.volumes import Storage
 from support.waiting import eventually

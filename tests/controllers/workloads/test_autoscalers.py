@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import FreshServer
 from support.client import Object
-from support.process import MOVABLE_CLOCK, ServerProcess
+from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.things import Space
 from support.waiting import eventually
 from support.workloads import Workloads

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import FreshServer
 from support.client import Object
 from support.jobs import Jobs, job_spec
-from support.process import MOVABLE_CLOCK, ServerProcess
+from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.things import Space
 from support.waiting import eventually
 

@@ -7,10 +7,9 @@ import random
 import threading
 from http.client import HTTPException
 
-from conftest import FreshServer
 from support.client import Client
 from support.jobs import Jobs
-from support.process import ServerProcess
+from support.process import FreshServer, ServerProcess
 from support.things import Space
 from support.waiting import eventually
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from conftest import FreshServer
 from support.client import Object
 from support.jobs import Jobs, exited
-from support.process import MOVABLE_CLOCK, ServerProcess
+from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.things import Space
 
 from fairlead.schema.times import format_time, parse_time

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.jobs import Jobs
-from support.kubectl import KUBECTL, Kubectl
+from support.kubectl import KUBECTL, Kubectl, compared
 from support.things import Space
 
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed: not tried out")
@@ -33,6 +33,7 @@ def test_a_job_is_created_and_waited_for(work: Jobs, kubectl: Kubectl) -> None:
     assert "1/1" in row
 
 
+@compared
 def test_a_job_is_made_of_a_cron_job_by_hand(work: Jobs, kubectl: Kubectl) -> None:
     kubectl("create", "cronjob", "nightly", "--image=one", "--schedule=0 0 1 1 *")
     kubectl("create", "job", "now", "--from=cronjob/nightly")

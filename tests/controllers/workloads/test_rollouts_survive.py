@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from conftest import FreshServer
-from support.process import ServerProcess
+from support.process import FreshServer, ServerProcess
 from support.things import Space
 from support.waiting import eventually
 from support.workloads import Workloads, replicated

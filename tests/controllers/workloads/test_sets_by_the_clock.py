@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from conftest import FreshServer
 from support.daemon_sets import Daemons
-from support.process import MOVABLE_CLOCK, ServerProcess
+from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.stateful_sets import Sets
 from support.things import Space
 from support.waiting import eventually

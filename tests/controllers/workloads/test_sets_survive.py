@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from conftest import FreshServer
 from support.daemon_sets import Daemons
-from support.process import ServerProcess
+from support.process import FreshServer, ServerProcess
 from support.stateful_sets import CLAIM, Sets, mounting
 from support.things import Space
 from support.waiting import eventually

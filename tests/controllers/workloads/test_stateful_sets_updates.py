@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import FreshServer
+from support.process import FreshServer
 from support.stateful_sets import CLAIM, Sets, mounting
 from support.things import Space
 from support.waiting import eventually

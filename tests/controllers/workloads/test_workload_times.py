@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import FreshServer
-from support.process import MOVABLE_CLOCK
+from support.process import MOVABLE_CLOCK, FreshServer
 from support.things import Space
 from support.workloads import READY, Workloads, replicated, template
 
