@@ -58,9 +58,11 @@ serve: $(SERVING) ## run a server; its flags go into ARGS
 
 test: $(TESTING) ## run all tests, about 9 minutes on two cores
 	@echo "Running all tests, about 9 minutes on two cores; make quick takes less than one."
+	@$(COMPILE)
 	@$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
 
 quick: $(TESTING) ## run a choice of tests, under a minute
+	@$(COMPILE)
 	@$(BIN)/pytest -n 3 --dist worksteal $(QUICK) $(ARGS)
 
 coverage: $(TESTING) ## run all tests and measure which lines they reach
