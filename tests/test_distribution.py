@@ -71,7 +71,9 @@ def test_the_wheel_tells_what_it_is(wheel: Path) -> None:
     assert "\nLicense-Expression: Apache-2.0\n" in told
     assert "\nDescription-Content-Type: text/markdown\n" in told
     assert "# Fairlead" in told
-    assert points.split() == ["[console_scripts]", "fairlead", "=", "fairlead.cli:main"]
+    wanted = ["[console_scripts]", "fairlead", "=", "fairlead.cli:main"]
+    wanted += ["[pytest11]", "fairlead", "=", "fairlead.testing.plugin"]
+    assert points.split() == wanted
 
 
 def test_what_is_in_the_wheel_runs(wheel: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import shlex
 import stat
 import subprocess
+import sys
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -214,9 +215,10 @@ def test_texts_that_look_like_others_are_read_back_as_they_were(file: Path) -> N
 
 
 def test_two_at_once_lose_nothing(home: Path, file: Path) -> None:
+    words = ("config", "set-cluster")
     running = [
         subprocess.Popen(
-            ["python", "-m", "fairlead", "config", "set-cluster", f"c{number}", "--server", "x:1"],
+            [sys.executable, "-m", "fairlead", *words, f"c{number}", "--server", "x:1"],
             stdout=subprocess.DEVNULL,
         )
         for number in range(3)

@@ -79,6 +79,7 @@ def test_what_is_new_is_found_once_the_old_is_forgotten(space: Space) -> None:
             await client.resource(f"boats.{group}")
         await _define(client, group)
         assert (await _found(client, f"boats.{group}")).type.kind == "Boat"
+        await (await client.resource("crd")).delete(f"boats.{group}")
 
     talk(space, work)
 
