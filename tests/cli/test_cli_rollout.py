@@ -213,7 +213,7 @@ def test_a_server_that_goes_away_does_not_hold_it_for_ever(
         server.kill()
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert errors.startswith(("The connection to the server 127.0.0.1:", "error: timed out"))
+    assert errors.count("\n") == 1
 
 
 def test_a_restart_replaces_the_pods(fairlead: Commands) -> None:

@@ -56,6 +56,8 @@ def test_a_watcher_that_does_not_read_is_closed_and_others_go_on(
     server = fresh_server("--etcd-compaction-interval", "1s", prelude=FEW_PENDING)
     space = Space(server, server.client())
     space.config_maps.create("hot", data={})
+    ca = space.dialect.ca_config_map  # which a controller makes
+    eventually(lambda: space.config_maps.get(ca).status == 200, "nobody else writes", 10)
     sleepers = [Sleeper(server.client(), space.config_maps.path) for _ in range(3)]
     with space.config_maps.watch(resourceVersion=space.config_maps.version()) as reader:
         for _ in range(10):
