@@ -14,6 +14,22 @@ LONGEST_CAUSE = 64 * 1024
 LONGEST_FIELD = 4096
 LONGEST_MESSAGE = 512 * 1024
 
+# The reason that goes with a code where nothing more particular is to be said.
+REASONS = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    409: "Conflict",
+    410: "Expired",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
 STATUS_HEAD: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
 from support.power import Power
 
 
@@ -101,6 +105,29 @@ def test_controllers_go_on_from_what_was(power: Power) -> None:
     power.restore(kept)
     power.do("idlewaits")
     assert power.client.get(pods).names == before
+
+
+def test_those_who_write_on_and_on_do_not_keep_it_waiting(power: Power) -> None:
+    kept = power.snapshot()
+    ended = Event()
+
+    def write(number: int) -> None:
+        client = power.client.clone()
+        for count in itertools.count():
+            if ended.is_set():
+                break
+            name = f"w{number}-{count}"
+            client.post(power.maps.path, {"metadata": {"name": name}})
+        client.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        writers = [pool.submit(write, number) for number in range(8)]
+        try:
+            changed = [power.restore(kept)["changed"] for _ in range(20)]
+        finally:
+            ended.set()
+    assert all(writer.exception() is None for writer in writers)
+    assert any(changed)
 
 
 def test_one_that_is_not_there(power: Power) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 
+from fairlead.errors import REASONS
+
 
 class ApiError(Exception):
     """An answer that is an error. `status` is the Status object as it came, or one made for an
@@ -98,18 +100,8 @@ _BY_REASON: dict[str, type[ApiError]] = {
     "ServerTimeout": TimedOut,
     "Timeout": TimedOut,
 }
-_BY_CODE: dict[int, tuple[str, type[ApiError]]] = {
-    400: ("BadRequest", BadRequest),
-    401: ("Unauthorized", Unauthorized),
-    403: ("Forbidden", Forbidden),
-    404: ("NotFound", NotFound),
-    405: ("MethodNotAllowed", MethodNotAllowed),
-    409: ("Conflict", Conflict),
-    410: ("Expired", Expired),
-    422: ("Invalid", Invalid),
-    429: ("TooManyRequests", TooManyRequests),
-    503: ("ServiceUnavailable", Unavailable),
-    504: ("Timeout", TimedOut),
+_BY_CODE = {
+    code: (reason, _BY_REASON[reason]) for code, reason in REASONS.items() if reason in _BY_REASON
 }
 _MOST_SHOWN = 2048
 

@@ -24,6 +24,7 @@ from fairlead.client.transport.connection import Connection, Head
 from fairlead.client.transport.dialing import Route
 from fairlead.client.transport.errors import Unreachable
 from fairlead.client.transport.pool import Pool
+from fairlead.outgoing.proxies import LOOPBACK
 
 JSON = "application/json"
 Query = Mapping[str, Any] | Iterable[tuple[str, Any]]
@@ -35,7 +36,6 @@ _LONGEST_PAUSE = 30.0
 _MOST_AT_ONCE = 64  # requests that are not left open
 _PATH = "%/?#[]@!$&'()*+,;=:~"  # characters of a path that has been escaped
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Session:
         parts = urlsplit(self.access.place.server)
         lines = [f"Host: {parts.netloc.rpartition('@')[2]}", f"User-Agent: {agent}"]
         # Packing costs more than sending where nothing has to go over a wire.
-        if self.access.compression and parts.hostname not in _LOOPBACK:
+        if self.access.compression and parts.hostname not in LOOPBACK:
             lines.append("Accept-Encoding: gzip")
         who = self.access.impersonation
         if who.user:

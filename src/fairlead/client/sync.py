@@ -14,7 +14,6 @@ from collections.abc import AsyncIterable, Callable, Coroutine, Iterator, Mappin
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from fairlead.client.access.loading import load_access
@@ -219,10 +218,5 @@ class SyncClient(_Face[Client]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()

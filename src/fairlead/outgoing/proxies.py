@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from urllib.parse import urlsplit
 
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def proxy_of_environment(url: str) -> str:
@@ -16,6 +16,6 @@ def proxy_of_environment(url: str) -> str:
 
     parts = urlsplit(url)
     host = parts.hostname or ""
-    if host in _LOOPBACK or proxy_bypass(host):
+    if host in LOOPBACK or proxy_bypass(host):
         return ""
     return getproxies().get(parts.scheme, "")

@@ -9,7 +9,7 @@ from typing import Protocol
 from fairlead.endpoints.answers import Answer, Verb
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
-from fairlead.errors import StatusError, not_found
+from fairlead.errors import REASONS, StatusError, not_found
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.selecting import by_name
@@ -17,21 +17,6 @@ from fairlead.operations.stored import shown_one
 from fairlead.operations.watch import Watch
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.watcher import Event
-
-_REASONS = {
-    400: "BadRequest",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "NotFound",
-    405: "MethodNotAllowed",
-    409: "Conflict",
-    410: "Expired",
-    422: "Invalid",
-    429: "TooManyRequests",
-    500: "InternalError",
-    503: "ServiceUnavailable",
-    504: "Timeout",
-}
 
 
 class OnEvents(Protocol):
@@ -56,7 +41,7 @@ class CutOff(Answer):
 
 def error_of(spec: Object) -> StatusError:
     code = spec["code"]
-    reason = spec.get("reason") or _REASONS.get(code, "InternalError")
+    reason = spec.get("reason") or REASONS.get(code, "InternalError")
     message = spec.get("message") or f"a fault that a test asked for: {reason}"
     return StatusError(code, reason, message, details={}, retry_after=spec.get("retryAfterSeconds"))
 

@@ -11,15 +11,19 @@ from fairlead.powers import GROUP
 from fairlead.powers.effects import reading_at
 from fairlead.powers.faults import Faults
 from fairlead.powers.record import Record
+from fairlead.powers.snapshots import Snapshots
 
 
 class PowerfulHandler(Handler):
     """Notes every request, and lets those go wrong that a fault is meant for. Requests about the
     powers themselves are left alone."""
 
-    def __init__(self, api: Api, address: str, faults: Faults, record: Record) -> None:
+    def __init__(
+        self, api: Api, address: str, faults: Faults, record: Record, snapshots: Snapshots
+    ) -> None:
         super().__init__(api, address)
         self._faults = faults
+        self._snapshots = snapshots
         self._record = record
 
     def route(self, request: Request) -> None:
@@ -32,6 +36,9 @@ class PowerfulHandler(Handler):
         return reading_at(revision) if revision else super().verb(request, resource)
 
     async def answer(self, request: Request) -> Answer:
-        if not self._faults.active or request.target.group == GROUP:
+        if request.target.group == GROUP:
+            return await super().answer(request)
+        await self._snapshots.let_restore()
+        if not self._faults.active:
             return await super().answer(request)
         return await self._faults.answer(request, super().answer)

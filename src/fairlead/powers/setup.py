@@ -27,8 +27,8 @@ class Powers:
 
     def handler(self, address: str) -> Handler:
         """What answers requests, the group of the powers included."""
-        api, faults = self._api, Faults(self._api)
-        made = PowerfulHandler(api, address, faults, self.record)
+        api, faults, snapshots = self._api, Faults(self._api), Snapshots(self._api.store)
+        made = PowerfulHandler(api, address, faults, self.record, snapshots)
         made.handlers = {
             **made.handlers,
             **clock_moves.handlers(),
@@ -36,6 +36,6 @@ class Powers:
             **Idling(api, lambda: sum(self.under_way)).handlers(),
             **pausing.handlers(api.work),
             **self.record.handlers(),
-            **Snapshots(api.store).handlers(),
+            **snapshots.handlers(),
         }
         return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 from fairlead.operations.api import Object
@@ -78,13 +79,21 @@ class Snapshots:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._restoring = asyncio.Lock()
         self._shelf = Shelf[Snapshot](lambda value: Snapshot(store, value), _MOST)
 
     def handlers(self) -> Handlers:
         restore = {(f"{KEY}/restore", "create"): acting(self._restore)}
         return {**self._shelf.handlers(KEY), **restore}
 
+    async def let_restore(self) -> None:
+        """Wait while something is restored: who writes on and on would keep it waiting."""
+        if self._restoring.locked():
+            async with self._restoring:
+                pass
+
     async def _restore(self, operation: Operation, value: Object) -> Object:
-        changed = await self._shelf.find(operation).restore()
+        async with self._restoring:
+            changed = await self._shelf.find(operation).restore()
         status = {"resourceVersion": str(self._store.revision), "changed": changed}
         return {"metadata": {"name": operation.name}, "status": status}

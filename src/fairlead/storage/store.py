@@ -268,20 +268,16 @@ class Store:
         Gives what they became; raises StorageError."""
         taken = [self._prepared(write) for write in writes]
         for pending in taken:
-            self.log.write(pending)
-            self._await_commit(pending)
+            self._send(pending)
         if taken:
             await taken[-1].outcome()
         return [pending.version for pending in taken]
 
     async def all_settled(self) -> None:
         """Wait for a moment at which nothing is under way."""
-        for collection in self.collections():
-            while collection.pending:
-                with suppress(Exception):
-                    await self.settled(next(iter(collection.pending.values())))
-        if any(collection.pending for collection in self.collections()):
-            await self.all_settled()
+        while under_way := [one for one in self.collections() if one.pending]:
+            with suppress(Exception):
+                await self.settled(next(iter(under_way[0].pending.values())))
 
     def _prepared(self, write: Write) -> Pending:
         collection, revision = self.collection(write.resource), self._foreseen()
@@ -359,9 +355,12 @@ class Store:
         requires: Sequence[Precondition],
     ) -> Pending:
         pending = self._pending(collection, version, encoded, expected, requires)
+        self._send(pending)
+        return pending
+
+    def _send(self, pending: Pending) -> None:
         self.log.write(pending)
         self._await_commit(pending)
-        return pending
 
     def _submit_together(self, group: Sequence[Pending]) -> None:
         self.log.write_together(group)

@@ -26,9 +26,7 @@ def exec_credentials(
 ) -> RenewedCredentials:
     """What a plugin gives for a server; `cluster` is the entry that the server is from.
     `stdin_taken` says who else reads the standard input, if anybody."""
-    told = (
-        orjson.dumps(_cluster_info(config, place, cluster)) if config.provide_cluster_info else b""
-    )
+    told = _told(_cluster_info(config, place, cluster)) if config.provide_cluster_info else b""
     plugin = _Plugin(config, told, place, stdin_taken)
     key = (config, told, place.server, place.certificate, place.key, stdin_taken)
     return shared(key, lambda: RenewedCredentials(plugin.fetch))

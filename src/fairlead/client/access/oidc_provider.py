@@ -12,13 +12,12 @@ import orjson
 
 from fairlead.client.access.model import CredentialsError
 from fairlead.client.access.showing import harmless
-from fairlead.client.transport.dialing import Route
+from fairlead.client.transport.dialing import USUAL_PORTS, Route
 from fairlead.client.transport.errors import Unreachable
 from fairlead.client.transport.pool import Pool
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
 from fairlead.outgoing.proxies import proxy_of_environment
 
-_PORTS = {"http": 80, "https": 443}
 _SECONDS = 30.0
 _MOST_BYTES = 1024 * 1024
 _MOST_SHOWN = 80
@@ -111,11 +110,11 @@ class Provider:
 
     def _route(self, url: str) -> Route:
         parts = urlsplit(url)
-        if parts.scheme not in _PORTS or not parts.hostname:
+        if parts.scheme not in USUAL_PORTS or not parts.hostname:
             raise ValueError("it is not an http or https URL")
         return Route(
             parts.hostname,
-            parts.port or _PORTS[parts.scheme],
+            parts.port or USUAL_PORTS[parts.scheme],
             ClientConfig(url, ca=self.ca).ssl_context(),
             proxy=proxy_of_environment(url),
         )

@@ -7,10 +7,8 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from fairlead.client.access.model import Access, AccessError, Proof
-from fairlead.client.transport.dialing import Route
+from fairlead.client.transport.dialing import USUAL_PORTS, Route
 from fairlead.outgoing.client_config import ClientConfigError
-
-_PORTS = {"http": 80, "https": 443}
 
 
 class Routes:
@@ -34,7 +32,7 @@ class Routes:
         parts = urlsplit(place.server)
         return Route(
             parts.hostname or "",
-            parts.port or _PORTS[parts.scheme],
+            parts.port or USUAL_PORTS[parts.scheme],
             self._context(proof),
             place.server_name,
             place.proxy,

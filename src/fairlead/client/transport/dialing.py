@@ -14,7 +14,7 @@ from fairlead.client.transport.connection import Connection
 from fairlead.client.transport.errors import Unreachable
 
 _SECONDS = 30.0
-_PORTS = {"http": 80, "https": 443}
+USUAL_PORTS = {"http": 80, "https": 443}
 _MOST_HEAD_BYTES = 64 * 1024
 _END = b"\r\n\r\n"
 
@@ -75,7 +75,7 @@ async def _through_proxy(route: Route) -> Connection:
     transport, tunnel = await loop.create_connection(
         _Tunnel,
         parts.hostname or "",
-        parts.port or _PORTS[parts.scheme],
+        parts.port or USUAL_PORTS[parts.scheme],
         ssl=ssl.create_default_context() if parts.scheme == "https" else None,
     )
     connection = Connection()
@@ -100,7 +100,7 @@ async def _through_proxy(route: Route) -> Connection:
 def _proxy(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        known = parts.scheme in _PORTS and parts.hostname and (parts.port or 1)
+        known = parts.scheme in USUAL_PORTS and parts.hostname and (parts.port or 1)
     except ValueError:
         known = False
     if known:
