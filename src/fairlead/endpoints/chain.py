@@ -59,13 +59,15 @@ VERBS: dict[str, Verb] = {
 
 class Handler:
     """Answers requests. `pages` are the paths beside the API, by path; `handlers` what answers
-    verbs of resources that are not plain storage."""
+    verbs of resources that are not plain storage; `remote` finds what passes a request on to the
+    server that has its group and version, if that is another one."""
 
     def __init__(self, api: Api, address: str) -> None:
         self.api = api
         self.pages: dict[str, Page] = {}
         self.prefixes: dict[str, Page] = {}
         self.handlers: Mapping[tuple[str, str], Verb] = HANDLERS
+        self.remote: Callable[[Request], Page | None] = no_remote
         self.auditor: Auditor | None = None
         self._address = address
         self._messages = DiscoveryMessages(api.resources)
@@ -94,6 +96,9 @@ class Handler:
     async def answer(self, request: Request) -> Answer:
         """The answer to a request that was admitted and read; raises StatusError."""
         target = request.target
+        pass_on = self.remote(request)
+        if pass_on is not None:
+            return await pass_on(request)
         if not target.is_resource:
             return await self._page(request)
         resource = target.resource
@@ -284,6 +289,11 @@ class Handler:
         agent = request.user_agent
         shown = negotiate(self.api.dialect, "", values[0] if values else None, agent)
         return Answer(200, encode(value, shown, self.api.resources), media_type)
+
+
+def no_remote(request: Request) -> Page | None:
+    """Nothing is served by others."""
+    return None
 
 
 def _is_misplaced(resource: Resource, target: Target) -> bool:

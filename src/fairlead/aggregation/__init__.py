@@ -1,0 +1,1 @@
+"""Extension servers: versions of groups that others serve behind this server."""

@@ -1,0 +1,59 @@
+"""A version of a group that another server serves, as its APIService says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+Object = dict[str, Any]
+_DEFAULT_PORT = 443
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """`available` is what the condition of that name says."""
+
+    name: str
+    group: str
+    version: str
+    service_namespace: str
+    service_name: str
+    service_port: int
+    ca_bundle: str
+    insecure: bool
+    group_priority: int
+    version_priority: int
+    available: bool
+    revision: int
+
+    @property
+    def group_version(self) -> tuple[str, str]:
+        return (self.group, self.version)
+
+    @property
+    def host(self) -> str:
+        """The name that its certificate must have."""
+        return f"{self.service_name}.{self.service_namespace}.svc"
+
+
+def extension_of(value: Object) -> Extension | None:
+    """What an APIService says; None for a local one."""
+    metadata, spec = value["metadata"], value["spec"]
+    service = spec.get("service")
+    if service is None:
+        return None
+    conditions = (value.get("status") or {}).get("conditions") or ()
+    return Extension(
+        metadata["name"],
+        spec.get("group", ""),
+        spec.get("version", ""),
+        service.get("namespace", ""),
+        service.get("name", ""),
+        service.get("port") or _DEFAULT_PORT,
+        spec.get("caBundle") or "",
+        spec.get("insecureSkipTLSVerify", False),
+        spec["groupPriorityMinimum"],
+        spec["versionPriority"],
+        any(one["type"] == "Available" and one["status"] == "True" for one in conditions),
+        int(metadata["resourceVersion"]),
+    )
