@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead.aggregation.extension import Extension, extension_of
+from fairlead.controllers.elsewhere import API_SERVICES as API_SERVICES
 from fairlead.storage.change import Change
 
-API_SERVICES = "apiregistration/v1/apiservices"
 Object = dict[str, Any]
 
 

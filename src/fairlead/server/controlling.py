@@ -116,6 +116,7 @@ class Controlling:
             self._root_ca,
             self._address,
             self._privileged,
+            elsewhere=self._registering.elsewhere,
         )
 
     def _build(self, given: Surroundings) -> Controllers:
