@@ -7,6 +7,8 @@ import os
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
+from ipaddress import ip_address
 from typing import NamedTuple, TypeVar
 
 from fairlead.outgoing.client import SECONDS_TO_CONNECT, CallError
@@ -77,7 +79,10 @@ async def _connected(place: Place, protocol: Callable[[], P]) -> P:
 
 
 async def _addresses(place: Place) -> list[str]:
-    """None if the name of a place is not known."""
+    """None if the name of a place is not known. An address is not looked up: it may have been
+    judged."""
+    with suppress(ValueError):
+        return [str(ip_address(place.host))]
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)

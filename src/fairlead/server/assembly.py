@@ -112,7 +112,13 @@ class Assembly:
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
         proxy = pki.proxy_client
-        self.aggregation = Aggregation(self.webhooks, proxy.certificate, proxy.key)
+        self.aggregation = Aggregation(
+            self.webhooks,
+            proxy.certificate,
+            proxy.key,
+            self.api.authentication.identity_headers,
+            passes_redirects=not options.aggregator_reject_forwarding_redirect,
+        )
         self.follow(API_SERVICES, self.aggregation.extensions.changed)
         leads = leads and not options.read_only
         self.controlling = self._controlling(pki.ca, address, leads)
