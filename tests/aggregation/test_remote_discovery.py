@@ -74,6 +74,13 @@ def test_nothing_comes_before_the_group_that_all_are_registered_in(shelved: Shel
     assert groups(shelved)[:3] == ["apiregistration.k8s.io", group, "apps"]
 
 
+def test_nobody_takes_over_the_group_that_all_are_registered_in(shelved: Shelved) -> None:
+    name = shelved.register(group="apiregistration.k8s.io")
+    shelved.becomes(name, "True")
+    assert name in shelved.services.names()
+    shelved.services.remove(name)
+
+
 def test_groups_of_the_same_priority_go_by_name(shelved: Shelved) -> None:
     word = random_word()
     made = [f"{letter}-{word}.example.com" for letter in "cab"]
