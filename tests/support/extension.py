@@ -72,8 +72,8 @@ def fields(head: bytes, name: str) -> list[str]:
 
 class RawExtension:
     """Hands each request to `talk`, with its head, and keeps it in `heads`; those of the server
-    itself, which wants to know what there is, are just answered. `connections` counts those that
-    were made. It speaks TLS unless told otherwise."""
+    itself, which wants to know what there is, are just answered. `connections` counts those over
+    which others came. It speaks TLS unless told otherwise."""
 
     def __init__(self, directory: Path, *, client_ca: Path | None = None, tls: bool = True) -> None:
         pki = ensure_pki(directory, [HOST])
@@ -107,12 +107,14 @@ class RawExtension:
             wrap = self._context.wrap_socket if self._context is not None else None
             with wrap(raw, server_side=True) if wrap is not None else raw as sock:
                 self._open.add(sock)
-                self.connections += 1
+                is_counted = False
                 caller = Caller(sock)
                 while head := caller.head():
                     if _is_probe(head):
                         caller.answer()
                         continue
+                    self.connections += not is_counted
+                    is_counted = True
                     self.heads.append(head)
                     self.talk(caller, head)
         except OSError:
