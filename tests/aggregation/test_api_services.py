@@ -200,7 +200,8 @@ def test_what_is_done_to_a_builtin_registration_holds_until_the_next_start(
     assert services.read("v1.apps")["spec"]["groupPriorityMinimum"] == 17800
     assert services.get("v1.batch").status == 200
     assert services.read("v1.policy")["spec"]["versionPriority"] == 2
-    assert services.get("v1beta1.flowcontrol.apiserver.k8s.io").status == 404
+    unserved = "v1beta1.flowcontrol.apiserver.k8s.io"
+    eventually(lambda: services.get(unserved).status == 404, "what is not served goes")
 
 
 def restarted(server: ServerProcess, *flags: str) -> Things:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
 from fairlead.aggregation.counts import TURNED_UNAVAILABLE, UNAVAILABLE
@@ -45,7 +46,9 @@ class Availability:
         if change.before is not None and change.after is not None:
             before, after = change.before.object(), change.after.object()
             written = _condition(after)
-            if before["spec"] == after["spec"] and written == self._told.get(change.key, {}):
+            if before.get("spec") == after.get("spec") and written == self._told.get(
+                change.key, {}
+            ):
                 return ()
         return (change.key,)
 
@@ -55,6 +58,7 @@ class Availability:
         return self._extensions.of_service(change.namespace, change.name)
 
     async def sync(self, key: str) -> float | None:
+        await asyncio.sleep(0)  # there may be thousands, and most need nothing
         found = self._client.find(API_SERVICES, "", key)
         if found is None:
             self._forget(key)
@@ -85,7 +89,7 @@ class Availability:
             written = await self._client.change(
                 API_SERVICES, "", key, _writing(found, new), "status"
             )
-            if written["spec"] != found["spec"]:
+            if written.get("spec") != found.get("spec"):
                 return False  # it has a new key on its way
             if before.get("status") == "True" and not verdict.is_available:
                 TURNED_UNAVAILABLE.add(of=(key, verdict.reason))
@@ -113,7 +117,7 @@ def _following(before: Object, verdict: Verdict) -> Object:
 
 def _writing(judged: Object, new: Object) -> Callable[[Object], Object]:
     def change(current: Object) -> Object:
-        if current["spec"] != judged["spec"]:
+        if current.get("spec") != judged.get("spec"):
             return current
         status = current.get("status") or {}
         others = [one for one in status.get("conditions") or () if one["type"] != new["type"]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.resources import files
+from itertools import islice
 
 from fairlead.aggregation.registry import Registration
 from fairlead.dialect import Dialect
@@ -30,11 +31,6 @@ def _read(dialect: Dialect, text: str) -> dict[tuple[str, str], tuple[int, int]]
     return found
 
 
-def is_custom(found: GroupVersion) -> bool:
-    """Whether nothing but definitions makes a version of a group be served."""
-    return all(resource.custom is not None for resource in found.resources.values())
-
-
 class LocalVersions:
     """The versions of groups that this server serves now."""
 
@@ -56,8 +52,9 @@ class LocalVersions:
 
     def _registration(self, found: GroupVersion) -> Registration:
         group, version = found.group, found.version
-        known = self._priorities.get((group, version), _UNLISTED)
-        priorities = _CUSTOM if is_custom(found) else known
+        priorities = self._priorities.get((group, version))
+        if priorities is None:
+            priorities = _CUSTOM if _is_custom(found) else _UNLISTED
         return Registration(f"{version}.{group}", group, version, *priorities)
 
     def registered(self, name: str) -> tuple[Registration, bool] | None:
@@ -65,13 +62,27 @@ class LocalVersions:
         it; the group of APIServices itself is not."""
         version, _, group = name.partition(".")
         found = self._resources.groups.get(group, {}).get(version)
-        if found is None or group == self.own_group:
+        if found is None:
             return None
-        custom = is_custom(found)
-        if not custom and (group, version) not in self._priorities:
+        is_builtin = (group, version) in self._priorities
+        if not is_builtin and not _is_custom(found):
             return None
-        return self._registration(found), custom
+        return self._registration(found), not is_builtin
 
-    def names(self) -> list[str]:
-        """All that are registered."""
-        return [one.name for one in self if self.registered(one.name) is not None]
+    def builtin(self) -> list[str]:
+        """The names under which what needs no definition is registered."""
+        served = ((found.group, found.version) for found in self._resources.group_versions())
+        return [
+            f"{version}.{group}"
+            for group, version in served
+            if (group, version) in self._priorities
+        ]
+
+    def of_group(self, group: str) -> list[str]:
+        """The names of the versions of a group."""
+        return [f"{version}.{group}" for version in self._resources.groups.get(group, ())]
+
+
+def _is_custom(found: GroupVersion) -> bool:
+    """Whether a version that no table names is there for definitions: there may be thousands."""
+    return all(one.custom is not None for one in islice(found.resources.values(), 1))

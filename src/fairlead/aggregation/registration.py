@@ -38,12 +38,13 @@ class LocalServices:
         self._settled: set[str] = set()  # what was right once since the start
 
     async def register(self) -> None:
-        """Make all of them right; all writes are on their way at once, to share their commits."""
+        """Make those of built-in groups right, the others may come later; all writes are on their
+        way at once, to share their commits."""
         if not self._client.serves(API_SERVICES):
             return
-        found = {version.key for version in self._client.collection(API_SERVICES).current("")}
-        self._found_at_start = frozenset(found)
-        await asyncio.gather(*map(self._settle, found.union(self._local.names())))
+        existing = self._client.collection(API_SERVICES).current("")
+        self._found_at_start = frozenset(version.key for version in existing)
+        await asyncio.gather(*map(self._settle, self._local.builtin()))
 
     async def _settle(self, name: str) -> None:
         """Another server may be at the same work: look again after a conflict."""
@@ -57,9 +58,19 @@ class LocalServices:
         await self.sync(name)
 
     def follows(self) -> Mapping[str, Keys]:
-        return {API_SERVICES: lambda change: (change.key,), DEFINITIONS: _versions}
+        return {API_SERVICES: lambda change: (change.key,), DEFINITIONS: self._versions}
+
+    def _versions(self, change: Change) -> Iterable[str]:
+        """The names that the versions of a definition have, or had. Those of all that exist are
+        asked for at once, and need not be read."""
+        group = change.name.partition(".")[2]
+        names = self._local.of_group(group)
+        if change.before is not None:
+            names += [f"{version}.{group}" for version in _version_names(change.before)]
+        return names
 
     async def sync(self, key: str) -> float | None:
+        await asyncio.sleep(0)  # there may be thousands, and most need nothing
         registered = self._local.registered(key)
         found = self._client.find(API_SERVICES, "", key)
         wanted, always = registered or (None, False)
@@ -88,7 +99,7 @@ class LocalServices:
         if wanted is None:
             options = DeleteOptions(uid=metadata["uid"])
             await self._client.delete(API_SERVICES, "", metadata["name"], options)
-        elif found["spec"] != _spec(wanted):
+        elif found.get("spec") != _spec(wanted):
             await self._client.replace(API_SERVICES, {**found, "spec": _spec(wanted)})
 
 
@@ -99,17 +110,6 @@ def _spec(wanted: Registration) -> Object:
         "versionPriority": wanted.version_priority,
     }
     return {"group": wanted.group, **spec} if wanted.group else spec
-
-
-def _versions(change: Change) -> Iterable[str]:
-    """The names that the versions of a definition have, or had."""
-    group = change.name.partition(".")[2]
-    return {
-        f"{name}.{group}"
-        for one in (change.before, change.after)
-        if one is not None
-        for name in _version_names(one)
-    }
 
 
 def _version_names(definition: Version) -> list[str]:
