@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
+from time import monotonic
 
 from fairlead.aggregation.extension import Extension
 from fairlead.file_stamps import stamp
 from fairlead.outgoing.client import CallError
 from fairlead.outgoing.webhooks import trusting
+
+_SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class ProxyTrust:
@@ -18,17 +21,25 @@ class ProxyTrust:
     def __init__(self, certificate: Path | None = None, key: Path | None = None) -> None:
         self._files = (certificate, key) if certificate is not None and key is not None else None
         self._stamps: object = None
+        self._next_look = 0.0
         self._contexts: dict[str, tuple[Extension, ssl.SSLContext]] = {}
 
     def context(self, extension: Extension) -> ssl.SSLContext:
         """The same one as long as nothing has changed; raises CallError."""
+        self._look_at_files()
+        if not self.knows(extension):
+            self._contexts[extension.name] = extension, self._made(extension)
+        return self._contexts[extension.name][1]
+
+    def _look_at_files(self) -> None:
+        now = monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + _SECONDS_BETWEEN_LOOKS
         stamps = [stamp(path) for path in self._files or ()]
         if stamps != self._stamps:
             self._contexts.clear()
             self._stamps = stamps
-        if not self.knows(extension):
-            self._contexts[extension.name] = extension, self._made(extension)
-        return self._contexts[extension.name][1]
 
     def knows(self, extension: Extension) -> bool:
         """Whether an extension is still reached as it was."""
@@ -40,10 +51,12 @@ class ProxyTrust:
         self._contexts.pop(name, None)
 
     def _made(self, extension: Extension) -> ssl.SSLContext:
-        made = trusting("" if extension.insecure else extension.ca_bundle)
         if extension.insecure:
+            made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             made.check_hostname = False
             made.verify_mode = ssl.CERT_NONE
+        else:
+            made = trusting(extension.ca_bundle)
         if self._files is not None:
             try:
                 made.load_cert_chain(*self._files)

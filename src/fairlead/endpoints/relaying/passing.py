@@ -23,7 +23,8 @@ from fairlead.outgoing.dialing import Place
 
 
 class Passed:
-    """The head of its answer has come. `end` it in any case."""
+    """The head of its answer has come. `end` it as soon as that can be; who is cancelled between
+    two steps leaves that to the end of this object."""
 
     def __init__(
         self,
@@ -34,9 +35,16 @@ class Passed:
         self.answer = conversation
         self._conversations = conversations
         self._upload = upload
+        self._has_ended = False
+
+    def __del__(self) -> None:
+        self.end()
 
     def end(self) -> None:
         """Keep the connection if both messages are whole, else close it."""
+        if self._has_ended:
+            return
+        self._has_ended = True
         if self._upload is not None and not self._upload.done():
             self._upload.cancel()  # the other server does not want the rest
             self.answer.abort()
