@@ -330,7 +330,7 @@ async def answer_watch(api: Api, request: Request, operation: Operation) -> Answ
     include = include_object(request) if request.representation.transform == "Table" else ""
     framing = Framing(api, operation.resource, request.representation, include)
     try:
-        opened = open_watch(api, operation, options, selection)
+        opened = await open_watch(api, operation, options, selection)
     except StatusError as error:
         if error.code != 410:
             raise
