@@ -259,3 +259,50 @@ def test_what_a_watcher_holds_stays_whole_when_the_history_is_cut(feed: Feed) ->
     assert b'"l":"2"' in gone.last_body()
     assert [kind for kind, _ in watcher.pending] == ["ADDED", "MODIFIED", "DELETED"]
     assert feed.collection.events_after(0) == []
+
+
+def test_watchers_of_the_same_selector_share_the_decision(feed: Feed) -> None:
+    asked: list[str] = []
+
+    class Counted(Selection):
+        def matches(self, version: Version) -> bool:
+            asked.append(version.key)
+            return super().matches(version)
+
+    watchers = [watching(selection=Counted(parse_labels("l!=1"))) for _ in range(10)]
+    for watcher in watchers:
+        feed.collection.audience.add(watcher)
+    feed.put("a/x", l="2")
+    assert asked == ["a/x"]
+    assert [shown(watcher.pending) for watcher in watchers] == [["ADDED a/x@1"]] * 10
+
+
+def test_those_who_wait_for_another_value_are_not_asked(feed: Feed) -> None:
+    class Unasked(Selection):
+        def matches(self, version: Version) -> bool:
+            raise AssertionError(version.key)
+
+    feed.collection.audience.add(watching(selection=Unasked(parse_labels("l=1"))))
+    others = watching(selection=Selection(parse_labels("l in (2,3)")))
+    feed.collection.audience.add(others)
+    feed.put("a/x", l="2")
+    feed.put("a/x", l="3")
+    feed.put("a/x", l="4")
+    feed.put("a/x")
+    assert shown(others.pending) == ["ADDED a/x@1", "MODIFIED a/x@2", "DELETED a/x@3"]
+
+
+def test_of_an_audience_that_left_nothing_stays(feed: Feed) -> None:
+    selections = [
+        EVERYTHING,
+        Selection(parse_labels("l=1,m in (1,2)")),
+        Selection(parse_labels("!l")),
+    ]
+    watchers = [watching(selection=selection) for selection in selections * 2]
+    for watcher in watchers:
+        feed.collection.audience.add(watcher)
+    for watcher in watchers:
+        feed.collection.audience.remove(watcher)
+    feed.put("a/x", l="1")
+    assert not feed.collection.audience
+    assert not any(watcher.pending for watcher in watchers)
