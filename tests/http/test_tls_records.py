@@ -75,6 +75,14 @@ def test_what_came_is_read_record_by_record(talk: Talk) -> None:
     assert [talk.records.read(), talk.records.read()] == [b"one", b"two"]
 
 
+def test_what_came_with_the_end_of_the_handshake_is_not_lost(talk: Talk) -> None:
+    talk.send(b"one" * 5000)
+    talk.send(b"two")
+    talk.records.greeted()
+    assert [talk.records.read(), talk.records.read()] == [b"one" * 5000, b"two"]
+    assert talk.hear(talk.records.seal(b"three")) == b"three"
+
+
 def test_without_a_record_there_is_nothing_to_read_yet(talk: Talk) -> None:
     with pytest.raises(SSL.WantReadError):
         talk.records.read()

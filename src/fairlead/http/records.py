@@ -30,6 +30,9 @@ class Records(Protocol):
     def said(self) -> bytes:
         """What OpenSSL has to say by itself; nothing at the end."""
 
+    def greeted(self) -> None:
+        """The handshake is over: its buffers, the largest there will be, can go."""
+
 
 class ByMethods:
     """By the methods of the library."""
@@ -54,6 +57,9 @@ class ByMethods:
             return self._connection.bio_read(PLAIN)
         except SSL.WantReadError:
             return b""
+
+    def greeted(self) -> None:
+        pass  # no method lets go of them
 
 
 class ByFunctions:
@@ -90,6 +96,21 @@ class ByFunctions:
         size = _lib.BIO_read(self._from, self._scratch, PLAIN + _MORE)
         said: bytes = _buffer(self._scratch, size)[:] if size > 0 else b""
         return said
+
+    def greeted(self) -> None:
+        early = self._taken_out(self._into)  # what was sent behind the handshake
+        into, out = _lib.BIO_new(_lib.BIO_s_mem()), _lib.BIO_new(_lib.BIO_s_mem())
+        own: Any = self._connection
+        _lib.SSL_set_bio(self._ssl, into, out)  # which frees the others
+        self._into, self._from = own._into_ssl, own._from_ssl = into, out
+        if early:
+            self.put(early)
+
+    def _taken_out(self, bio: Any) -> bytes:
+        parts = []
+        while (size := _lib.BIO_read(bio, self._scratch, PLAIN)) > 0:
+            parts.append(_buffer(self._scratch, size)[:])
+        return b"".join(parts)
 
     def _fail(self, size: int) -> None:
         own: Any = self._connection

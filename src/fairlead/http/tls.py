@@ -149,6 +149,8 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
     def _greeted(self, ssl: SSL.Connection) -> None:
         self._secured = True
         self._flush()
+        if self._records is not None:
+            self._records.greeted()
         if self._inner is not None:
             self._inner.secured(_peer(ssl, self._problems))
 
