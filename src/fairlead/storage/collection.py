@@ -234,7 +234,7 @@ class Collection:
         if selection:
             versions = await selected(list(state), selection, limit + 1 if limit else 0)
         else:
-            versions = list(islice(state, limit + 1)) if limit else list(state)
+            versions = list(islice(state, min(limit, len(self._keys)) + 1 if limit else None))
         if not limit or len(versions) <= limit:
             return Page(versions, None, None)
         last = versions[limit - 1].key
