@@ -50,7 +50,7 @@ async def events(store: Store, after: int) -> list[Change]:
         async for piece in store.watch(things, watcher):
             found += piece
     finally:
-        things.unwatch(watcher)
+        things.audience.remove(watcher)
     return found
 
 
