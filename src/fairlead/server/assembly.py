@@ -123,7 +123,9 @@ class Assembly:
             raise StartError(f"--feature-gates: {error}") from None
         except RuntimeConfigError as error:
             raise StartError(f"--runtime-config: {error}") from None
-        return Api(resources, store, gates)
+        api = Api(resources, store, gates)
+        api.shortest_watch = self.options.min_request_timeout
+        return api
 
     def follow(self, key: str, listener: Listener) -> None:
         """Tell a listener of all objects of a resource, now and after each commit."""
