@@ -60,6 +60,16 @@ def test_what_one_gives_out_the_other_takes(fleet: Fleet) -> None:
     assert answer["status"]["user"]["username"] == "system:serviceaccount:default:default"
 
 
+def test_extension_servers_are_told_to_trust_both(fleet: Fleet) -> None:
+    path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+    told = fleet.members[0].client.get(path).body["data"]["requestheader-client-ca-file"]
+    authorities = {
+        (member.server.data / "pki" / "front-proxy-ca.crt").read_text() for member in fleet.members
+    }
+    assert len(authorities) == 2
+    assert all(authority in told for authority in authorities)
+
+
 def test_a_leader_that_is_stopped_hands_over_at_once(fleet: Fleet) -> None:
     leader, other = fleet.leader_and_other()
     assert leader.server.stop() == 0

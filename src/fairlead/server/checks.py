@@ -82,5 +82,5 @@ def named_checks(
     return {
         "healthz": alive,
         "livez": alive,
-        "readyz": {**common, **hooks(0), "shutdown": shutdown},
+        "readyz": {**common, "informer-sync": hook(PARTS, 0), **hooks(0), "shutdown": shutdown},
     }

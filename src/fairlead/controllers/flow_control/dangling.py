@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from fairlead.controllers.flow_control.objects import LEVELS, SCHEMAS
@@ -24,21 +25,30 @@ class DanglingSchemas:
 
     def __init__(self, objects: Client) -> None:
         self._objects = objects
+        self._level_of: dict[str, str] = {}
+        self._schemas_of: defaultdict[str, set[str]] = defaultdict(set)
 
     def follows(self) -> Mapping[str, Keys]:
         return {SCHEMAS: self._schema, LEVELS: self._schemas_of_level}
 
     def _schema(self, change: Change) -> Iterable[str]:
-        return (change.name,) if change.after is not None else ()
+        name = change.name
+        before = self._level_of.pop(name, None)
+        if before is not None:
+            self._schemas_of[before].discard(name)
+            if not self._schemas_of[before]:
+                del self._schemas_of[before]
+        if change.after is None:
+            return ()
+        level = self._level_of[name] = _level_of(change.after.object())
+        self._schemas_of[level].add(name)
+        return (name,)
 
     def _schemas_of_level(self, change: Change) -> Iterable[str]:
         """When a level comes or goes; what it is like does not matter."""
         if change.before is not None and change.after is not None:
             return ()
-        schemas = self._objects.list(SCHEMAS) if self._objects.serves(SCHEMAS) else ()
-        return [
-            schema["metadata"]["name"] for schema in schemas if _level_of(schema) == change.name
-        ]
+        return tuple(self._schemas_of.get(change.name, ()))
 
     async def sync(self, key: str) -> None:
         schema = self._objects.find(SCHEMAS, "", key)
