@@ -56,7 +56,8 @@ def test_it_is_put_back_and_keeps_what_other_servers_add(server: ServerProcess) 
         {
             "data": {
                 "client-ca-file": f"{ended}\nno certificate\n{other}",
-                "requestheader-allowed-names": '["another", 5]',
+                "requestheader-allowed-names": '[ "another" ]',
+                "requestheader-username-headers": "[5]",
                 "requestheader-group-headers": "{",
             }
         },
@@ -64,7 +65,7 @@ def test_it_is_put_back_and_keeps_what_other_servers_add(server: ServerProcess) 
     wanted = {
         **before,
         "client-ca-file": other + before["client-ca-file"],
-        "requestheader-allowed-names": '["another", "front-proxy-client"]',
+        "requestheader-allowed-names": '["another","front-proxy-client"]',
     }
     eventually(lambda: data(client) == wanted, "it has what is of use of both")
 

@@ -103,7 +103,10 @@ class AuthenticationInfo:
             self._own.reload()
         data[PROXY_CA] = _bundle(known.get(PROXY_CA, ""), *(one.pem for one in proxies))
         for name, wanted in self._lists.items():
-            data[name] = json.dumps(_union(_listed(known.get(name, "")), wanted))
+            listed = _listed(known.get(name))
+            all_of_them = _union(listed or (), wanted)
+            if all_of_them != listed:
+                data[name] = json.dumps(all_of_them, separators=(",", ":"))
         return data
 
 
@@ -126,13 +129,14 @@ def _union(known: Iterable[str], added: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*known, *added]))
 
 
-def _listed(text: str) -> list[str]:
-    """The texts of a JSON list; what is none is worth nothing."""
+def _listed(text: str | None) -> list[str] | None:
+    """The texts that a JSON list has; None for what is no list of texts."""
     try:
-        found = json.loads(text)
+        found = json.loads(text or "")
     except (ValueError, RecursionError):
-        return []
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+        return None
+    is_list = isinstance(found, list) and all(isinstance(one, str) for one in found)
+    return found if is_list else None
 
 
 def _bundle(*texts: str) -> str:

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import partial
+from time import monotonic
 
 from fairlead.controllers.framework import Keys
 from fairlead.dialect import Dialect
@@ -26,6 +27,7 @@ from fairlead.storage.change import Change
 SCHEMAS = "flowcontrol/v1beta2/flowschemas"
 LEVELS = "flowcontrol/v1beta2/prioritylevelconfigurations"
 MANAGER = "api-priority-and-fairness-config-producer-v1"
+_APART = 1.0  # seconds; servers of two releases that want different things do not race
 _WORDS = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
@@ -33,10 +35,11 @@ _WORDS = {
 
 
 class FlowControlObjects:
-    """Keys are a resource and a name."""
+    """Keys are a resource and a name. One object is not written twice in a row without a pause."""
 
     name = "priority-and-fairness-config-producer"
     workers = 1
+    is_steady = True
 
     def __init__(self, objects: Client, dialect: Dialect) -> None:
         self._objects = objects
@@ -44,6 +47,7 @@ class FlowControlObjects:
         self._mandatory = _by_key(PRIORITY_LEVELS, FLOW_SCHEMAS)
         suggested = suggested_objects(dialect)
         self._wanted = {**_by_key(suggested.levels, suggested.schemas), **self._mandatory}
+        self._written: dict[str, float] = {}  # when, of those that are wanted
 
     def add_by(self, add: Callable[[str], None]) -> None:
         for key in self._wanted:
@@ -66,21 +70,31 @@ class FlowControlObjects:
             if error.code != 409:
                 raise
 
-    async def sync(self, key: str) -> None:
+    async def sync(self, key: str) -> float | None:
         resource, _, name = key.rpartition("/")
         if not self._objects.serves(resource):
-            return
+            return None
         wanted, found = self._wanted.get(key), self._objects.find(resource, "", name)
         if wanted is None:
             if found is not None and self._says(found):
                 await self._remove(resource, found)
-        elif found is None:
-            metadata = {"name": name, "annotations": {self._annotation: "true"}}
-            await self._objects.create(resource, {"metadata": metadata, "spec": deepcopy(wanted)})
-        else:
-            better = self._corrected(found, wanted, mandatory=key in self._mandatory)
-            if better is not None:
-                await self._objects.replace(resource, better)
+            return None
+        better = self._better(key, found, wanted)
+        if better is None:
+            return None
+        pause = self._written.get(key, float("-inf")) + _APART - monotonic()
+        if pause > 0:
+            return pause
+        self._written[key] = monotonic()
+        await (self._objects.create if found is None else self._objects.replace)(resource, better)
+        return None
+
+    def _better(self, key: str, found: Object | None, wanted: Spec) -> Object | None:
+        """What to write, if anything has to be."""
+        if found is not None:
+            return self._corrected(found, wanted, mandatory=key in self._mandatory)
+        metadata = {"name": key.rpartition("/")[2], "annotations": {self._annotation: "true"}}
+        return {"metadata": metadata, "spec": deepcopy(wanted)}
 
     async def _remove(self, resource: str, found: Object) -> None:
         """Unless somebody has just made it theirs."""
