@@ -70,6 +70,20 @@ def test_extension_servers_are_told_to_trust_both(fleet: Fleet) -> None:
     assert all(authority in told for authority in authorities)
 
 
+def test_a_store_that_does_not_answer_holds_nobody_longer_than_they_say(fleet: Fleet) -> None:
+    client = fleet.members[0].client
+    fleet.etcd.pause()
+    try:
+        for answer in (
+            client.get("/api/v1/namespaces", timeout="300ms"),
+            client.delete("/api/v1/namespaces/default/configmaps/none", timeout="300ms"),
+        ):
+            assert (answer.status, answer.body["reason"]) == (504, "Timeout")
+    finally:
+        fleet.etcd.resume()
+    eventually(lambda: client.get("/api/v1/namespaces").status == 200, "it goes on")
+
+
 def test_a_leader_that_is_stopped_hands_over_at_once(fleet: Fleet) -> None:
     leader, other = fleet.leader_and_other()
     assert leader.server.stop() == 0
