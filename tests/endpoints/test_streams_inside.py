@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -153,6 +154,26 @@ def test_one_direction_can_end_before_the_other(
         wire.send(b"everything")
         end_sending(wire, farewell)
         assert exactly(wire.sock, 16) == b"heard everything"
+
+
+def test_the_other_direction_can_end_first(space: Space, plain: RawExtension) -> None:
+    said: list[bytes] = []
+    over = threading.Event()
+
+    def talk(caller: Caller, head: bytes) -> None:
+        caller.say(SWITCH + b"bye")
+        caller.sock.shutdown(socket.SHUT_WR)
+        said.append(caller.take(100))
+        over.set()
+
+    plain.talk = talk
+    run_pod(space, "p")
+    path = space.things("pods").item(f"p:{plain.port}", "proxy")
+    with Wire(space.server).ask(f"GET {path}/socket", *SPDY) as wire:
+        assert changed(wire) + wire.rest() == b"bye"
+        wire.send(b"still here")
+    assert over.wait(20)
+    assert said == [b"still here"]
 
 
 def end_sending(wire: Wire, farewell: str) -> None:

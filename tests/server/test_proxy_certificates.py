@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from support.process import ServerProcess
 
 from fairlead.server.certificates import Pair, ensure_pki
 
@@ -67,3 +68,11 @@ def test_a_directory_of_an_older_release_gets_what_it_lacks(tmp_path: Path) -> N
     pki = ensure_pki(tmp_path, HOSTS)
     assert pki.proxy_client.exists()
     assert [certificate(pair) for pair in (pki.ca, pki.serving, pki.admin)] == kept
+
+
+def test_what_it_shows_to_others_opens_no_door_here(server: ServerProcess) -> None:
+    base = server.data / "pki"
+    pair = (base / "front-proxy-client.crt", base / "front-proxy-client.key")
+    client = server.client(token=None, certificate=pair)
+    headers = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
+    assert client.get("/api/v1/secrets", headers=headers).status == 401

@@ -79,6 +79,11 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
 _REQUESTS = (
     ("--max-requests-inflight", 400, "reading requests at once; 0 for no limit"),
     ("--max-mutating-requests-inflight", 200, "writing requests at once; 0 for no limit"),
+    (
+        "--min-request-timeout",
+        1800,
+        "seconds that a watch lasts at least, twice that at most, unless its client says how many",
+    ),
 )
 _PERIODS = (
     ("--livez-grace-period", 0.0, "how long /livez holds while starting"),
