@@ -11,6 +11,7 @@ import orjson
 from fairlead.serialization.limits import MOST_STORED_BYTES, STORED_DEPTH, TooLarge, bounded_json
 
 if TYPE_CHECKING:
+    from fairlead.storage.kept_forms import Forms
     from fairlead.storage.pending import Pending
 
 _DISK_HEAD = b'{"metadata":{'
@@ -32,6 +33,7 @@ class Version:
         "api_version",
         "body",
         "commit",
+        "forms",
         "key",
         "revision",
     )
@@ -49,6 +51,7 @@ class Version:
         self.api_version = api_version
         self.body = body
         self.commit: Pending | None = None  # while it is on its way to the disk
+        self.forms: Forms | None = None  # see kept_forms
         self._select = select
         self._labels: Mapping[str, str] | None = None
         self._fields: Mapping[str, str] | None = None
@@ -92,12 +95,14 @@ class Version:
         self._fields = self._select(value) if self._select else _NO_FACTS
 
     def forget_facts(self) -> None:
-        """The kind's selectable fields are others now."""
+        """The kind's selectable fields are others now, and so may be what else follows from it."""
         self._labels = self._fields = None
+        self.forms = None
 
     def settle_at(self, revision: int) -> None:
         """The backend gave it another revision than was foreseen."""
         self.revision = revision
+        self.forms = None
         if self.body is not None:
             self.body = at_revision(self.body, revision)
 
