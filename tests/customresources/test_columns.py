@@ -146,7 +146,13 @@ def test_rows_follow_a_change_of_the_columns(kubernetes: Space) -> None:
     )
 
 
-def test_a_column_can_show_who_manages_the_object(kubernetes: Space) -> None:
-    kind = columned(kubernetes, column(".metadata.managedFields[0].operation"))
-    kind.create("a", spec={"size": 3})
-    assert shown(kind).body["rows"][0]["cells"] == ["a", "Update"]
+def test_a_column_can_show_any_part_of_the_object(kubernetes: Space) -> None:
+    columns = (
+        column(".metadata.managedFields[0].operation"),
+        column(".kind"),
+        column(".metadata.resourceVersion"),
+    )
+    kind = columned(kubernetes, *columns)
+    revision = kind.create("a", spec={"size": 3})["metadata"]["resourceVersion"]
+    cells = ["a", "Update", kind.kind, revision]
+    assert shown(kind).body["rows"][0]["cells"] == cells
