@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import ssl
 import threading
 from contextlib import suppress
@@ -211,6 +212,23 @@ def test_an_answer_that_is_cut_off_does_not_look_whole(
     raw.talk = talk
     with pytest.raises((http.client.HTTPException, OSError)):
         group.client.get(f"{group.path}/things")
+
+
+def test_an_answer_that_waits_for_its_reader_is_whole_though_its_sender_is_gone(
+    front: ServerProcess, raw: RawExtension, group: Registered
+) -> None:
+    size, gone = 4 * MIB, threading.Event()
+
+    def talk(caller: Caller, head: bytes) -> None:
+        caller.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16 * MIB)
+        caller.answer(b"x" * size, 200, "connection: close")
+        caller.sock.close()
+        gone.set()
+
+    raw.talk = talk
+    with Wire(front, buffer=65536).ask(f"GET {group.path}/things") as wire:
+        gone.wait(1)  # it may have to wait for us
+        assert wire.answer() == (200, b"x" * size)
 
 
 def test_a_client_that_leaves_ends_the_request_there(raw: RawExtension, group: Registered) -> None:

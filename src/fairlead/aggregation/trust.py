@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import ssl
 from pathlib import Path
 from time import monotonic
@@ -10,6 +11,8 @@ from fairlead.aggregation.extension import Extension
 from fairlead.file_stamps import stamp
 from fairlead.outgoing.client import CallError
 from fairlead.outgoing.webhooks import trusting
+
+logger = logging.getLogger("fairlead")
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 
@@ -37,9 +40,18 @@ class ProxyTrust:
             return
         self._next_look = now + _SECONDS_BETWEEN_LOOKS
         stamps = [stamp(path) for path in self._files or ()]
-        if stamps != self._stamps:
+        if stamps != self._stamps and self._can_be_shown():
             self._contexts.clear()
             self._stamps = stamps
+
+    def _can_be_shown(self) -> bool:
+        """Whether the files are good; while they are being replaced the old ones are used."""
+        try:
+            self._show_in(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        except CallError as error:
+            logger.warning("%s", error)
+            return False
+        return True
 
     def knows(self, extension: Extension) -> bool:
         """Whether an extension is still reached as it was."""
@@ -57,12 +69,16 @@ class ProxyTrust:
             made.verify_mode = ssl.CERT_NONE
         else:
             made = trusting(extension.ca_bundle)
-        if self._files is not None:
-            try:
-                made.load_cert_chain(*self._files)
-            except (OSError, ValueError) as error:
-                raise CallError(f"the proxy's client certificate cannot be used: {error}") from None
+        self._show_in(made)
         return made
+
+    def _show_in(self, context: ssl.SSLContext) -> None:
+        if self._files is None:
+            return
+        try:
+            context.load_cert_chain(*self._files)
+        except (OSError, ValueError) as error:
+            raise CallError(f"the proxy's client certificate cannot be used: {error}") from None
 
 
 def _asks_for(extension: Extension) -> tuple[str, int, str, bool]:

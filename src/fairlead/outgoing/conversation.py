@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import cast
 
 import httptools
@@ -49,7 +50,7 @@ class Conversation(asyncio.Protocol):
         self._head = b""
         self._pieces: list[bytes] = []
         self._held = self._beside = 0
-        self._failure: Exception | None = None
+        self._failure: Callable[[], Exception] | None = None  # made anew: one raised knows us
         self._head_done = self._keeps_alive = False
         self._ends_with_connection = True
         self.status = 0
@@ -83,14 +84,14 @@ class Conversation(asyncio.Protocol):
         CallError if it is none."""
         while not self._head_done:
             if self._failure is not None:
-                raise self._failure
+                raise self._failure()
             await self._wait()
 
     async def piece(self) -> bytes:
         """Of the answer what has come, nothing at its end. Raises CallError where it is cut off."""
         while not self._pieces and not self.complete:
             if self._failure is not None:
-                raise self._failure
+                raise self._failure()
             await self._wait()
         pieces, self._pieces, self._held = self._pieces, [], 0
         self._go_on()
@@ -171,7 +172,7 @@ class Conversation(asyncio.Protocol):
             elif data:
                 self._take_body(data)
         except httptools.HttpParserError as error:
-            self._fail(CallError(f"malformed HTTP response: {error}"))
+            self._fail(f"malformed HTTP response: {error}")
         if self._held > _MOST_HELD:
             self._hold()
         self._wake()
@@ -182,7 +183,7 @@ class Conversation(asyncio.Protocol):
         self._head += data
         end = self._head.find(_END_OF_HEAD, seen)
         if (end if end >= 0 else len(self._head)) > _MOST_HEAD:
-            self._fail(CallError("the head of the answer is too large"))
+            self._fail("the head of the answer is too large")
             return b""
         if end < 0:
             return b""
@@ -214,7 +215,7 @@ class Conversation(asyncio.Protocol):
         self._beside += len(data)
         self._parser.feed_data(data)
         if self._beside > _MOST_BESIDE:
-            self._fail(CallError("the answer has too much beside its content"))
+            self._fail("the answer has too much beside its content")
         self._beside = max(self._beside, 0)
 
     def _take(self, piece: bytes) -> None:
@@ -226,11 +227,11 @@ class Conversation(asyncio.Protocol):
         self.resume_writing()
         if self._asked and not self.complete and self._failure is None:
             if not self._head_done:
-                self._failure = _cut_off() if self._head else Lost(why_lost(error))
+                self._failure = _cut_off if self._head else partial(Lost, why_lost(error))
             elif self._ends_with_connection and error is None:
                 self.complete = True
             else:
-                self._failure = _cut_off()
+                self._failure = _cut_off
         del self._parser  # which knows us
         self._wake()
         self._on_end(self)
@@ -269,14 +270,15 @@ class Conversation(asyncio.Protocol):
         if self._full is not None:
             successor.pause_writing()
         self.is_open = False
+        del self._parser
         self._on_end(self)
         for piece in pieces:
             successor.data_received(piece)
         if not transport.is_closing():
             transport.resume_reading()
 
-    def _fail(self, why: Exception) -> None:
-        self._failure = why
+    def _fail(self, why: str) -> None:
+        self._failure = partial(CallError, why)
         self.abort()
 
     def close(self) -> None:

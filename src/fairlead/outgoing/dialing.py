@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from typing import NamedTuple, TypeVar
 
 from fairlead.outgoing.client import SECONDS_TO_CONNECT, CallError
+from fairlead.outgoing.secured import secure
 
 _SECONDS_TO_PART = 1.0  # how long the other side's last word is waited for
 _UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority"
@@ -61,16 +62,13 @@ async def dial(place: Place, protocol: Callable[[], P]) -> P:
 
 async def _connected(place: Place, protocol: Callable[[], P]) -> P:
     loop = asyncio.get_running_loop()
-    secured = place.tls is not None
     try:
-        _, made = await loop.create_connection(
-            protocol,
-            place.host,
-            place.port,
-            ssl=place.tls,
-            server_hostname=place.name if secured else None,
-            ssl_shutdown_timeout=_SECONDS_TO_PART if secured else None,
-        )
+        if place.tls is None:
+            _, made = await loop.create_connection(protocol, place.host, place.port)
+            return made
+        tcp, _ = await loop.create_connection(asyncio.Protocol, place.host, place.port)
+        made = protocol()
+        await secure(tcp, made, place.tls, place.name, _SECONDS_TO_PART)
     except TimeoutError:
         raise
     except (OSError, ssl.CertificateError) as error:

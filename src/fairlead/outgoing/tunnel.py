@@ -20,6 +20,7 @@ class Tunnel:
     def __init__(self) -> None:
         self.near, self.far = End(self), End(self)
         self.near.other, self.far.other = self.far, self.near
+        self._ends: tuple[End, ...] = (self.near, self.far)
         self._timer: asyncio.TimerHandle | None = None
         self._over = asyncio.get_running_loop().create_future()
         self._passed = 0  # pieces, when they were last looked at
@@ -38,12 +39,12 @@ class Tunnel:
             self.close()
             return False
         other.write_eof()
-        self._passed = end.passed + other.passed
+        self._passed = self._pieces()
         self._set_timer(_SECONDS_OF_SILENCE, self._look)
         return True
 
     def _look(self) -> None:
-        passed = self.near.passed + self.far.passed
+        passed = self._pieces()
         if passed == self._passed:
             self.close()
             return
@@ -57,25 +58,32 @@ class Tunnel:
             return
         if not self._over.done():
             self._over.set_result(None)
-        del self.near.other, self.far.other  # which know each other
+        del self.near.other, self.far.other, self.near, self.far  # which know each other and us
+        self._ends = ()
 
     def close(self) -> None:
         """End both once all that is on its way was sent."""
-        for end in (self.near, self.far):
+        for end in self._ends:
             end.close()
-        left = self.near.unsent + self.far.unsent
+        left = self._unsent()
         self._set_timer(_SECONDS_TO_PART, lambda: self._look_after_close(left))
 
     def _look_after_close(self, before: int) -> None:
-        if self.near.unsent + self.far.unsent >= before:
+        if self._unsent() >= before:
             self.abort()
         else:
             self.close()
 
+    def _pieces(self) -> int:
+        return sum(end.passed for end in self._ends)
+
+    def _unsent(self) -> int:
+        return sum(end.unsent for end in self._ends)
+
     def abort(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        for end in (self.near, self.far):
+        for end in self._ends:
             end.abort()
 
     def _set_timer(self, seconds: float, call: Callable[[], None]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.relaying.headers import changing_to, returned, wanted_protocol
-from fairlead.endpoints.relaying.passing import Passed, leave_with_client
+from fairlead.endpoints.relaying.passing import Passed, leaving_with_client
 from fairlead.endpoints.request import Request
 from fairlead.http.exchange import SWITCHING_PROTOCOLS, ClientGone
 from fairlead.http.writing import Header
@@ -49,12 +49,12 @@ class Relayed(Answer):
         exchange, answer = request.exchange, self._passed.answer
         exchange.no_deadline()
         exchange.can_be_cut = request.target.verb == "watch"
-        leave_with_client(request)
         try:
-            exchange.start(self.code, self.headers, answer.size)
-            while piece := await answer.piece():
-                await exchange.send(piece)
-            exchange.end()
+            with leaving_with_client(request):
+                exchange.start(self.code, self.headers, answer.size)
+                while piece := await answer.piece():
+                    await exchange.send(piece)
+                exchange.end()
         except CallError:
             exchange.abort()
         finally:

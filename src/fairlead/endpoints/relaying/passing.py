@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from fairlead.endpoints.relaying.headers import (
     Field,
@@ -51,11 +53,20 @@ class Passed:
         self._conversations.give_back(self.answer)
 
 
-def leave_with_client(request: Request) -> None:
-    """Stop working on an answer when nobody waits for it any more."""
+@contextmanager
+def leaving_with_client(request: Request) -> Iterator[None]:
+    """Stop working on an answer when nobody waits for it any more: raises ClientGone."""
     task = asyncio.current_task()
     assert task is not None
-    request.exchange.when_gone(task.cancel)
+    exchange = request.exchange
+    exchange.when_gone(task.cancel)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not exchange.gone:
+            raise
+        task.uncancel()
+        raise ClientGone from None
 
 
 async def pass_on(
@@ -76,25 +87,20 @@ async def pass_on(
         *(changing_to(protocol) if protocol else framing(request)),
     ]
     method, head = request.method.encode(), request_head(request.method, target, fields)
-    leave_with_client(request)
-    if protocol:  # the connection will not be for anything else
-        return Passed(conversations, await conversations.ask_alone(place, method, head))
-    if not request.exchange.head.has_body:
-        return Passed(conversations, await conversations.ask(place, method, head))
-    conversation = conversations.kept(place) or await conversations.new(place)
-    conversation.ask(method, head)
-    upload = asyncio.create_task(_upload(request, conversation))
-    passed = Passed(conversations, conversation, upload)
-    try:
-        await conversation.answer()
-    except BaseException as error:
-        passed.end()
-        if isinstance(error, Lost):
-            if request.exchange.gone:
-                raise ClientGone from None
+    with leaving_with_client(request):
+        if protocol:  # the connection will not be for anything else
+            return Passed(conversations, await conversations.ask_alone(place, method, head))
+        if not request.exchange.head.has_body:
+            return Passed(conversations, await conversations.ask(place, method, head))
+        conversation = conversations.kept(place) or await conversations.new(place)
+        conversation.ask(method, head)
+        upload = asyncio.create_task(_upload(request, conversation))
+        passed = Passed(conversations, conversation, upload)
+        try:
+            await conversation.answer()
+        except Lost as error:
             raise CallError(str(error), retryable=True) from None
-        raise
-    return passed
+        return passed
 
 
 async def _upload(request: Request, conversation: Conversation) -> None:
