@@ -272,15 +272,21 @@ class Webhooks:
         await self.connections.close()
 
 
-def _made_tls(bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
+def trusting(bundle: str) -> ssl.SSLContext:
+    """TLS to those whose certificates a bundle of authorities vouches for, in base64; the
+    authorities of the machine if there is none. Raises CallError."""
     if not bundle:
-        made = ssl.create_default_context()
-    else:
-        made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        try:
-            made.load_verify_locations(cadata=base64.b64decode(bundle).decode())
-        except (ValueError, ssl.SSLError):
-            raise CallError("the caBundle holds no certificate") from None
+        return ssl.create_default_context()
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        made.load_verify_locations(cadata=base64.b64decode(bundle).decode())
+    except (ValueError, ssl.SSLError):
+        raise CallError("the caBundle holds no certificate") from None
+    return made
+
+
+def _made_tls(bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
+    made = trusting(bundle)
     if credentials is not None:
         try:
             credentials.show_certificate(made)

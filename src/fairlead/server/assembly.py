@@ -23,6 +23,8 @@ from fairlead.admission.enabling import (
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.admission.webhooks.setup import Surroundings as WebhookSurroundings
 from fairlead.admission.webhooks.setup import webhook_plugins
+from fairlead.aggregation.registry import API_SERVICES
+from fairlead.aggregation.setup import Aggregation
 from fairlead.authentication.factory import (
     Authentication,
     AuthenticationError,
@@ -109,6 +111,9 @@ class Assembly:
         )
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
+        proxy = pki.proxy_client
+        self.aggregation = Aggregation(self.webhooks, proxy.certificate, proxy.key)
+        self.follow(API_SERVICES, self.aggregation.extensions.changed)
         leads = leads and not options.read_only
         self.controlling = self._controlling(pki.ca, address, leads)
 
@@ -320,4 +325,5 @@ class Assembly:
         await self.api.authentication.close()
         await self.authorization.close()
         await self.api.reach.close()
+        await self.aggregation.close()
         await self.webhooks.close()

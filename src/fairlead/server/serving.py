@@ -175,7 +175,9 @@ class Server:
             given = self._given_pair()
             if given is not None:  # its key is also used for other things, which would complain
                 check_pair(given.certificate, given.key)
-            return ensure_pki(directory, self._hosts(), lifetimes=self._lifetimes())
+            proxy = self._given_proxy()
+            pki = ensure_pki(directory, self._hosts(), lifetimes=self._lifetimes())
+            return pki if proxy is None else pki.with_proxy(proxy)
         except FileError as error:
             raise StartError(str(error)) from None
 
@@ -190,6 +192,15 @@ class Server:
         if not options.tls_cert_file:
             return None
         return Pair(options.tls_cert_file, options.tls_private_key_file)
+
+    def _given_proxy(self) -> Pair | None:
+        """What the command line says is shown to extension servers; raises FileError."""
+        options = self.options
+        if not options.proxy_client_cert_file:
+            return None
+        given = Pair(options.proxy_client_cert_file, options.proxy_client_key_file)
+        check_pair(given.certificate, given.key)
+        return given
 
     def _hosts(self) -> list[str]:
         own = self.dialect.own_service

@@ -1,0 +1,53 @@
+"""How extension servers are spoken to: whose certificates are good, and which one we show."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+from fairlead.aggregation.extension import Extension
+from fairlead.file_stamps import stamp
+from fairlead.outgoing.client import CallError
+from fairlead.outgoing.webhooks import trusting
+
+
+class ProxyTrust:
+    """The TLS settings towards extension servers. `certificate` and `key` are files with what this
+    server shows; they are read again when they have changed."""
+
+    def __init__(self, certificate: Path | None = None, key: Path | None = None) -> None:
+        self._files = (certificate, key) if certificate is not None and key is not None else None
+        self._stamps: object = None
+        self._contexts: dict[str, tuple[Extension, ssl.SSLContext]] = {}
+
+    def context(self, extension: Extension) -> ssl.SSLContext:
+        """The same one as long as nothing has changed; raises CallError."""
+        stamps = [stamp(path) for path in self._files or ()]
+        if stamps != self._stamps:
+            self._contexts.clear()
+            self._stamps = stamps
+        known, context = self._contexts.get(extension.name) or (None, None)
+        if context is None or known is None or _asks_for(known) != _asks_for(extension):
+            context = self._made(extension)
+            self._contexts[extension.name] = extension, context
+        return context
+
+    def forget(self, name: str) -> None:
+        """An extension is gone."""
+        self._contexts.pop(name, None)
+
+    def _made(self, extension: Extension) -> ssl.SSLContext:
+        made = trusting("" if extension.insecure else extension.ca_bundle)
+        if extension.insecure:
+            made.check_hostname = False
+            made.verify_mode = ssl.CERT_NONE
+        if self._files is not None:
+            try:
+                made.load_cert_chain(*self._files)
+            except (OSError, ValueError) as error:
+                raise CallError(f"the proxy's client certificate cannot be used: {error}") from None
+        return made
+
+
+def _asks_for(extension: Extension) -> tuple[str, bool]:
+    return extension.ca_bundle, extension.insecure
