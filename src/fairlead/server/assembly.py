@@ -112,7 +112,7 @@ class Assembly:
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
         proxy = pki.proxy_client
-        self.aggregation = Aggregation(self.webhooks, proxy.certificate, proxy.key)
+        self.aggregation = Aggregation(dialect, self.webhooks, proxy.certificate, proxy.key)
         self.follow(API_SERVICES, self.aggregation.extensions.changed)
         leads = leads and not options.read_only
         self.controlling = self._controlling(pki.ca, address, leads)
@@ -313,7 +313,11 @@ class Assembly:
 
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs while the server does."""
-        return [self.api.authentication.run, *self.controlling.works()]
+        return [
+            self.api.authentication.run,
+            self.aggregation.descriptions.run,
+            *self.controlling.works(),
+        ]
 
     async def leave(self) -> None:
         """Send clients to other servers: the first thing to do when this one ends."""

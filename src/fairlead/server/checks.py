@@ -22,7 +22,8 @@ HOOKS = {
     "rbac/bootstrap-roles": OBJECTS,
     "scheduling/bootstrap-system-priority-classes": OBJECTS,
     "start-cluster-authentication-info-controller": PARTS,
-    "apiservice-openapi-controller": PARTS,
+    "apiservice-openapi-controller": WORK,
+    "apiservice-openapiv3-controller": WORK,
 }
 
 

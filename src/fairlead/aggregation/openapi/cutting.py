@@ -15,9 +15,9 @@ MOST_DEPTH = 200
 MOST_PIECES = 20_000  # ten times as many as the largest documents have
 LONGEST_PIECE = 1024 * 1024  # bytes; takes some 10 ms
 _LEVEL = 2
-# Strings and brackets. A string that does not end goes up to the end, so that nothing is read twice.
+# Strings and brackets. A string without an end takes all that is left: nothing is read twice.
 _TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
-_OPENING, _CLOSING, _QUOTE = frozenset(b"[{"), frozenset(b"]}"), ord('"')
+_OPENING, _QUOTE = frozenset(b"[{"), ord('"')
 
 
 class Unreadable(ValueError):
@@ -31,7 +31,8 @@ class Pieces:
         """Raises Unreadable."""
         self._raw = raw
         self._spans = spans = _spans(raw)
-        upper, done = [], 0
+        upper: list[bytes] = []
+        done = 0
         for number, (start, end) in enumerate(spans):
             upper += (raw[done:start], b"%d" % number)
             done = end

@@ -59,21 +59,20 @@ def read_description(raw: bytes, group: str, version: str) -> Description:
         if _is_own(name, group, version):
             paths[name] = _with_parameters(pieces.parsed(piece), pieces, shared)
     definitions = _reached(paths, pieces)
+    _check("paths", paths)
+    _check("definitions", definitions)
     info = pieces.whole.get("info")
     return Description(info if isinstance(info, dict) else {}, paths, definitions)
 
 
 def part_of(found: Description, group: str, version: str, kind_mark: str) -> Part:
     """`kind_mark` is the extension by which definitions say what kinds they describe. Changes what
-    it is given; raises Unreadable."""
+    it is given; raises Unreadable if it is too much."""
     for schema in found.definitions.values():
         _keep_own_kinds(schema, group, version, kind_mark)
         for one in schemas_within(schema):
             one.pop("default", None)
-    paths = {name: _written("paths", name, value) for name, value in found.paths.items()}
-    definitions = {
-        name: _written("definitions", name, value) for name, value in found.definitions.items()
-    }
+    paths, definitions = _written(found.paths), _written(found.definitions)
     digest, size = sha256(), 0
     for kept in (paths, definitions):
         for name, text in sorted(kept.items()):
@@ -148,10 +147,16 @@ def _keep_own_kinds(schema: Schema, group: str, version: str, kind_mark: str) ->
         schema[kind_mark] = own
 
 
-def _written(place: str, name: str, value: Schema) -> bytes:
-    """As JSON, if it could also be written in the other form of the document."""
+def _check(place: str, values: dict[str, Schema]) -> None:
+    """Raises Unreadable for what could not be written in the other form of the document."""
     try:
-        encode_document({place: {name: value}})
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        for name, value in values.items():
+            encode_document({place: {name: value}})
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
         raise Unreadable("it has what no document of OpenAPI 2 has") from None
+
+
+def _written(values: dict[str, Schema]) -> dict[str, bytes]:
+    return {
+        name: orjson.dumps(value, option=orjson.OPT_SORT_KEYS) for name, value in values.items()
+    }
