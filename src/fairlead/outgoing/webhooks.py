@@ -227,10 +227,9 @@ class Webhooks:
     async def address(self, namespace: str, name: str, port: int) -> tuple[str, int]:
         """Where a service is reached; raises CallError. What users write into endpoints is not to
         lead into this machine."""
-        for known in (f"{namespace}/{name}:{port}", f"{namespace}/{name}"):
-            if known in self._addresses:
-                mapped, _, mapped_port = self._addresses[known].rpartition(":")
-                return mapped.strip("[]"), int(mapped_port)
+        mapped = self.mapped(namespace, name, port)
+        if mapped is not None:
+            return mapped
         host, at = self._endpoint(namespace, name, port)
         try:
             [found, *_] = await self._policy.resolve(host, at)
@@ -239,6 +238,14 @@ class Webhooks:
         except OSError as error:
             raise CallError(f"dial tcp: {error}", unreached=True) from None
         return found, at
+
+    def mapped(self, namespace: str, name: str, port: int) -> tuple[str, int] | None:
+        """Where whoever started this server says that a service is."""
+        for known in (f"{namespace}/{name}:{port}", f"{namespace}/{name}"):
+            if known in self._addresses:
+                host, _, at = self._addresses[known].rpartition(":")
+                return host.strip("[]"), int(at)
+        return None
 
     def _endpoint(self, namespace: str, name: str, port: int) -> tuple[str, int]:
         """One of the endpoints of a service, or its own address if it has none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -23,6 +24,7 @@ from fairlead.admission.enabling import (
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.admission.webhooks.setup import Surroundings as WebhookSurroundings
 from fairlead.admission.webhooks.setup import webhook_plugins
+from fairlead.aggregation.registering import Registering
 from fairlead.aggregation.registry import API_SERVICES
 from fairlead.aggregation.setup import Aggregation
 from fairlead.authentication.factory import (
@@ -114,6 +116,7 @@ class Assembly:
         proxy = pki.proxy_client
         self.aggregation = Aggregation(dialect, self.webhooks, proxy.certificate, proxy.key)
         self.follow(API_SERVICES, self.aggregation.extensions.changed)
+        self.registering = Registering(self.api, self._objects, self.aggregation, self.webhooks)
         leads = leads and not options.read_only
         self.controlling = self._controlling(pki.ca, address, leads)
 
@@ -276,6 +279,7 @@ class Assembly:
                 address,
                 self._objects,
                 self.definitions,
+                self.registering,
                 has_part=leads,
             )
         except SigningFlagError as error:
@@ -287,7 +291,10 @@ class Assembly:
             self.take_up()
             return
         network = parse_networks(self.options.service_cluster_ip_range)[0]
-        await create_first_objects(self.dialect, self._objects, str(network[1]), port)
+        await asyncio.gather(
+            create_first_objects(self.dialect, self._objects, str(network[1]), port),
+            self.registering.own.register(),
+        )
         service = own_service(self.dialect, str(network[1]), port)
         try:
             await self.controlling.prepare(service, self._reached_at(port))

@@ -22,9 +22,17 @@ HOOKS = {
     "rbac/bootstrap-roles": OBJECTS,
     "scheduling/bootstrap-system-priority-classes": OBJECTS,
     "start-cluster-authentication-info-controller": PARTS,
+    "aggregator-reload-proxy-client-cert": PARTS,
+    "start-kube-aggregator-informers": PARTS,
+    "apiservice-registration-controller": PARTS,
+    "apiservice-status-available-controller": WORK,
+    "kube-apiserver-autoregistration": WORK,
+    "autoregister-completion": OBJECTS,
     "apiservice-openapi-controller": WORK,
     "apiservice-openapiv3-controller": WORK,
 }
+# All others are called hooks.
+_BARE = ("autoregister-completion",)
 
 
 class Progress:
@@ -74,7 +82,7 @@ def named_checks(
         return check
 
     def hooks(patience: float) -> dict[str, Check]:
-        return {f"poststarthook/{name}": hook(stage, patience) for name, stage in HOOKS.items()}
+        return {_shown(name): hook(stage, patience) for name, stage in HOOKS.items()}
 
     common: dict[str, Check] = {"ping": ping, "log": ping, "etcd": store}
     alive = {**common, **hooks(grace)}
@@ -83,3 +91,7 @@ def named_checks(
         "livez": alive,
         "readyz": {**common, **hooks(0), "shutdown": shutdown},
     }
+
+
+def _shown(name: str) -> str:
+    return name if name in _BARE else f"poststarthook/{name}"

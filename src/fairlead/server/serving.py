@@ -267,6 +267,7 @@ class Server:
 
             powers = Powers(self.api)
             handler = powers.handler(self.address)
+        handler.groups = self.assembly.registering.groups
         if options.verbosity:
             self.api.observers.append(log_operation)
         worker = self._worker
@@ -295,7 +296,8 @@ class Server:
         async def show_paths(request: Request) -> Answer:
             others = [*handler.pages, *handler.prefixes, "/openapi/v2", "/openapi/v3"]
             shown = [path for path in others if path not in ("/", "/openapi")]
-            return handler.any_document(request, discovery.paths(self.api.resources, shown))
+            listed = discovery.paths(self.api.resources, handler.groups, shown)
+            return handler.any_document(request, listed)
 
         async def show_issuer(request: Request) -> Answer:
             answer = handler.document(request, documents.configuration(self.address))
