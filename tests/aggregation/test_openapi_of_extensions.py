@@ -1,0 +1,343 @@
+"""The OpenAPI documents of a server that has extension servers behind it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+from support.client import Answer
+from support.descriptions import GADGET, META, Value, gadgets
+from support.scripted_extension import Extended, Said, ScriptedExtension
+from support.waiting import eventually
+
+from fairlead.aggregation.openapi.fetching import LARGEST_DOCUMENT
+
+V2, V3 = "/openapi/v2", "/openapi/v3"
+PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Extended]:
+    made = Extended(tmp_path_factory.mktemp("extended"), "kubernetes", 32)
+    yield made
+    made.close()
+
+
+class Described:
+    """An extension server with gadgets in a group of its own."""
+
+    def __init__(self, extended: Extended) -> None:
+        self.extended, self.client = extended, extended.client
+        self.group = f"g{next(_numbers)}.example.com"
+        self.name = f"v1.{self.group}"
+        self.document = f"apis/{self.group}/v1"
+        self.path = f"/apis/{self.group}/v1/gadgets"
+        self.server: ScriptedExtension = extended.new()
+        self.say_old(gadgets(self.group), ETag='"old-1"')
+        self.say_new("first")
+
+    def say_old(self, value: Any, code: int = 200, **headers: str) -> None:
+        self.server.say(V2, value, code, **headers)
+
+    def say_new(self, tag: str) -> None:
+        """Have a document of version 3 of this hash."""
+        address = f"{V3}/{self.document}?hash={tag}"
+        self.server.say(V3, {"paths": {self.document: {"serverRelativeURL": address}}})
+        self.server.say(f"{V3}/{self.document}", {"openapi": "3.0.0", "x": tag}, ETag=f'"{tag}"')
+
+    def register(self, **spec: Any) -> None:
+        self.extended.register(self.server, self.group, **spec)
+
+    @property
+    def address(self) -> str:
+        """Where its document of version 3 is listed, if it is."""
+        listed = self.client.get(V3).body["paths"].get(self.document, {})
+        found: str = listed.get("serverRelativeURL", "")
+        return found
+
+    def swagger(self) -> Value:
+        found: Value = self.client.get(V2).body
+        return found
+
+    def is_merged(self) -> bool:
+        return self.path in self.swagger()["paths"]
+
+    def await_merged(self) -> None:
+        eventually(self.is_merged, "the description is merged")
+
+    def await_asked(self, path: str, times: int) -> None:
+        eventually(lambda: self.server.times_asked(path) >= times, f"{path} is asked for")
+
+    def log(self) -> list[str]:
+        lines = self.extended.server.log.read_text().splitlines()
+        return [line for line in lines if f"no OpenAPI document of {self.name}" in line]
+
+    def await_refusal(self, why: str) -> None:
+        eventually(lambda: any(why in line for line in self.log()), f"it is refused: {why}")
+
+
+@pytest.fixture
+def described(extended: Extended) -> Iterator[Described]:
+    made = Described(extended)
+    yield made
+    extended.client.delete(f"{extended.api_services}/{made.name}")
+
+
+def test_the_description_becomes_part_of_ours(described: Described) -> None:
+    before = described.client.get(V2)
+    described.register()
+    described.await_merged()
+    after = described.client.get(V2)
+    assert after.headers["ETag"] != before.headers["ETag"]
+    assert set(before.body["paths"]) < set(after.body["paths"])
+    assert set(before.body["definitions"]) < set(after.body["definitions"])
+    assert {name for name in after.body["definitions"] if META in name} == {META, f"{META}_v2"}
+
+
+def test_old_clients_read_it_too(described: Described) -> None:
+    described.register()
+    described.await_merged()
+    described.client.get(V2)
+    found = described.client.get(V2, headers={"Accept": PROTOBUF})
+    assert found.status == 200
+    assert described.path.encode() in found.content
+
+
+def test_its_own_document_of_version_3_is_listed_by_its_hash(described: Described) -> None:
+    before = described.client.get(V3).headers["ETag"]
+    described.register()
+    eventually(lambda: described.address != "", "the document is listed")
+    assert described.address == f"{V3}/{described.document}?hash=first"
+    assert described.client.get(V3).headers["ETag"] != before
+
+
+def listed(described: Described) -> str:
+    described.register()
+    eventually(lambda: described.address != "", "the document is listed")
+    return described.address
+
+
+def test_that_document_comes_from_it_as_it_has_it(described: Described) -> None:
+    found = described.client.get(listed(described))
+    assert (found.status, found.body["x"]) == (200, "first")
+    assert found.headers["ETag"] == '"first"'
+    again = described.client.get(described.address, headers={"If-None-Match": '"first"'})
+    assert (again.status, again.raw) == (304, b"")
+
+
+def test_it_is_told_who_asks_and_nothing_that_is_a_secret(described: Described) -> None:
+    forged = {"X-Remote-User": "mallory", "X-Remote-Group": "system:masters", "Cookie": "c=1"}
+    described.client.get(listed(described), headers=forged)
+    asked = [head for path, head in described.server.asked if path.startswith(f"{V3}/apis")]
+    assert asked[-1]["x-remote-user"] == "admin"
+    assert not {"authorization", "cookie"} & set(asked[-1])
+    own = [head for path, head in described.server.asked if path == V2]
+    assert own[0]["x-remote-user"] == "system:aggregator"
+
+
+def test_of_what_it_says_about_its_document_only_what_is_good_for_that_goes_on(
+    described: Described,
+) -> None:
+    address = listed(described)
+    where = f"{V3}/{described.document}"
+    described.server.say(where, b"{}", **{"Set-Cookie": "a=b", "Cache-Control": "public"})
+    found = described.client.get(address)
+    assert (found.headers["Cache-Control"], found.headers["Set-Cookie"]) == ("public", None)
+    described.server.say(where, b"", 301, Location="https://evil.example.com/")
+    assert described.client.get(address).headers["Location"] is None
+    described.server.say(where, b"", 301, Location=f"{where}?hash=second")
+    assert described.client.get(address).headers["Location"] == f"{where}?hash=second"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://evil.example.com/?hash=abc", "?hash=abc"),
+        ("/openapi/v3/api/v1", ""),
+        ("?hash=%0d%0aSet-Cookie:x", ""),
+    ],
+)
+def test_only_the_hash_of_its_address_is_taken(
+    described: Described, address: str, shown: str
+) -> None:
+    paths = {described.document: {"serverRelativeURL": address}}
+    paths |= {
+        name: {"serverRelativeURL": "/evil"} for name in ("api/v1", "apis/apps/v1", "version")
+    }
+    described.server.say(V3, {"paths": paths})
+    assert listed(described) == f"{V3}/{described.document}{shown}"
+    everything = described.client.get(V3).body["paths"]
+    assert everything["api/v1"]["serverRelativeURL"].startswith("/openapi/v3/api/v1?hash=")
+
+
+def test_a_server_without_version_3_has_its_description_put_in_its_terms(
+    described: Described,
+) -> None:
+    described.server.say(V3, b"", 404)
+    found = described.client.get(listed(described))
+    assert (found.status, found.headers["Cache-Control"]) == (200, "public, immutable")
+    assert found.body["openapi"] == "3.0.0"
+    assert found.body["components"]["schemas"][GADGET]["properties"]["size"]["default"] == 3
+    assert found.headers["ETag"].strip('"') in described.address
+    moved = described.client.get(f"{V3}/{described.document}?hash=other")
+    assert (moved.status, moved.headers["Location"]) == (301, described.address)
+
+
+def test_a_server_without_version_2_has_only_the_other(described: Described) -> None:
+    described.say_old(b"", 404)
+    listed(described)
+    assert not described.is_merged()
+    assert not described.log()
+
+
+def test_it_goes_with_the_api_service(described: Described) -> None:
+    described.register()
+    described.await_merged()
+    described.client.delete(f"{described.extended.api_services}/{described.name}")
+    eventually(lambda: not described.is_merged(), "the description is gone")
+    assert described.address == ""
+    assert described.client.get(f"{V3}/{described.document}").status == 404
+
+
+def test_it_stays_while_the_server_is_not_available(described: Described) -> None:
+    address = listed(described)
+    described.await_merged()
+    described.server.say(f"/{described.document}", b"", 500)
+    patch: Value = {"spec": {"versionPriority": 99}}  # so that it is looked at soon
+    where = f"{described.extended.api_services}/{described.name}"
+    described.client.patch(where, patch)
+    eventually(lambda: not described.extended.is_available(described.name), "it is unavailable")
+    assert described.is_merged()
+    assert described.address == address
+    refused = described.client.get(address)
+    assert (refused.status, refused.body["reason"]) == (503, "ServiceUnavailable")
+
+
+def test_it_is_asked_again_every_minute_if_it_has_anything_new(described: Described) -> None:
+    described.register()
+    described.await_merged()
+    described.extended.server.advance(61)
+    described.await_asked(V2, 2)
+    asked = [head for path, head in described.server.asked if path == V2]
+    assert asked[1]["if-none-match"] == '"old-1"'
+    assert described.is_merged()
+
+
+def test_what_is_new_takes_the_place_of_the_old(described: Described) -> None:
+    described.register()
+    described.await_merged()
+    described.say_new("second")
+    described.say_old(gadgets(described.group, color={"type": "string"}), ETag='"old-2"')
+    described.extended.server.advance(61)
+
+    def has_color() -> bool:
+        definitions = described.swagger()["definitions"]
+        return any("color" in one.get("properties", {}) for one in definitions.values())
+
+    eventually(has_color, "what is new is taken")
+    assert described.address.endswith("?hash=second")
+
+
+def zeros(size: int) -> bytes:
+    return gzip.compress(b"0" * size)
+
+
+@pytest.mark.parametrize(
+    ("value", "headers", "why"),
+    [
+        (b"<html>", {}, "it is not JSON"),
+        (b"[" * 100_000, {}, "nested deeper"),
+        (zeros(LARGEST_DOCUMENT + 1), {"Content-Encoding": "gzip"}, "longer than"),
+        (b"not gzip", {"Content-Encoding": "gzip"}, "cut off"),
+        ({"swagger": "2.0", "paths": 5}, {}, "paths is not an object"),
+    ],
+)
+def test_a_document_that_cannot_be_used_is_refused_with_a_word(
+    described: Described, value: Any, headers: dict[str, str], why: str
+) -> None:
+    before = described.client.get(V2)
+    described.say_old(value, **headers)
+    described.register()
+    described.await_refusal(why)
+    assert described.client.get(V2).headers["ETag"] == before.headers["ETag"]
+    assert described.address != ""
+
+
+def test_what_is_refused_is_asked_for_again_later(described: Described) -> None:
+    described.say_old(b"", 500)
+    described.register()
+    described.await_refusal("/openapi/v2 was answered with 500")
+    described.say_old(gadgets(described.group))
+    described.extended.server.advance(6)
+    described.await_merged()
+
+
+def test_a_refusal_is_told_once_however_often_it_comes(described: Described) -> None:
+    described.say_old(b"", 500)
+    described.register()
+
+    def asked_again() -> bool:
+        described.extended.server.advance(60)
+        return described.server.times_asked(V2) >= 4
+
+    eventually(asked_again, "it is asked again and again")
+    assert len(described.log()) == 1
+
+
+def test_what_it_told_before_outlives_a_document_that_is_refused(described: Described) -> None:
+    described.register()
+    described.await_merged()
+    described.say_old(b"<html>")
+    described.extended.server.advance(61)
+    described.await_refusal("it is not JSON")
+    assert described.is_merged()
+
+
+def test_nobody_waits_for_a_server_that_does_not_answer(described: Described) -> None:
+    end = threading.Event()
+
+    def never(head: dict[str, str]) -> Said:
+        end.wait(60)
+        return 200, {}, b"{}"
+
+    described.server.says[V2] = described.server.says[V3] = never
+    described.register()
+    described.await_asked(V3, 1)
+    assert described.client.get(V2).status == 200
+    assert described.client.get(V3).status == 200
+    end.set()
+
+
+def test_of_two_different_definitions_the_one_that_matters_more_keeps_the_name(
+    extended: Extended,
+) -> None:
+    first, second = Described(extended), Described(extended)
+    for one, mark in ((first, "first"), (second, "second")):
+        document = json.dumps(gadgets(one.group, **{mark: {"type": "string"}}))
+        one.say_old(document.replace(GADGET, "com.example.Shared").encode())
+    first.register(groupPriorityMinimum=1500)
+    second.register(groupPriorityMinimum=1501)
+    first.await_merged()
+    second.await_merged()
+
+    def owner() -> set[str]:
+        return set(first.swagger()["definitions"]["com.example.Shared"]["properties"])
+
+    assert "second" in owner()
+    where = f"{extended.api_services}/{second.name}"
+    extended.client.patch(where, {"spec": {"groupPriorityMinimum": 1499}})
+    eventually(lambda: "first" in owner(), "the order has changed")
+    for one in (first, second):
+        extended.client.delete(f"{extended.api_services}/{one.name}")
+
+
+def test_the_hooks_of_the_start_are_told(extended: Extended) -> None:
+    found: Answer = extended.client.get("/readyz?verbose")
+    assert "[+]poststarthook/apiservice-openapi-controller ok" in found.text
+    assert "[+]poststarthook/apiservice-openapiv3-controller ok" in found.text
