@@ -30,6 +30,7 @@ logger = logging.getLogger("fairlead.aggregation")
 AT_ONCE = 8
 FRESH_FOR = 60.0
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 3600.0
+_MOST_COMPLAINTS = 10  # that are logged
 _BETWEEN = 1.0  # seconds at least from one asking to the next
 
 
@@ -41,7 +42,7 @@ class _Known:
     told: Told = field(default_factory=Told)
     wanted: bool = True
     failures: int = 0
-    complaint: str = ""
+    complaints: set[str] = field(default_factory=set)  # since it last worked
     asked_at: float = float("-inf")
 
 
@@ -118,12 +119,13 @@ class Descriptions:
         if known.told != before:
             self._publish()
         if complaint:
-            if complaint != known.complaint:
+            if complaint not in known.complaints and len(known.complaints) < _MOST_COMPLAINTS:
+                known.complaints.add(complaint)
                 logger.warning("no OpenAPI document of %s: %s", name, quoted(complaint))
-            known.complaint = complaint
             known.failures += 1
             return float(min(FIRST_PAUSE * 2 ** min(known.failures - 1, 30), LONGEST_PAUSE))
-        known.wanted, known.failures, known.complaint = False, 0, ""
+        known.wanted, known.failures = False, 0
+        known.complaints.clear()
         return FRESH_FOR
 
     async def _renew(self, known: _Known) -> str:
