@@ -21,7 +21,13 @@ from support.descriptions import (
 )
 
 from fairlead.aggregation.openapi.conversion import converted
-from fairlead.aggregation.openapi.cutting import LONGEST_PIECE, MOST_DEPTH, MOST_PIECES, Unreadable
+from fairlead.aggregation.openapi.cutting import (
+    LONGEST_PIECE,
+    MOST_DEPTH,
+    MOST_PARSED,
+    MOST_PIECES,
+    Unreadable,
+)
 from fairlead.aggregation.openapi.merging import merged
 from fairlead.aggregation.openapi.reading import Part, part_of, read_description
 
@@ -223,6 +229,13 @@ def test_a_document_of_too_many_parts_is_refused() -> None:
     assert f"more than {MOST_PIECES} parts" in refused(
         swagger({}, {str(n): {} for n in range(MOST_PIECES + 1)})
     )
+
+
+def test_a_document_that_says_too_much_is_refused() -> None:
+    shared = {"x": {"in": "query", "name": "x", "type": "string", "description": "x" * 900_000}}
+    listed = [{"$ref": "#/parameters/x"}] * 10
+    document = swagger({BASE: getting({}, parameters=listed)}, {}, parameters=shared)
+    assert f"needed of it is longer than {MOST_PARSED} bytes" in refused(document)
 
 
 def test_no_part_of_a_document_is_read_twice_however_it_is_written() -> None:

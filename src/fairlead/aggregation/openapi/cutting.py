@@ -13,7 +13,9 @@ import orjson
 
 MOST_DEPTH = 200
 MOST_PIECES = 20_000  # ten times as many as the largest documents have
+MOST_TOKENS = 4_000_000  # takes a second or two
 LONGEST_PIECE = 1024 * 1024  # bytes; takes some 10 ms
+MOST_PARSED = 8 * 1024 * 1024  # bytes of all pieces together
 _LEVEL = 2
 # Strings and brackets. A string without an end takes all that is left: nothing is read twice.
 _TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
@@ -30,6 +32,7 @@ class Pieces:
     def __init__(self, raw: bytes) -> None:
         """Raises Unreadable."""
         self._raw = raw
+        self._left = MOST_PARSED
         self._spans = spans = _spans(raw)
         upper: list[bytes] = []
         done = 0
@@ -51,6 +54,9 @@ class Pieces:
         """A piece, which must be an object; raises Unreadable."""
         if isinstance(piece, int) and 0 <= piece < len(self._spans):
             start, end = self._spans[piece]
+            self._left -= end - start
+            if self._left < 0:
+                raise Unreadable(f"what is needed of it is longer than {MOST_PARSED} bytes")
             value = _parsed(self._raw[start:end])
             if isinstance(value, dict):
                 return value
@@ -60,7 +66,9 @@ class Pieces:
 def _spans(raw: bytes) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     depth = start = 0
-    for token in _TOKENS.finditer(raw):
+    for number, token in enumerate(_TOKENS.finditer(raw)):
+        if number > MOST_TOKENS:
+            raise Unreadable("it has too many parts")
         at = token.start()
         sign = raw[at]
         if sign == _QUOTE:

@@ -63,8 +63,8 @@ class Descriptions:
         """Work until cancelled."""
         self._extensions.listeners.append(self._changed)
         try:
-            for extension in list(self._extensions):
-                self._changed(extension.name)
+            for name in {*self._known, *(extension.name for extension in self._extensions)}:
+                self._changed(name)
             async with asyncio.TaskGroup() as group:
                 for _ in range(AT_ONCE):
                     group.create_task(self._work())
@@ -136,8 +136,13 @@ class Descriptions:
         for ask in (asking.index, asking.whole):
             try:
                 known.told = await ask(extension, known.told)
-            except (CallError, ValueError) as error:
-                complaints.append(error.brief if isinstance(error, CallError) else str(error))
+            except CallError as error:
+                complaints.append(error.brief)
+            except ValueError as error:
+                complaints.append(str(error))
+            except Exception as error:  # of one extension server, which others are not to feel
+                logger.exception("cannot read the OpenAPI document of %s", extension.name)
+                complaints.append(type(error).__name__)
         return "; ".join(dict.fromkeys(complaints))
 
     def _publish(self) -> None:

@@ -24,7 +24,6 @@ from fairlead.aggregation.openapi.walking import (
 )
 from fairlead.serialization.gnostic import encode_document
 
-LARGEST = 8 * 1024 * 1024  # bytes of what is kept
 _TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _PARAMETER = "#/parameters/"
 
@@ -67,19 +66,16 @@ def read_description(raw: bytes, group: str, version: str) -> Description:
 
 def part_of(found: Description, group: str, version: str, kind_mark: str) -> Part:
     """`kind_mark` is the extension by which definitions say what kinds they describe. Changes what
-    it is given; raises Unreadable if it is too much."""
+    it is given."""
     for schema in found.definitions.values():
         _keep_own_kinds(schema, group, version, kind_mark)
         for one in schemas_within(schema):
             one.pop("default", None)
     paths, definitions = _written(found.paths), _written(found.definitions)
-    digest, size = sha256(), 0
+    digest = sha256()
     for kept in (paths, definitions):
         for name, text in sorted(kept.items()):
-            size += len(text)
             digest.update(b"%b %d\n%b" % (name.encode(), len(text), text))
-    if size > LARGEST:
-        raise Unreadable(f"what it says about {group}/{version} is longer than {LARGEST} bytes")
     return Part(digest.hexdigest(), paths, definitions)
 
 
