@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fairlead.aggregation.extension import Extension
-from fairlead.aggregation.identity import DISCOVERER, identity_headers
-from fairlead.aggregation.trust import ProxyTrust
+from fairlead.aggregation.identity import DISCOVERER, identity_fields
+from fairlead.aggregation.links import Links
 from fairlead.authentication.user import User
-from fairlead.outgoing.client import MOST_ANSWER_BYTES, Caller, CallError
-from fairlead.outgoing.webhooks import Webhooks
+from fairlead.endpoints.relaying.headers import request_head
+from fairlead.outgoing.client import MOST_ANSWER_BYTES, CallError
 
 Header = tuple[str, str]
 
@@ -26,17 +27,13 @@ class Fetched:
     def header(self, name: str) -> str:
         """The first value of a header, or nothing."""
         wanted = name.lower().encode()
-        found = (value for key, value in self.headers if key.lower() == wanted)
+        found = (value for key, value in self.headers if key == wanted)
         return next(found, b"").decode("latin-1")
 
 
 class ExtensionCalls:
-    """`services` knows where services are."""
-
-    def __init__(self, services: Webhooks, trust: ProxyTrust) -> None:
-        self._services = services
-        self._trust = trust
-        self._caller = Caller()
+    def __init__(self, links: Links) -> None:
+        self._links = links
 
     async def fetch(
         self,
@@ -45,34 +42,30 @@ class ExtensionCalls:
         *,
         user: User = DISCOVERER,
         method: str = "GET",
-        headers: tuple[Header, ...] = (),
+        headers: Iterable[Header] = (),
         body: bytes = b"",
         timeout: float = 5.0,
         most: int = MOST_ANSWER_BYTES,
     ) -> Fetched:
         """The whole answer of an extension server, whatever its status; raises CallError. `path`
         is encoded and may have a query. No redirect is followed."""
+        own = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
         try:
             async with asyncio.timeout(timeout):
-                address = extension.service_namespace, extension.service_name
-                host, port = await self._services.address(*address, extension.service_port)
-                shown = f"[{host}]" if ":" in host else host
-                stream = await self._caller.open(
-                    method,
-                    f"https://{shown}:{port}{path}",
-                    timeout=timeout,
-                    headers=(*identity_headers(user), *headers),
-                    body=body or None,
-                    tls=self._trust.context(extension),
-                    server_name=extension.host,
-                )
+                link = await self._links.to(extension, self._links.trust(extension))
+                fields = [
+                    (b"host", str(link.place).encode()),
+                    (b"user-agent", b"fairlead"),
+                    *identity_fields(user),
+                    *own,
+                    *([(b"content-length", b"%d" % len(body))] if body else ()),
+                ]
+                head = request_head(method, path.encode(), fields)
+                answer = await link.conversations.ask(link.place, method.encode(), head + body)
                 try:
-                    content = await stream.whole(most)
-                    return Fetched(stream.status, stream.headers, content)
+                    content = await answer.whole(most)
+                    return Fetched(answer.status, tuple(answer.fields), content)
                 finally:
-                    stream.release()
+                    link.conversations.give_back(answer)
         except TimeoutError:
             raise CallError(f"no answer within {timeout:g}s", retryable=True) from None
-
-    async def close(self) -> None:
-        await self._caller.close()

@@ -26,11 +26,14 @@ class ProxyTrust:
         if stamps != self._stamps:
             self._contexts.clear()
             self._stamps = stamps
-        known, context = self._contexts.get(extension.name) or (None, None)
-        if context is None or known is None or _asks_for(known) != _asks_for(extension):
-            context = self._made(extension)
-            self._contexts[extension.name] = extension, context
-        return context
+        if not self.knows(extension):
+            self._contexts[extension.name] = extension, self._made(extension)
+        return self._contexts[extension.name][1]
+
+    def knows(self, extension: Extension) -> bool:
+        """Whether an extension is still reached as it was."""
+        known, _ = self._contexts.get(extension.name) or (None, None)
+        return known is not None and _asks_for(known) == _asks_for(extension)
 
     def forget(self, name: str) -> None:
         """An extension is gone."""
@@ -49,5 +52,5 @@ class ProxyTrust:
         return made
 
 
-def _asks_for(extension: Extension) -> tuple[str, bool]:
-    return extension.ca_bundle, extension.insecure
+def _asks_for(extension: Extension) -> tuple[str, int, str, bool]:
+    return extension.host, extension.service_port, extension.ca_bundle, extension.insecure

@@ -95,6 +95,10 @@ class Handler:
             await self._impersonate(request)
         await self._authorize(request)
 
+    def reads_whole(self, request: Request) -> bool:
+        """Whether a body is read before anything is done, or passed on while it comes."""
+        return request.target.subresource != "proxy" and self.remote(request) is None
+
     async def answer(self, request: Request) -> Answer:
         """The answer to a request that was admitted and read; raises StatusError."""
         target = request.target

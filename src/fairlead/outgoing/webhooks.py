@@ -18,8 +18,9 @@ from fairlead.outgoing.addresses import AddressPolicy, NotAllowed
 from fairlead.outgoing.answers import check_success, seconds_to_wait
 from fairlead.outgoing.client import Caller, CallError, Reply
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
+from fairlead.outgoing.dialing import Place
 from fairlead.outgoing.host_credentials import HostCredentials
-from fairlead.outgoing.kept_connections import KeptConnections, Place
+from fairlead.outgoing.kept_connections import KeptConnections
 from fairlead.outgoing.proxies import proxy_of_environment
 from fairlead.outgoing.waiting import Room, TimeLimit, TimeLimits
 

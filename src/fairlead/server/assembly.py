@@ -114,7 +114,14 @@ class Assembly:
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
         proxy = pki.proxy_client
-        self.aggregation = Aggregation(dialect, self.webhooks, proxy.certificate, proxy.key)
+        self.aggregation = Aggregation(
+            dialect,
+            self.webhooks,
+            proxy.certificate,
+            proxy.key,
+            self.api.authentication.identity_headers,
+            passes_redirects=not options.aggregator_reject_forwarding_redirect,
+        )
         self.follow(API_SERVICES, self.aggregation.extensions.changed)
         self.registering = Registering(self.api, self._objects, self.aggregation, self.webhooks)
         leads = leads and not options.read_only

@@ -317,6 +317,7 @@ class Server:
         if documents.available:
             handler.pages |= {CONFIGURATION_PATH: show_issuer, JWKS_PATH: show_keys}
         add_backup_page(handler)
+        self.assembly.aggregation.attach(handler)
         return Application(
             handler,
             metrics,

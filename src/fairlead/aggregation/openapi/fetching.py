@@ -94,6 +94,8 @@ class Asking:
         )
         if reply.status not in (200, 304, 404) or (reply.status == 304 and not tag):
             raise Unreadable(f"{path} was answered with {reply.status}")
+        if reply.header("content-encoding") not in ("", "identity"):
+            raise Unreadable(f"{path} was answered in an encoding that was not asked for")
         return reply
 
 

@@ -18,7 +18,7 @@ from fairlead.aggregation.openapi.fetching import (
     without_tags,
 )
 from fairlead.aggregation.openapi.merging import merged
-from fairlead.aggregation.openapi.passing import fetched_answer, made_answer
+from fairlead.aggregation.openapi.passing import DocumentProxy, made_answer
 from fairlead.aggregation.registry import Extensions
 from fairlead.controllers.queue import WorkQueue
 from fairlead.endpoints.openapi.others import NOBODY, Others, Remote
@@ -50,10 +50,16 @@ class Descriptions:
     """Asks each extension server when it becomes available and from time to time. What one has
     told stays until its APIService goes, whether it is available or not; `others` is all of it."""
 
-    def __init__(self, extensions: Extensions, calls: ExtensionCalls, kind_mark: str) -> None:
+    def __init__(
+        self,
+        extensions: Extensions,
+        calls: ExtensionCalls,
+        proxy: DocumentProxy,
+        kind_mark: str,
+    ) -> None:
         self.others: Others = NOBODY
         self._extensions = extensions
-        self._calls = calls
+        self._proxy = proxy
         self._kind_mark = kind_mark
         self._asking = Asking(calls, kind_mark)
         self._known: dict[str, _Known] = {}
@@ -174,10 +180,7 @@ class Descriptions:
             return Remote(address, partial(made_answer, told.made, address))
         if not told.address:
             return None
-        return Remote(
-            told.address,
-            lambda request: fetched_answer(self._calls, self._extensions.named(name), request),
-        )
+        return Remote(told.address, partial(self._proxy.document, name))
 
 
 def _place(extension: Extension) -> tuple[object, ...]:

@@ -1,49 +1,32 @@
-"""Documents that are fetched for a client from the extension server that has them."""
+"""Answering with the documents of version 3 that extension servers have."""
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
-from fairlead.aggregation.calling import ExtensionCalls
-from fairlead.aggregation.extension import Extension
-from fairlead.aggregation.openapi.fetching import LARGEST_DOCUMENT, NEW, SECONDS, document_name
+from fairlead.aggregation.openapi.fetching import NEW
+from fairlead.aggregation.proxying import ExtensionProxy
 from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.openapi.answers import Document, Page, document_answer, moved_answer
+from fairlead.endpoints.openapi.answers import (
+    Document,
+    document_answer,
+    moved_answer,
+    not_found_answer,
+)
+from fairlead.endpoints.relaying.passing import Passed
 from fairlead.endpoints.request import Request
-from fairlead.endpoints.subresources.relaying import unavailable
-from fairlead.outgoing.client import CallError
-
-_ASKED = (b"accept", b"if-none-match", b"if-modified-since")
-_TOLD = (b"cache-control", b"content-type", b"etag", b"expires", b"last-modified", b"vary")
 
 
-async def fetched_answer(
-    calls: ExtensionCalls, extension: Extension | None, request: Request
-) -> Answer:
-    """As the extension server answers to the user who asks. What it says beside the document goes
-    no further."""
-    if extension is None or not extension.available:
-        raise unavailable("service unavailable")
-    path = f"{NEW}/{document_name(extension)}"
-    if tag := request.parameter("hash"):
-        path = f"{path}?hash={quote(tag, safe='')}"
-    asked = tuple((name.decode(), text) for name in _ASKED if (text := request.header(name)))
-    try:
-        reply = await calls.fetch(
-            extension,
-            path,
-            user=request.user,
-            headers=asked,
-            timeout=SECONDS,
-            most=LARGEST_DOCUMENT,
-        )
-    except CallError as error:
-        raise unavailable(f"error trying to reach service: {error.brief}") from None
-    told = tuple((name.lower(), text) for name, text in reply.headers if name.lower() in _TOLD)
-    where = reply.header("location")
-    if where.startswith(f"{NEW}/"):
-        told = (*told, (b"location", where.encode("latin-1")))
-    return Page(reply.status, reply.content, told)
+class DocumentProxy(ExtensionProxy):
+    """Passes requests for documents on to the extension servers that have them. Who asks for an
+    old one may be sent to the new one, and nowhere else."""
+
+    async def document(self, name: str, request: Request) -> Answer:
+        """The answer of who serves what an APIService of this name registers."""
+        extension = self._extensions.named(name)
+        return await self._answer(extension, request) if extension else not_found_answer()
+
+    def _refuses(self, passed: Passed) -> bool:
+        where = passed.answer.field(b"location")
+        return not where.startswith(f"{NEW}/".encode()) and super()._refuses(passed)
 
 
 async def made_answer(document: Document, address: str, request: Request) -> Answer:
