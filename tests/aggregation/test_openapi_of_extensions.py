@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import threading
 from collections.abc import Iterator
@@ -40,6 +39,7 @@ class Described:
         self.document = f"apis/{self.group}/v1"
         self.path = f"/apis/{self.group}/v1/gadgets"
         self.server: ScriptedExtension = extended.new()
+        self._tag, self._swagger = "", Value()
         self.say_old(gadgets(self.group), ETag='"old-1"')
         self.say_new("first")
 
@@ -63,8 +63,11 @@ class Described:
         return found
 
     def swagger(self) -> Value:
-        found: Value = self.client.get(V2).body
-        return found
+        """The whole document of version 2, which is long."""
+        found = self.client.get(V2, headers={"If-None-Match": self._tag})
+        if found.status != 304:
+            self._tag, self._swagger = found.headers["ETag"], found.body
+        return self._swagger
 
     def is_merged(self) -> bool:
         return self.path in self.swagger()["paths"]
@@ -133,27 +136,26 @@ def test_that_document_comes_from_it_as_it_has_it(described: Described) -> None:
 
 
 def test_it_is_told_who_asks_and_nothing_that_is_a_secret(described: Described) -> None:
-    forged = {"X-Remote-User": "mallory", "X-Remote-Group": "system:masters", "Cookie": "c=1"}
+    forged = {"X-Remote-User": "mallory", "X-Remote-Group": "system:masters"}
     described.client.get(listed(described), headers=forged)
     [asked] = described.server.calls(f"{V3}/{described.document}")
     assert asked.headers.get_all("X-Remote-User") == ["admin"]
-    assert (asked.headers["Authorization"], asked.headers["Cookie"]) == (None, None)
+    assert asked.headers["Authorization"] is None
     [own] = described.server.calls(V2)
     assert own.headers["X-Remote-User"] == "system:aggregator"
 
 
-def test_of_what_it_says_about_its_document_only_what_is_good_for_that_goes_on(
+def test_who_asks_for_an_old_document_is_sent_to_the_new_one_and_nowhere_else(
     described: Described,
 ) -> None:
     address = listed(described)
     where = f"{V3}/{described.document}"
-    described.server.say(where, b"{}", **{"Set-Cookie": "a=b", "Cache-Control": "public"})
-    found = described.client.get(address)
-    assert (found.headers["Cache-Control"], found.headers["Set-Cookie"]) == ("public", None)
-    described.server.say(where, b"", 301, Location="https://evil.example.com/")
-    assert described.client.get(address).headers["Location"] is None
     described.server.say(where, b"", 301, Location=f"{where}?hash=second")
-    assert described.client.get(address).headers["Location"] == f"{where}?hash=second"
+    moved = described.client.get(address)
+    assert (moved.status, moved.headers["Location"]) == (301, f"{where}?hash=second")
+    described.server.say(where, b"", 301, Location="https://evil.example.com/")
+    refused = described.client.get(address)
+    assert (refused.status, refused.headers["Location"]) == (502, None)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +218,7 @@ def test_it_stays_while_the_server_is_not_available(described: Described) -> Non
     assert described.is_merged()
     assert described.address == address
     refused = described.client.get(address)
-    assert (refused.status, refused.body["reason"]) == (503, "ServiceUnavailable")
+    assert (refused.status, refused.text) == (503, "service unavailable\n")
 
 
 def test_it_is_asked_again_every_minute_if_it_has_anything_new(described: Described) -> None:
@@ -243,17 +245,13 @@ def test_what_is_new_takes_the_place_of_the_old(described: Described) -> None:
     assert described.address.endswith("?hash=second")
 
 
-def zeros(size: int) -> bytes:
-    return gzip.compress(b"0" * size)
-
-
 @pytest.mark.parametrize(
     ("value", "headers", "why"),
     [
         (b"<html>", {}, "it is not JSON"),
         (b"[" * 100_000, {}, "nested deeper"),
-        (zeros(LARGEST_DOCUMENT + 1), {"Content-Encoding": "gzip"}, "longer than"),
-        (b"not gzip", {"Content-Encoding": "gzip"}, "cut off"),
+        (b" " * (LARGEST_DOCUMENT + 1), {}, f"longer than {LARGEST_DOCUMENT} bytes"),
+        (b"{}", {"Content-Encoding": "gzip"}, "an encoding that was not asked for"),
         ({"swagger": "2.0", "paths": 5}, {}, "paths is not an object"),
     ],
 )
