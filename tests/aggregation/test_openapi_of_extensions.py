@@ -6,16 +6,21 @@ import json
 import threading
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from support.client import Answer
-from support.descriptions import GADGET, META, Value, gadgets
+from support.descriptions import GADGET, GROUP, META, Value, gadgets
+from support.kubectl import Kubectl, compared
 from support.neighbour import Asked, Says
+from support.process import ServerProcess
 from support.scripted_extension import Extended, ScriptedExtension
 from support.waiting import eventually
 
 from fairlead.aggregation.openapi.fetching import LARGEST_DOCUMENT
+from fairlead.server.certificates import ensure_pki
 
 V2, V3 = "/openapi/v2", "/openapi/v3"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -24,9 +29,9 @@ _numbers = count()
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Extended]:
-    made = Extended(tmp_path_factory.mktemp("extended"), "kubernetes", 32)
+    made = Extended(tmp_path_factory.mktemp("extended"), "kubernetes")
     yield made
-    made.close()
+    made.server.stop()
 
 
 class Described:
@@ -38,10 +43,14 @@ class Described:
         self.name = f"v1.{self.group}"
         self.document = f"apis/{self.group}/v1"
         self.path = f"/apis/{self.group}/v1/gadgets"
-        self.server: ScriptedExtension = extended.new()
+        self.server = ScriptedExtension(extended.server.directory / "extensions")
         self._tag, self._swagger = "", Value()
         self.say_old(gadgets(self.group), ETag='"old-1"')
         self.say_new("first")
+
+    def end(self) -> None:
+        self.extended.api_services.delete(self.name)
+        self.server.close()
 
     def say_old(self, value: Any, code: int = 200, **headers: str) -> None:
         self.server.say(V2, value, code, **headers)
@@ -53,7 +62,7 @@ class Described:
         self.server.say(f"{V3}/{self.document}", {"openapi": "3.0.0", "x": tag}, ETag=f'"{tag}"')
 
     def register(self, **spec: Any) -> None:
-        self.extended.register(self.server, self.group, **spec)
+        self.extended.register(self.server.port, self.group, **spec)
 
     @property
     def address(self) -> str:
@@ -90,7 +99,7 @@ class Described:
 def described(extended: Extended) -> Iterator[Described]:
     made = Described(extended)
     yield made
-    extended.api_services.delete(made.name)
+    made.end()
 
 
 def test_the_description_becomes_part_of_ours(described: Described) -> None:
@@ -330,7 +339,95 @@ def test_of_two_different_definitions_the_one_that_matters_more_keeps_the_name(
     extended.api_services.patch(second.name, {"spec": {"groupPriorityMinimum": 1499}})
     eventually(lambda: "first" in owner(), "the order has changed")
     for one in (first, second):
-        extended.api_services.remove(one.name)
+        one.end()
+
+
+class Behind:
+    """A server with a custom kind, behind another one that knows nothing of it."""
+
+    def __init__(self, directory: Path) -> None:
+        front = ensure_pki(directory / "front", ["127.0.0.1"])
+        (directory / "first").mkdir()
+        (directory / "second").mkdir()
+        self.second = ServerProcess(
+            directory / "second",
+            flags=(
+                *("--requestheader-client-ca-file", str(front.proxy_ca.certificate)),
+                *("--requestheader-username-headers", "X-Remote-User"),
+                *("--requestheader-group-headers", "X-Remote-Group"),
+            ),
+        ).start()
+        proof = front.proxy_client
+        self.extended = Extended(
+            directory / "first",
+            "kubernetes",
+            *("--proxy-client-cert-file", str(proof.certificate)),
+            *("--proxy-client-key-file", str(proof.key)),
+        )
+        self.kubectl = Kubectl(self.extended.server, "default", directory)
+        size = {"type": "integer", "description": "How large it is."}
+        spec = {"type": "object", "required": ["size"], "properties": {"size": size}}
+        definition = definition_of(GROUP, "Gadget", {"spec": spec})
+        group = self.second.dialect.group_name("apiextensions.@")
+        path = f"/apis/{group}/v1/customresourcedefinitions"
+        assert self.second.client().post(path, definition).status == 201
+        self.extended.register(urlsplit(self.second.address).port or 0, GROUP)
+        eventually(self._is_listed, "the description has come")
+
+    def _is_listed(self) -> bool:
+        client = self.extended.client
+        return (
+            f"apis/{GROUP}/v1" in client.get(V3).body["paths"]
+            and f"/apis/{GROUP}/v1/gadgets" in client.get(V2).body["paths"]
+        )
+
+    def stop(self) -> None:
+        self.extended.server.stop()
+        self.second.stop()
+
+
+def definition_of(group: str, kind: str, properties: Value) -> Value:
+    plural = f"{kind.lower()}s"
+    schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
+    return {
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
+    made = Behind(tmp_path_factory.mktemp("behind"))
+    yield made
+    made.stop()
+
+
+@compared
+@pytest.mark.parametrize("output", ["plaintext", "plaintext-openapiv2"])
+def test_kubectl_explains_a_kind_of_another_server(behind: Behind, output: str) -> None:
+    said = behind.kubectl("explain", "gadgets.spec", f"--output={output}")
+    assert "How large it is." in said
+    assert GROUP in said
+
+
+@compared
+def test_kubectl_applies_a_kind_of_another_server(behind: Behind) -> None:
+    value = {"apiVersion": f"{GROUP}/v1", "kind": "Gadget", "metadata": {"name": "one"}}
+    good = json.dumps({**value, "spec": {"size": 5}})
+    assert "created" in behind.kubectl("apply", "-f", "-", text=good)
+    assert "unchanged" in behind.kubectl("apply", "-f", "-", text=good)
+    bad = json.dumps({**value, "spec": {"size": 5, "wrong": 1}})
+    assert 'unknown field "spec.wrong"' in behind.kubectl.fails("apply", "-f", "-", text=bad)
+
+
+def test_what_both_servers_describe_alike_is_there_once(behind: Behind) -> None:
+    found = behind.extended.client.get(V2).body["definitions"]
+    assert not [name for name in found if "_v" in name]
 
 
 def test_the_hooks_of_the_start_are_told(extended: Extended) -> None:

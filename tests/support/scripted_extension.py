@@ -19,7 +19,10 @@ from support.waiting import eventually
 class ScriptedExtension(Neighbour):
     """Answers as `says` tells by path, without the query; all else is an empty object."""
 
-    def __init__(self, context: ssl.SSLContext) -> None:
+    def __init__(self, directory: Path) -> None:
+        pair = ensure_pki(directory, ["127.0.0.1"]).serving
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pair.certificate, pair.key)
         super().__init__(context)
         self.says: dict[str, Callable[[Asked], Says]] = {}
         self.answer = self._answer
@@ -43,29 +46,20 @@ class ScriptedExtension(Neighbour):
 
 
 class Extended:
-    """A server whose clock can be moved, and extension servers that it can reach."""
+    """A server whose clock can be moved, which reaches whatever port of this machine an APIService
+    names: `flags` are more flags of it."""
 
-    def __init__(self, directory: Path, dialect: str, most: int) -> None:
-        pair = ensure_pki(directory / "extensions", ["127.0.0.1"]).serving
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(pair.certificate, pair.key)
-        self._all = [ScriptedExtension(context) for _ in range(most)]
-        self._unused = list(self._all)
-        places = [f"default/e{one.port}=127.0.0.1:{one.port}" for one in self._all]
-        flags = ("--service-address-map", ",".join(places))
+    def __init__(self, directory: Path, dialect: str, *flags: str) -> None:
+        flags = ("--proxy-allowed-networks", "127.0.0.0/8", *flags)
         self.server = ServerProcess(directory, dialect, flags, MOVABLE_CLOCK).start()
         self.client: Client = self.server.client()
         group = self.server.dialect.group_name("apiregistration.@")
         self.api_services = Things(self.client, f"/apis/{group}/v1/apiservices")
-        for one in self._all:
-            service = {"metadata": {"name": f"e{one.port}"}, "spec": {"ports": [{"port": 443}]}}
-            assert self.client.post("/api/v1/namespaces/default/services", service).status == 201
+        here = {"type": "ExternalName", "externalName": "127.0.0.1"}
+        Things(self.client, "/api/v1/namespaces/default/services").create("here", spec=here)
 
-    def new(self) -> ScriptedExtension:
-        return self._unused.pop()
-
-    def register(self, extension: ScriptedExtension, group: str, **spec: Any) -> None:
-        """Have it serve version v1 of a group, and wait until it does."""
+    def register(self, port: int, group: str, **spec: Any) -> None:
+        """Have who listens there serve version v1 of a group, and wait until that is known."""
         name = f"v1.{group}"
         self.api_services.create(
             name,
@@ -75,7 +69,7 @@ class Extended:
                 "groupPriorityMinimum": 1000,
                 "versionPriority": 100,
                 "insecureSkipTLSVerify": True,
-                "service": {"namespace": "default", "name": f"e{extension.port}"},
+                "service": {"namespace": "default", "name": "here", "port": port},
                 **spec,
             },
         )
@@ -84,8 +78,3 @@ class Extended:
     def is_available(self, name: str) -> bool:
         conditions = self.api_services.read(name).get("status", {}).get("conditions", [])
         return any(one["type"] == "Available" and one["status"] == "True" for one in conditions)
-
-    def close(self) -> None:
-        self.server.stop()
-        for one in self._all:
-            one.close()
