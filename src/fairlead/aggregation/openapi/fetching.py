@@ -6,6 +6,7 @@ import asyncio
 import re
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
@@ -13,10 +14,11 @@ import orjson
 from fairlead.aggregation.calling import ExtensionCalls, Fetched
 from fairlead.aggregation.extension import Extension
 from fairlead.aggregation.identity import DESCRIBER
-from fairlead.aggregation.openapi.conversion import converted
 from fairlead.aggregation.openapi.cutting import Unreadable
-from fairlead.aggregation.openapi.reading import Part, part_of, read_description
 from fairlead.endpoints.openapi.answers import TEXT, Document, pack
+
+if TYPE_CHECKING:  # few servers have others behind them: the start does not wait for it
+    from fairlead.aggregation.openapi.reading import Part
 
 OLD, NEW = "/openapi/v2", "/openapi/v3"
 SECONDS = 60.0
@@ -79,6 +81,9 @@ class Asking:
     def _read(
         self, raw: bytes, extension: Extension, *, convert: bool
     ) -> tuple[Part, Document | None]:
+        from fairlead.aggregation.openapi.conversion import converted
+        from fairlead.aggregation.openapi.reading import part_of, read_description
+
         group, version = extension.group_version
         found = read_description(raw, group, version)
         made: Document | None = None

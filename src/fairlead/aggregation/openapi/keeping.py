@@ -7,6 +7,7 @@ import logging
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
 from fairlead.aggregation.calling import ExtensionCalls
 from fairlead.aggregation.extension import Extension
@@ -17,13 +18,15 @@ from fairlead.aggregation.openapi.fetching import (
     document_name,
     without_tags,
 )
-from fairlead.aggregation.openapi.merging import merged
 from fairlead.aggregation.openapi.passing import DocumentProxy, made_answer
 from fairlead.aggregation.registry import Extensions
 from fairlead.controllers.queue import WorkQueue
 from fairlead.endpoints.openapi.others import NOBODY, Others, Remote
 from fairlead.logs import quoted
 from fairlead.outgoing.client import CallError
+
+if TYPE_CHECKING:
+    from fairlead.aggregation.openapi.reading import Part
 
 logger = logging.getLogger("fairlead.aggregation")
 
@@ -152,7 +155,21 @@ class Descriptions:
         return "; ".join(dict.fromkeys(complaints))
 
     def _publish(self) -> None:
-        """Let others see what is known now: those that matter most come first."""
+        """Let others see what is known now."""
+        ordered = self._in_order()
+        parts = [known.told.part for known in ordered if known.told.part is not None]
+        documents = {}
+        for known in ordered:
+            if (remote := self._remote(known)) is not None:
+                documents[document_name(known.extension)] = remote
+        if not parts:
+            self.others = Others(documents)
+            return
+        tag = sha256(" ".join(part.identity for part in parts).encode()).hexdigest()
+        self.others = Others(documents, tag, partial(_merged, parts, self._kind_mark))
+
+    def _in_order(self) -> list[_Known]:
+        """Those that matter most come first."""
         group_ranks: dict[str, int] = {}
         for known in self._known.values():
             group, rank = known.extension.group, known.extension.group_priority
@@ -162,15 +179,7 @@ class Descriptions:
             one = known.extension
             return -group_ranks[one.group], one.group, -one.version_priority, one.name
 
-        sorted_ones = sorted(self._known.values(), key=order)
-        parts = [known.told.part for known in sorted_ones if known.told.part is not None]
-        tag = sha256(" ".join(part.identity for part in parts).encode()).hexdigest()
-        documents = {}
-        for known in sorted_ones:
-            if (remote := self._remote(known)) is not None:
-                documents[document_name(known.extension)] = remote
-        merge = partial(merged, parts=parts, kind_mark=self._kind_mark) if parts else None
-        self.others = Others(documents, tag if parts else "", merge)
+        return sorted(self._known.values(), key=order)
 
     def _remote(self, known: _Known) -> Remote | None:
         """The document of version 3 of an extension server, if there is one."""
@@ -190,3 +199,9 @@ def _place(extension: Extension) -> tuple[object, ...]:
 
 def _rank(extension: Extension) -> tuple[int, int]:
     return extension.group_priority, extension.version_priority
+
+
+def _merged(parts: list[Part], kind_mark: str, document: dict[str, Any]) -> dict[str, Any]:
+    from fairlead.aggregation.openapi.merging import merged
+
+    return merged(document, parts, kind_mark)
