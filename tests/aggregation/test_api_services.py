@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from support.client import Object
 from support.process import FreshServer, ServerProcess
+from support.registered import Gadgets
 from support.things import Space, Things
 from support.waiting import eventually
 
@@ -25,33 +26,6 @@ def listed_groups(space: Space) -> list[Object]:
     """The built-in ones: other tests define some of their own."""
     found = space.client.get("/apis").body["groups"]
     return [group for group in found if ".example." not in group["name"]]
-
-
-class Gadgets:
-    """A definition with two versions, in a group of its own."""
-
-    def __init__(self, space: Space) -> None:
-        self.group = f"{space.name}.example.com"
-        self.name = f"gadgets.{self.group}"
-        self.definitions = space.everywhere("customresourcedefinitions", "apiextensions.@")
-        schema = {"openAPIV3Schema": {"type": "object"}}
-        versions = [
-            {"name": "v1", "served": True, "storage": True, "schema": schema},
-            {"name": "v1beta1", "served": True, "storage": False, "schema": schema},
-        ]
-        self.definitions.create(
-            self.name,
-            spec={
-                "group": self.group,
-                "scope": "Namespaced",
-                "names": {"plural": "gadgets", "kind": "Gadget"},
-                "versions": versions,
-            },
-        )
-
-    def service(self, version: str = "v1") -> str:
-        """The name of its APIService."""
-        return f"{version}.{self.group}"
 
 
 @pytest.fixture

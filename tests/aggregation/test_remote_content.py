@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from support.client import Object
 from support.neighbour import Says
-from support.registered import Shelved
+from support.registered import Gadgets, Shelved
 from support.things import Space
 from support.waiting import eventually
 
@@ -194,3 +194,32 @@ def test_dependents_of_owners_elsewhere_are_not_garbage(shelved: Shelved) -> Non
     space.config_maps.create("garbage", metadata={"ownerReferences": [absent]})
     eventually(lambda: space.config_maps.get("garbage").status == 404, "garbage goes")
     assert space.config_maps.get("kept").status == 200
+
+
+def test_owners_of_a_definition_that_another_server_takes_over_are_not_taken_for_gone(
+    shelved: Shelved,
+) -> None:
+    space = shelved.space()
+    gadgets = Gadgets(space)
+    service = gadgets.service()
+    eventually(lambda: shelved.services.get(service).status == 200, "it is registered")
+    label = shelved.server.dialect.label("kube-aggregator.@/automanaged")
+    taken = {
+        "metadata": {"labels": {label: None}},
+        "spec": {
+            "service": {"namespace": "default", "name": "shelf"},
+            "caBundle": shelved.shelf.bundle,
+        },
+    }
+    assert shelved.services.patch(service, taken).status == 200
+    owner = {"apiVersion": f"{gadgets.group}/v1", "kind": "Gadget", "name": "a", "uid": "no-such"}
+    space.config_maps.create("kept", metadata={"ownerReferences": [owner]})
+    absent = {"apiVersion": "v1", "kind": "Secret", "name": "a", "uid": "no-such"}
+    space.config_maps.create("garbage", metadata={"ownerReferences": [absent]})
+    eventually(lambda: space.config_maps.get("garbage").status == 404, "garbage goes")
+    assert space.config_maps.get("kept").status == 200
+
+    shelved.services.remove(service)  # and a local one takes its place
+    eventually(lambda: space.config_maps.get("kept").status == 404, "it is garbage after all")
+    gadgets.definitions.remove(gadgets.name)
+    eventually(lambda: shelved.services.get(service).status == 404, "nothing is registered")

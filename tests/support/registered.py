@@ -152,3 +152,30 @@ class Shelved:
     def looks_again(self) -> None:
         """Let the time pass after which extension servers are asked again."""
         self.server.advance(31)
+
+
+class Gadgets:
+    """A definition with two versions, in a group of its own."""
+
+    def __init__(self, space: Space) -> None:
+        self.group = f"{space.name}.example.com"
+        self.name = f"gadgets.{self.group}"
+        self.definitions = space.everywhere("customresourcedefinitions", "apiextensions.@")
+        schema = {"openAPIV3Schema": {"type": "object"}}
+        versions = [
+            {"name": "v1", "served": True, "storage": True, "schema": schema},
+            {"name": "v1beta1", "served": True, "storage": False, "schema": schema},
+        ]
+        self.definitions.create(
+            self.name,
+            spec={
+                "group": self.group,
+                "scope": "Namespaced",
+                "names": {"plural": "gadgets", "kind": "Gadget"},
+                "versions": versions,
+            },
+        )
+
+    def service(self, version: str = "v1") -> str:
+        """The name of its APIService."""
+        return f"{version}.{self.group}"
