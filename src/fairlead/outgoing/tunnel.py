@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-_SECONDS_TO_PART = 10.0  # how long who does not read may keep what is on its way to them
+_SECONDS_TO_PART = 10.0  # after which who reads nothing of the rest is not waited for
 _SECONDS_OF_SILENCE = 600.0  # after one side has ended
 
 
@@ -30,7 +30,6 @@ class Tunnel:
             await self._over
         finally:
             self.abort()
-            del self.near.other, self.far.other
 
     def ended(self, end: End) -> bool:
         """Nothing more comes at an end; whether the other direction goes on."""
@@ -53,17 +52,25 @@ class Tunnel:
 
     def lost(self, end: End) -> None:
         """The connection of an end is no more."""
-        if end.other.is_lost:
-            if not self._over.done():
-                self._over.set_result(None)
-        else:
+        if not end.other.is_lost:
             self.close()
+            return
+        if not self._over.done():
+            self._over.set_result(None)
+        del self.near.other, self.far.other  # which know each other
 
     def close(self) -> None:
         """End both once all that is on its way was sent."""
         for end in (self.near, self.far):
             end.close()
-        self._set_timer(_SECONDS_TO_PART, self.abort)
+        left = self.near.unsent + self.far.unsent
+        self._set_timer(_SECONDS_TO_PART, lambda: self._look_after_close(left))
+
+    def _look_after_close(self, before: int) -> None:
+        if self.near.unsent + self.far.unsent >= before:
+            self.abort()
+        else:
+            self.close()
 
     def abort(self) -> None:
         if self._timer is not None:
@@ -128,6 +135,10 @@ class End(asyncio.Protocol):
     @property
     def closes_by_halves(self) -> bool:
         return self._transport is not None and self._transport.can_write_eof()
+
+    @property
+    def unsent(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
 
     def write_eof(self) -> None:
         if self._transport is not None and not self._transport.is_closing():

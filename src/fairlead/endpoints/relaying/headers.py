@@ -76,11 +76,11 @@ def passed_on(request: Request, identity: tuple[bytes, ...]) -> list[Field]:
     head = request.exchange.head
     dropped = _NOT_SENT | _listed(head.fields)
     prefixes = (*_NOT_SENT_PREFIXES, *(_MARKS.sub(b"-", prefix) for prefix in identity))
-    found = [
-        (name, value)
-        for name, value in head.fields
-        if name not in dropped and not _MARKS.sub(b"-", name).startswith(prefixes)
-    ]
+    found = []
+    for name, value in head.fields:
+        meant = _MARKS.sub(b"-", name)
+        if name not in dropped and meant not in _NOT_SENT and not meant.startswith(prefixes):
+            found.append((name, value))
     audit_id = _own_audit_id(request)
     return [*found, (b"audit-id", audit_id)] if audit_id else found
 
