@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.client import Object
+from support.kubectl import Kubectl, compared
 from support.registered import Shelved
 from support.things import random_word
 
@@ -72,6 +74,13 @@ def test_nothing_comes_before_the_group_that_all_are_registered_in(shelved: Shel
     assert groups(shelved)[:3] == ["apiregistration.k8s.io", group, "apps"]
 
 
+def test_nobody_takes_over_the_group_that_all_are_registered_in(shelved: Shelved) -> None:
+    name = shelved.register(group="apiregistration.k8s.io")
+    shelved.becomes(name, "True")
+    assert name in shelved.services.names()
+    shelved.services.remove(name)
+
+
 def test_groups_of_the_same_priority_go_by_name(shelved: Shelved) -> None:
     word = random_word()
     made = [f"{letter}-{word}.example.com" for letter in "cab"]
@@ -94,6 +103,36 @@ def test_a_group_goes_with_its_last_registration(shelved: Shelved) -> None:
     shelved.services.remove(name)
     assert group not in groups(shelved)
     assert shelved.client.get(f"/apis/{group}").status == 404
+
+
+def test_the_resources_of_a_version_are_told_by_who_serves_it(shelved: Shelved) -> None:
+    name = shelved.register()
+    shelved.becomes(name, "True")
+    group = name.partition(".")[2]
+    answer = shelved.client.get(f"/apis/{group}/v1")
+    assert answer.body["groupVersion"] == f"{group}/v1"
+    assert answer.body["resources"][0]["name"] == "books"
+
+
+def test_the_resources_of_a_version_are_not_told_while_nobody_serves_it(shelved: Shelved) -> None:
+    name = shelved.register("nobody")
+    shelved.becomes(name, "False")
+    answer = shelved.client.get(f"/apis/{name.partition('.')[2]}/v1")
+    assert answer.status == 503
+    assert "service unavailable" in answer.text
+
+
+@compared
+def test_kubectl_finds_what_others_serve(shelved: Shelved, tmp_path: Path) -> None:
+    name = shelved.register()
+    shelved.becomes(name, "True")
+    group = name.partition(".")[2]
+    space = shelved.space()
+    shelved.shelf.put(space.name, "dune")
+    kubectl = Kubectl(shelved.server, space.name, tmp_path)
+    assert kubectl("get", f"books.{group}", "--output=name") == f"book.{group}/dune\n"
+    [row] = [line for line in kubectl("get", "apiservices").splitlines() if name in line]
+    assert row.split()[:3] == [name, "default/shelf", "True"]
 
 
 def test_paths_of_registered_versions_are_listed(shelved: Shelved) -> None:

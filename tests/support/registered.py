@@ -61,7 +61,9 @@ class Shelf:
             case "GET", []:
                 return _said(self._resources(f"{group}/{version}"))
             case "GET", ["namespaces", namespace, "books"]:
-                return _said({"kind": "BookList", "items": self.content.get(namespace, [])})
+                typed = {"apiVersion": f"{group}/{version}", "kind": "Book"}
+                items = [{**typed, **one} for one in self.content.get(namespace, [])]
+                return _said({**typed, "kind": "BookList", "metadata": {}, "items": items})
             case "DELETE", ["namespaces", namespace, "books"] if "deletecollection" in self.verbs:
                 self._remove(namespace)
                 return _said({"kind": "Status", "status": "Success"})

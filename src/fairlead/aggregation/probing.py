@@ -14,8 +14,9 @@ from fairlead.outgoing.webhooks import Find, Webhooks
 Object = dict[str, Any]
 
 SERVICES, ENDPOINTS = "core/v1/services", "core/v1/endpoints"
-_ATTEMPTS = 5  # at once: not every endpoint of a service has to work
-_SECONDS = 5.0
+_ATTEMPTS = 5  # not every endpoint of a service has to work
+_SECONDS = 5.0  # of each
+_HEAD_START = 0.25  # seconds, of one over the next
 _MOST_BYTES = 2 * 1024 * 1024
 
 
@@ -74,18 +75,27 @@ class Prober:
         return None
 
     async def _ask(self, extension: Extension) -> Verdict:
-        """Ask several times at once; one good answer is enough."""
-        failure = ""
-        tasks = [asyncio.create_task(self._attempt(extension)) for _ in range(_ATTEMPTS)]
+        """One good answer is enough; who is slow to give it is asked again meanwhile."""
+        failure, begun = "", 0
+        running: set[asyncio.Task[str]] = set()
         try:
-            for attempt in asyncio.as_completed(tasks):
-                failure = await attempt
-                if not failure:
-                    return PASSED
+            while running or begun < _ATTEMPTS:
+                if begun < _ATTEMPTS:
+                    running.add(asyncio.create_task(self._attempt(extension)))
+                    begun += 1
+                done, running = await asyncio.wait(
+                    running,
+                    timeout=_HEAD_START if begun < _ATTEMPTS else None,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                for task in done:
+                    failure = task.result()
+                    if not failure:
+                        return PASSED
         finally:
-            for task in tasks:
+            for task in running:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*running, return_exceptions=True)
         return Verdict("False", "FailedDiscoveryCheck", failure, is_probed=True)
 
     async def _attempt(self, extension: Extension) -> str:

@@ -39,9 +39,11 @@ def registration_of(value: Object) -> Registration:
 class Extensions:
     """The APIServices with a service, by name and by group and version, and what all of them
     register. `generation` counts changes; `listeners` are told of each change of one with a
-    service, after it."""
+    service, after it. What is `reserved` nobody else serves: without it no mistake here could be
+    put right."""
 
     def __init__(self) -> None:
+        self.reserved: tuple[str, str] | None = None  # a group and a version
         self.generation = 0
         self.listeners: list[Callable[[str], None]] = []  # called with the name
         self.registrations: dict[str, Registration] = {}  # by name
@@ -67,6 +69,8 @@ class Extensions:
         value = change.after.object()
         self.registrations[change.key] = registration_of(value)
         after = extension_of(value)
+        if after is not None and after.group_version == self.reserved:
+            return None
         if after is not None:
             self._by_name[after.name] = after
             self._by_version[after.group_version] = after

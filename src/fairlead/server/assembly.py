@@ -122,8 +122,8 @@ class Assembly:
             self.api.authentication.identity_headers,
             passes_redirects=not options.aggregator_reject_forwarding_redirect,
         )
-        self.follow(API_SERVICES, self.aggregation.extensions.changed)
         self.registering = Registering(self.api, self._objects, self.aggregation, self.webhooks)
+        self.follow(API_SERVICES, self.aggregation.extensions.changed)
         leads = leads and not options.read_only
         self.controlling = self._controlling(pki.ca, address, leads)
 
