@@ -6,9 +6,12 @@ from pathlib import Path
 
 from fairlead.aggregation.calling import ExtensionCalls
 from fairlead.aggregation.links import Links
+from fairlead.aggregation.openapi.keeping import Descriptions
+from fairlead.aggregation.openapi.passing import DocumentProxy
 from fairlead.aggregation.proxying import ExtensionProxy
 from fairlead.aggregation.registry import Extensions
 from fairlead.aggregation.trust import ProxyTrust
+from fairlead.dialect import Dialect
 from fairlead.endpoints.chain import Handler, no_remote
 from fairlead.outgoing.webhooks import Webhooks
 
@@ -19,6 +22,7 @@ class Aggregation:
 
     def __init__(
         self,
+        dialect: Dialect,
         services: Webhooks,
         certificate: Path,
         key: Path,
@@ -32,6 +36,11 @@ class Aggregation:
         self._proxy = ExtensionProxy(
             self.extensions, self._links, identity, passes_redirects=passes_redirects
         )
+        documents = DocumentProxy(
+            self.extensions, self._links, identity, passes_redirects=passes_redirects
+        )
+        kind_mark = dialect.marked("x-@-group-version-kind")
+        self.descriptions = Descriptions(self.extensions, self.calls, documents, kind_mark)
 
     def attach(self, handler: Handler) -> None:
         """Have requests passed on. As long as there is nobody else, nobody is looked for."""

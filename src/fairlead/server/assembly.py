@@ -115,6 +115,7 @@ class Assembly:
         self.follow(DEFINITIONS, self.definitions.changed)
         proxy = pki.proxy_client
         self.aggregation = Aggregation(
+            dialect,
             self.webhooks,
             proxy.certificate,
             proxy.key,
@@ -333,7 +334,11 @@ class Assembly:
 
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs while the server does."""
-        return [self.api.authentication.run, *self.controlling.works()]
+        return [
+            self.api.authentication.run,
+            self.aggregation.descriptions.run,
+            *self.controlling.works(),
+        ]
 
     async def leave(self) -> None:
         """Send clients to other servers: the first thing to do when this one ends."""

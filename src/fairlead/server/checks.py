@@ -30,7 +30,8 @@ HOOKS = {
     "apiservice-status-available-controller": WORK,
     "kube-apiserver-autoregistration": WORK,
     "autoregister-completion": OBJECTS,
-    "apiservice-openapi-controller": PARTS,
+    "apiservice-openapi-controller": WORK,
+    "apiservice-openapiv3-controller": WORK,
 }
 # All others are called hooks.
 _BARE = ("autoregister-completion",)

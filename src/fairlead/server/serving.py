@@ -313,9 +313,9 @@ class Server:
             return answer
 
         handler.pages = {"/": show_paths, "/metrics": show_metrics, "/version": show_version}
-        handler.prefixes["/openapi"] = OpenApi(
-            self.api.resources, options.advertised_version
-        ).answer
+        openapi = OpenApi(self.api.resources, options.advertised_version)
+        openapi.find_others = lambda: self.assembly.aggregation.descriptions.others
+        handler.prefixes["/openapi"] = openapi.answer
         documents = self.api.authentication.documents
         if documents.available:
             handler.pages |= {CONFIGURATION_PATH: show_issuer, JWKS_PATH: show_keys}
