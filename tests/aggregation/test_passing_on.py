@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 import ssl
 import threading
@@ -293,6 +294,8 @@ def test_a_redirect_is_neither_followed_nor_given_to_clients(
         b"HTTP/1.1 999 X\r\ncontent-length: 0\r\n\r\n",
         b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n",
         b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\nsomething",
+        b"HTTP/1.1 102 Processing\r\n\r\n" * 1000 + b"HTTP/1.1 200 OK\r\n\r\n",
         b"",
     ],
 )
@@ -307,6 +310,33 @@ def test_what_is_no_answer_is_not_passed_on(
     answer = group.client.get(f"{group.path}/things")
     assert answer.status == 503
     assert answer.text.startswith("error trying to reach service: ")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+    ],
+)
+def test_a_second_answer_that_nobody_asked_for_goes_nowhere(
+    raw: RawExtension, group: Registered, first: bytes
+) -> None:
+    smuggled = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nEVIL!!"
+    raw.talk = lambda caller, head: caller.say(first + smuggled)
+    for _ in range(3):
+        assert group.client.get(f"{group.path}/things").text == "ok"
+        assert group.client.get("/healthz").text == "ok"
+
+
+@pytest.mark.parametrize("step", ["..", ".", "%2e%2e", ""])
+def test_a_path_that_others_might_read_otherwise_is_refused(
+    front: ServerProcess, raw: RawExtension, group: Registered, step: str
+) -> None:
+    with Wire(front).ask(f"GET {group.path}/namespaces/a/{step}/b/things") as wire:
+        code, body = wire.answer()
+    assert (code, json.loads(body)["reason"]) == (400, "BadRequest")
+    assert raw.heads == []
 
 
 def test_an_unavailable_group_is_503(front: ServerProcess) -> None:

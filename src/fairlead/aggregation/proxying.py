@@ -15,6 +15,7 @@ from fairlead.endpoints.relaying.answers import NoChange, answer_of
 from fairlead.endpoints.relaying.headers import forwarded, wanted_protocol
 from fairlead.endpoints.relaying.passing import Passed, pass_on
 from fairlead.endpoints.request import Request
+from fairlead.errors import bad_request
 from fairlead.http.head import raw_parts
 from fairlead.logs import quoted
 from fairlead.outgoing.client import CallError
@@ -55,6 +56,8 @@ class ExtensionProxy:
 
     async def _answer(self, extension: Extension, request: Request) -> Answer:
         request.target.remote = True
+        if _is_ambiguous(request.path):
+            raise bad_request("the path has empty or dotted segments")
         if not extension.available:
             return _error(503, "service unavailable")
         try:
@@ -110,6 +113,11 @@ class ExtensionProxy:
         if self._passes_redirects or not 300 <= passed.answer.status < 400:
             return False
         return bool(passed.answer.field(b"location"))
+
+
+def _is_ambiguous(path: str) -> bool:
+    """Whether who cleans paths would read another one than was judged here."""
+    return any(part in ("", ".", "..") for part in path.strip("/").split("/")) or "//" in path
 
 
 def _error(code: int, text: str) -> Answer:

@@ -25,7 +25,9 @@ _MOST_BESIDE = 64 * 1024  # bytes of a body that are none of its content: sizes 
 _CHUNK_OVERHEAD = 16  # bytes around a part of a body that are not counted
 _MOST_HELD = 64 * 1024
 _END_OF_HEAD = b"\r\n\r\n"
+_CODING = b"transfer-encoding"
 _WITHOUT_BODY = (204, 304)
+_MOST_FORERUNNERS = 100  # answers of 1xx before the one itself
 
 
 class Conversation(asyncio.Protocol):
@@ -42,6 +44,7 @@ class Conversation(asyncio.Protocol):
         self.is_open = True
         self.idle_since = 0.0
         self._asked = False
+        self._forerunners = 0
         self._reset(b"")
 
     def _reset(self, method: bytes) -> None:
@@ -64,6 +67,7 @@ class Conversation(asyncio.Protocol):
         assert self._transport is not None
         self._reset(method)
         self._asked = True
+        self._forerunners = 0
         self._transport.write(head)
 
     async def send(self, piece: bytes) -> None:
@@ -194,11 +198,18 @@ class Conversation(asyncio.Protocol):
         status = self._parser.get_status_code()
         if 100 <= status < 200 and status != SWITCHING_PROTOCOLS:
             self._reset(self._method)  # the answer itself comes behind it
+            self._forerunners += 1
+            if self._forerunners > _MOST_FORERUNNERS:
+                self._fail("too many 1xx responses")
+                return b""
             return rest
         self._begin(status, rest)
-        return rest
+        return rest if self._head_done else b""
 
     def _begin(self, status: int, rest: bytes) -> None:
+        if any(name == _CODING and value.lower() != b"chunked" for name, value in self.fields):
+            self._fail("unsupported transfer encoding")  # it would be passed on as if it were none
+            return
         self.status = status
         self._head_done = True
         if status == SWITCHING_PROTOCOLS:
@@ -242,19 +253,21 @@ class Conversation(asyncio.Protocol):
         if self._head_done:
             return  # trailers are no headers
         name = name.lower()
-        if name in (b"content-length", b"transfer-encoding"):
+        if name in (b"content-length", _CODING):
             self._ends_with_connection = False
         self.fields.append((name, value))
 
     def on_body(self, body: bytes) -> None:
+        if self.complete:
+            return  # of another answer, which nobody asked for
         self._beside -= len(body) + _CHUNK_OVERHEAD
         self._take(body)
 
     def on_message_complete(self) -> None:
         if 100 <= self._parser.get_status_code() < 200:
             return
+        self._keeps_alive = not self.complete and self._parser.should_keep_alive()
         self.complete = True
-        self._keeps_alive = self._parser.should_keep_alive()
 
     # Ending
 
