@@ -23,7 +23,7 @@ def test_method_path_and_query_pass_as_they_came(
     front: ServerProcess, raw: RawExtension, group: Registered, method: str
 ) -> None:
     raw.talk = lambda caller, head: caller.answer(b'{"a": 1}', 209, "x-own: 1")
-    target = f"{group.path}/namespaces/n/things/a%2Fb%20c?x=%2f&y=1&y=+&bare"
+    target = f"{group.path}/namespaces/n/things/a%20c?x=%2f&y=1&y=+&bare"
     with Wire(front).ask(f"{method} {target}") as wire:
         assert wire.answer() == (209, b'{"a": 1}')
     assert b"\r\nx-own: 1" in wire.head
@@ -337,6 +337,24 @@ def test_a_path_that_others_might_read_otherwise_is_refused(
         code, body = wire.answer()
     assert (code, json.loads(body)["reason"]) == (400, "BadRequest")
     assert raw.heads == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "passed"),
+    [
+        ("namespaces%2Fa/things", "namespaces/a/things"),
+        ("things/a%252Fb", "things/a%252Fb"),
+        ("%74hings/a%20b%3Fc", "things/a%20b%3Fc"),
+        ("things/%C3%A4;x=y", "things/%C3%A4;x=y"),
+        ("things/(a)", "things/(a)"),
+    ],
+)
+def test_the_other_server_sees_the_path_that_was_judged(
+    front: ServerProcess, raw: RawExtension, group: Registered, asked: str, passed: str
+) -> None:
+    with Wire(front).ask(f"GET {group.path}/{asked}?x=%2F") as wire:
+        assert wire.status() == 200
+    assert raw.heads[0].startswith(f"GET {group.path}/{passed}?x=%2F HTTP/1.1\r\n".encode())
 
 
 def test_an_unavailable_group_is_503(front: ServerProcess) -> None:

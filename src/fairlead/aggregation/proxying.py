@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from urllib.parse import quote
 
 from fairlead.aggregation.extension import Extension
 from fairlead.aggregation.identity import identity_fields
@@ -23,6 +24,7 @@ from fairlead.outgoing.client import CallError
 logger = logging.getLogger("fairlead")
 
 _SECONDS_TO_DISCOVER = 5.0
+_PLAIN_IN_PATHS = "/$&+,:;=@"  # beside letters, digits and `-_.~`
 _NO_SNIFF = (b"x-content-type-options", b"nosniff")
 _NO_REDIRECTS = "the backend attempted to redirect this request, which is not permitted"
 
@@ -81,8 +83,7 @@ class ExtensionProxy:
     async def _passed(self, link: Link, request: Request) -> Answer:
         if is_long_running(request.target):
             request.exchange.no_deadline()
-        target = request.exchange.head.target
-        path, query = raw_parts(target)
+        path, query = _target(request)
         own = [
             *identity_fields(request.user),
             *forwarded(request, path),
@@ -113,6 +114,15 @@ class ExtensionProxy:
         if self._passes_redirects or not 300 <= passed.answer.status < 400:
             return False
         return bool(passed.answer.field(b"location"))
+
+
+def _target(request: Request) -> tuple[bytes, bytes]:
+    """The path and the query to ask for. What was judged here is the decoded path: of `a%2Fb` the
+    other server has to see two segments as well."""
+    path, query = raw_parts(request.exchange.head.target)
+    if b"%" in path:
+        path = quote(request.path, _PLAIN_IN_PATHS, errors="surrogateescape").encode()
+    return path, query
 
 
 def _is_ambiguous(path: str) -> bool:
