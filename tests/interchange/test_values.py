@@ -45,7 +45,7 @@ def decoded(resource: str, raw: bytes, key: str = "n/a") -> tuple[str, dict[str,
 
 def in_envelope(api_version: str, kind: str, key: str, value: dict[str, Any]) -> bytes:
     body = writer(RESOURCES.named(key).struct)(value)
-    opening, closing = envelope_around({"apiVersion": api_version, "kind": kind}, len(body))
+    opening, closing = envelope_around(api_version, kind, len(body))
     return opening + body + closing
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from fairlead import clock
 from fairlead.dialect import Dialect
 from fairlead.endpoints.answers import Answer, encode
+from fairlead.endpoints.kept_messages import enveloped_message, is_binary
 from fairlead.endpoints.negotiation import Representation
 from fairlead.endpoints.request import Request
 from fairlead.errors import bad_request
@@ -102,6 +103,9 @@ def item_answer(
     if request.representation.is_plain and main.sends_stored_bytes:
         assert version.body is not None
         return Answer(code, main.head + version.body)
+    if is_binary(main, request.representation):
+        written = enveloped_message(main, request.representation, version)
+        return Answer(code, written, request.representation.media_type)
     return object_answer(api.resources, request, main, read(main, version), code)
 
 

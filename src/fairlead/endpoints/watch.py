@@ -11,6 +11,7 @@ from functools import partial
 import orjson
 
 from fairlead.endpoints.answers import Answer, encode
+from fairlead.endpoints.kept_messages import enveloped_message, is_binary
 from fairlead.endpoints.negotiation import JSON, Representation, check_watch
 from fairlead.endpoints.parameters import list_options, selection_of
 from fairlead.endpoints.representing import include_object, metadata_only, table
@@ -29,6 +30,7 @@ from fairlead.serialization.protobuf import watch_frame
 from fairlead.storage.backend import Compacted, StorageError
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.counts import WATCH_ENCODES
+from fairlead.storage.version import Version
 from fairlead.storage.watcher import Event
 
 logger = logging.getLogger("fairlead.watch")
@@ -78,6 +80,10 @@ class Framing:
         body = _body(kind, change)
         if self.sends_stored_bytes:
             return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self.resource.head, body)
+        if is_binary(self.resource, self.representation):
+            shown = _version(kind, change)
+            message = enveloped_message(self.resource, self.representation, shown)
+            return watch_frame(kind, message)
         return self.event(kind, self._shown(orjson.loads(b"{" + body)))
 
     def table_frame(self, kind: str, change: Change) -> bytes:
@@ -133,6 +139,15 @@ def _body(kind: str, change: Change) -> bytes:
     assert change.after is not None
     assert change.after.body is not None
     return change.after.body
+
+
+def _version(kind: str, change: Change) -> Version:
+    """What an event shows."""
+    if kind != DELETED:
+        assert change.after is not None
+        return change.after
+    assert change.before is not None
+    return change.before.copy_at(change.revision)
 
 
 def json_event(kind: str, value: Object) -> bytes:

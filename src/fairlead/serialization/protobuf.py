@@ -7,6 +7,7 @@ text, quantities are text.
 from __future__ import annotations
 
 import binascii
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -26,29 +27,31 @@ class ProtobufError(ValueError):
     """Bytes that are not an object of the type they claim to be."""
 
 
-_TYPE_META_KEY, _RAW_KEY = key(1, BYTES), key(2, BYTES)
+_FIRST, _SECOND = key(1, BYTES), key(2, BYTES)
 EMPTY_TAIL = delimited(key(3, BYTES), b"") + delimited(key(4, BYTES), b"")
 
 
 def to_message(struct: Struct, value: dict[str, Any]) -> bytes:
     """An object with kind and apiVersion in its envelope."""
-    body = writer(struct)(value)
-    opening, closing = envelope_around(value, len(body))
-    return opening + body + closing
+    return enveloped(value["apiVersion"], value["kind"], writer(struct)(value))
 
 
-def envelope_around(value: dict[str, Any], size: int) -> tuple[bytes, bytes]:
-    """What stands before and behind a message of some bytes in the envelope of a value's kind and
-    apiVersion."""
-    return envelope_head(value) + varint(size), EMPTY_TAIL
+def enveloped(api_version: str, kind: str, message: bytes) -> bytes:
+    """A message in the envelope of its type."""
+    size = varint(len(message))
+    return b"".join((envelope_head(api_version, kind), size, message, EMPTY_TAIL))
 
 
-def envelope_head(value: dict[str, Any]) -> bytes:
+def envelope_around(api_version: str, kind: str, size: int) -> tuple[bytes, bytes]:
+    """What stands before and behind a message of some bytes in the envelope of its type."""
+    return envelope_head(api_version, kind) + varint(size), EMPTY_TAIL
+
+
+@lru_cache(1024)
+def envelope_head(api_version: str, kind: str) -> bytes:
     """What stands before the size of a message there."""
-    meta = delimited(_TYPE_META_KEY, text_bytes(value["apiVersion"])) + delimited(
-        _RAW_KEY, text_bytes(value["kind"])
-    )
-    return MAGIC + delimited(_TYPE_META_KEY, meta) + _RAW_KEY
+    meta = delimited(_FIRST, text_bytes(api_version)) + delimited(_SECOND, text_bytes(kind))
+    return MAGIC + delimited(_FIRST, meta) + _SECOND
 
 
 def envelope(raw: bytes) -> tuple[str, str, bytes]:
@@ -74,11 +77,11 @@ def envelope(raw: bytes) -> tuple[str, str, bytes]:
 
 def _usual_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
     """The same of one that has nothing but its type and content, as most writers make it."""
-    if raw[4] != _TYPE_META_KEY[0] or raw[5] > 0x7F:
+    if raw[4] != _FIRST[0] or raw[5] > 0x7F:
         return None
     at = raw[5] + 6
     end = len(raw) - len(EMPTY_TAIL)
-    if at + 1 >= end or raw[at] != _RAW_KEY[0]:
+    if at + 1 >= end or raw[at] != _SECOND[0]:
         return None
     size, start = raw[at + 1], at + 2
     if size > 0x7F and raw[start] < 0x80:
@@ -116,6 +119,6 @@ def _told(error: ValueError) -> str:
 
 def watch_frame(kind: str, message: bytes) -> bytes:
     """One event of a watch stream: a length, then the event with its object."""
-    raw = delimited(key(1, BYTES), message)
-    event = delimited(key(1, BYTES), text_bytes(kind)) + delimited(key(2, BYTES), raw)
+    raw = delimited(_FIRST, message)
+    event = delimited(_FIRST, text_bytes(kind)) + delimited(_SECOND, raw)
     return len(event).to_bytes(4, "big") + event

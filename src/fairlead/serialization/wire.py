@@ -108,6 +108,12 @@ def long_varint(raw: bytes, at: int) -> tuple[int, int]:
         shift += 7
 
 
+def sized_end(raw: bytes, at: int) -> int:
+    """The place behind a value whose size stands at a place."""
+    size, start = long_varint(raw, at)
+    return start + size
+
+
 def double(raw: bytes) -> float:
     if not raw:  # a value that a map entry leaves out
         return 0.0
