@@ -13,12 +13,20 @@ from typing import Any
 import orjson
 
 from fairlead.bounded import remembered
-from fairlead.schema.model import Struct
+from fairlead.schema.model import Struct, contains_itself
 from fairlead.serialization.limits import TooDeep, bounded_json
 from fairlead.serialization.messages.reading import reader
 from fairlead.serialization.messages.scalars import text_bytes
 from fairlead.serialization.messages.writing import writer as writer
-from fairlead.serialization.wire import BYTES, WireError, delimited, fields, key, varint
+from fairlead.serialization.wire import (
+    BYTES,
+    WireError,
+    delimited,
+    fields,
+    key,
+    long_varint,
+    varint,
+)
 
 MAGIC = b"k8s\x00"
 
@@ -28,6 +36,7 @@ class ProtobufError(ValueError):
 
 
 _FIRST, _SECOND = key(1, BYTES), key(2, BYTES)
+_SMALLEST = 12  # bytes of an envelope
 EMPTY_TAIL = delimited(key(3, BYTES), b"") + delimited(key(4, BYTES), b"")
 
 
@@ -60,7 +69,7 @@ def envelope(raw: bytes) -> tuple[str, str, bytes]:
         raise ProtobufError(
             "provided data does not appear to be a protobuf message, expected prefix 6b387300"
         )
-    if raw.endswith(EMPTY_TAIL) and (usual := _usual_envelope(raw)):
+    if usual := usual_envelope(raw):
         return usual
     api_version = kind = ""
     content = b""
@@ -75,17 +84,15 @@ def envelope(raw: bytes) -> tuple[str, str, bytes]:
     return api_version, kind, content
 
 
-def _usual_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
+def usual_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
     """The same of one that has nothing but its type and content, as most writers make it."""
-    if raw[4] != _FIRST[0] or raw[5] > 0x7F:
+    if len(raw) < _SMALLEST or not raw.endswith(EMPTY_TAIL) or raw[4] != _FIRST[0] or raw[5] > 0x7F:
         return None
     at = raw[5] + 6
     end = len(raw) - len(EMPTY_TAIL)
     if at + 1 >= end or raw[at] != _SECOND[0]:
         return None
-    size, start = raw[at + 1], at + 2
-    if size > 0x7F and raw[start] < 0x80:
-        size, start = size & 0x7F | raw[start] << 7, start + 1
+    size, start = long_varint(raw, at + 1)
     return (*_type_meta(raw[6:at]), raw[start:end]) if start + size == end else None
 
 
@@ -103,12 +110,25 @@ def from_message(struct: Struct, content: bytes) -> dict[str, Any]:
     """The object in an envelope, as JSON values that are still to be decoded."""
     try:
         value: dict[str, Any] = reader(struct)(content)
-        bounded_json(value)
+        if _may_be_deep(struct, content):
+            bounded_json(value)
     except (WireError, UnicodeDecodeError, orjson.JSONDecodeError, binascii.Error) as error:
         raise ProtobufError(_told(error)) from None
     except (TooDeep, RecursionError):
         raise ProtobufError("proto: exceeded max depth") from None
     return value
+
+
+_FEW_BRACKETS = 100  # with those, and the levels of a type, a document is far from too deep
+
+
+def _may_be_deep(struct: Struct, content: bytes) -> bool:
+    """Whether it is worth to look: only types that contain themselves, and JSON inside of messages,
+    can be deep."""
+    recurs: bool | None = struct.walkers.get("protobuf recurs")
+    if recurs is None:
+        recurs = struct.walkers["protobuf recurs"] = contains_itself(struct)
+    return recurs or content.count(b"{") + content.count(b"[") > _FEW_BRACKETS
 
 
 def _told(error: ValueError) -> str:

@@ -127,6 +127,7 @@ def _value(
         if not (isinstance(element, Scalar) and element.name == "string"):
             names[f"f{place}"] = _read_one(element)
             text = f"f{place}(raw[start:at])"
+            yield "if at > end: raise EOF()"
         yield ("if size: " if is_dropped else "") + put.format(text)
     elif wire_type == VARINT:
         yield f"v = raw[at + {skip}]"
