@@ -7,7 +7,7 @@ its row, encoded, with gaps where ages go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -18,6 +18,9 @@ from fairlead.kinds.resources import Resource
 from fairlead.schema.ages import Age, age_text, instant
 from fairlead.storage.kept_forms import FORMS
 from fairlead.storage.version import Version
+
+if TYPE_CHECKING:
+    from fairlead.kinds.printing import Printer
 
 # Writes one item of a list, or one row of a Table.
 Item = Callable[[Version], bytes]
@@ -45,7 +48,7 @@ def can_write(resource: Resource, representation: Representation) -> bool:
     return representation.transform != "Table" or _printer(resource).order is None
 
 
-def item_writer(resource: Resource, representation: Representation, include: str) -> Item:
+def item_writer(resource: Resource, representation: Representation, include: str = "") -> Item:
     """What writes the items of one answer: the ages in it are those of this moment."""
     if representation.transform == "Table":
         return _Rows(resource, representation.version, include).row
@@ -53,12 +56,33 @@ def item_writer(resource: Resource, representation: Representation, include: str
     return lambda version: b"%b%b}" % (head, version.metadata)
 
 
+def table_of(
+    version: Version,
+    resource: Resource,
+    representation: Representation,
+    include: str,
+    *,
+    with_columns: bool = True,
+) -> bytes:
+    """The Table of one object."""
+    columns = [column.as_dict() for column in _printer(resource).columns] if with_columns else None
+    return (
+        b'{"kind":"Table","apiVersion":"%b","metadata":{"resourceVersion":"%b"},'
+        b'"columnDefinitions":%b,"rows":[%b]}'
+    ) % (
+        f"{resource.dialect.meta_group}/{representation.version}".encode(),
+        str(version.revision or "").encode(),  # what was not stored has none
+        orjson.dumps(columns),
+        item_writer(resource, representation, include)(version),
+    )
+
+
 def _metadata_head(dialect: Dialect, version: str) -> bytes:
     kind = f'"kind":"PartialObjectMetadata","apiVersion":"{dialect.meta_group}/{version}"'
     return f'{{{kind},"metadata":'.encode()
 
 
-def _printer(resource: Resource) -> Any:
+def _printer(resource: Resource) -> Printer:
     from fairlead.kinds.printing import printer_of  # many modules that few servers need at once
 
     return printer_of(resource)

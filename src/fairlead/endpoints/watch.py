@@ -11,6 +11,7 @@ from functools import partial
 import orjson
 
 from fairlead.endpoints.answers import Answer, encode
+from fairlead.endpoints.from_bytes import can_write, item_writer, table_of
 from fairlead.endpoints.kept_messages import enveloped_message, is_binary
 from fairlead.endpoints.negotiation import JSON, Representation, check_watch
 from fairlead.endpoints.parameters import list_options, selection_of
@@ -60,6 +61,7 @@ class Framing:
         self._columns_sent = False
         plain = representation.media_type == JSON and not representation.transform
         self.sends_stored_bytes = plain and resource.sends_stored_bytes
+        self._writes_bytes = can_write(resource, representation)
         form = f"{resource.api_version} {representation}"
         self.keys = {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
 
@@ -81,14 +83,22 @@ class Framing:
         if self.sends_stored_bytes:
             return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self.resource.head, body)
         if is_binary(self.resource, self.representation):
-            shown = _version(kind, change)
+            shown = _content(kind, change)
             message = enveloped_message(self.resource, self.representation, shown)
             return watch_frame(kind, message)
+        if self._writes_bytes:
+            item = item_writer(self.resource, self.representation)
+            return _json_frame(kind, item(_content(kind, change)))
         return self.event(kind, self._shown(orjson.loads(b"{" + body)))
 
     def table_frame(self, kind: str, change: Change) -> bytes:
         """Columns come with the first event of a stream only, so frames are not shared."""
-        return self.event(kind, self._table(orjson.loads(b"{" + _body(kind, change))))
+        first, self._columns_sent = not self._columns_sent, True
+        if not self._writes_bytes:
+            return self.event(kind, self._table(orjson.loads(b"{" + _body(kind, change)), first))
+        content, form = _content(kind, change), self.representation
+        made = table_of(content, self.resource, form, self.include, with_columns=first)
+        return _json_frame(kind, made)
 
     def _shown(self, stored: Object) -> Object:
         value = typed(self.resource, from_stored(self.resource, stored))
@@ -96,10 +106,9 @@ class Framing:
             return metadata_only(self.api.dialect, value, self.representation.version)
         return value
 
-    def _table(self, stored: Object) -> Object:
+    def _table(self, stored: Object, first: bool) -> Object:
         value = typed(self.resource, from_stored(self.resource, stored))
         metadata = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
-        first, self._columns_sent = not self._columns_sent, True
         return table(
             self.api.dialect,
             self.resource,
@@ -141,13 +150,17 @@ def _body(kind: str, change: Change) -> bytes:
     return change.after.body
 
 
-def _version(kind: str, change: Change) -> Version:
+def _content(kind: str, change: Change) -> Version:
     """What an event shows."""
     if kind != DELETED:
         assert change.after is not None
         return change.after
     assert change.before is not None
     return change.before.copy_at(change.revision)
+
+
+def _json_frame(kind: str, encoded: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), encoded)
 
 
 def json_event(kind: str, value: Object) -> bytes:

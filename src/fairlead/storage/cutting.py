@@ -27,8 +27,7 @@ _BEGINNING = re.compile(
     + b"".join(rb'(?:"%b":%b,?+)?+' % field for field in _FIELDS)
     + rb"(?:\}|%b)" % re.escape(_MANAGED)
 )
-_BEHIND_A_TEXT = b",:]}"
-_MOST_BRACKETS = 64
+_BEHIND_A_TEXT, _BRACE = b",:]}", b"}"[0]
 
 
 def metadata_end(body: bytes) -> int:
@@ -55,19 +54,12 @@ def _ends(body: bytes) -> tuple[int, int]:
     at = beginning.end()
     if not body.endswith(_MANAGED, 0, at):
         return at, at
-    managed = at - len(_MANAGED)
-    # There are no lists in managed fields: the first bracket outside of a text ends them.
-    for _ in range(_MOST_BRACKETS):
-        at = body.find(b"]", at) + 1
-        if not at:
-            break
-        if body.startswith(b'},"', at):
-            # Within a text this quote would end it, and no key could follow.
-            if body[at + 3] in _BEHIND_A_TEXT:
-                break
-            return managed, at + 1
-        if at + 2 == len(body):
-            return managed, at + 1
+    managed, end = at - len(_MANAGED), body.find(b"]", at) + 2
+    # The first bracket ends the list, unless there are lists in it or the bracket is in a text.
+    # There the next quote would end the text, and no key could follow.
+    ends = body.startswith(b',"', end) and body[end + 2] not in _BEHIND_A_TEXT
+    if (ends or end + 1 == len(body)) and body[end - 1] == _BRACE and b"[" not in body[at:end]:
+        return managed, end
     return managed, _end_by_reading(body)
 
 
