@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import orjson
@@ -29,8 +30,10 @@ def is_binary(resource: Resource, representation: Representation) -> bool:
 
 def message_maker(resource: Resource, representation: Representation) -> Message:
     """What gives the objects of a resource in the form that was negotiated."""
-    made = _metadata if representation.transform else _whole
-    return lambda version: made(resource, version)
+    if representation.transform:
+        return partial(_metadata, resource)
+    get, struct = FORMS.get, resource.struct
+    return lambda version: get(version, struct) or _whole(resource, version)
 
 
 def enveloped_message(
@@ -59,7 +62,8 @@ def _metadata(resource: Resource, version: Version) -> bytes:
     else:
         whole = _whole(resource, version)
     if whole is not None:
-        return bytes(whole[: sized_end(whole, len(_METADATA_KEY))])
+        cut: bytes = whole[: sized_end(whole, len(_METADATA_KEY))]
+        return cut
     struct: Any = resource.struct.fields["metadata"].type
     found: bytes | None = FORMS.get(version, struct)
     if found is None:
