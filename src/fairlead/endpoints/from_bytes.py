@@ -7,7 +7,7 @@ its row, encoded, with gaps where ages go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -15,6 +15,7 @@ from fairlead import clock
 from fairlead.dialect import Dialect
 from fairlead.endpoints.negotiation import JSON, Representation
 from fairlead.kinds.resources import Resource
+from fairlead.operations.views import typed
 from fairlead.schema.ages import Age, age_text, instant
 from fairlead.storage.kept_forms import FORMS
 from fairlead.storage.version import Version
@@ -28,12 +29,9 @@ Item = Callable[[Version], bytes]
 _KEPT_BYTES, _AGED_BYTES = 250, 200  # what Python needs for a row that is kept, and for an age
 
 
-class _Kept(NamedTuple):
-    """A row up to its object: what stands before the first age, and each moment whose age is shown
-    with what stands behind that."""
-
-    opening: bytes
-    aged: tuple[tuple[int, bytes], ...]
+# A row up to its object: what stands before the first age, and each moment whose age is shown with
+# what stands behind that. Plain tuples, which the collector of garbage need not look at for long.
+_Kept = tuple[bytes, tuple[tuple[int, bytes], ...]]
 
 
 def can_write(resource: Resource, representation: Representation) -> bool:
@@ -103,6 +101,7 @@ class _Rows:
     """Writes the rows of one Table."""
 
     def __init__(self, resource: Resource, version: str, include: str) -> None:
+        self._resource = resource
         self._printer = _printer(resource)
         self._is_builtin = resource.main.custom is None
         # The columns of a custom kind come and go with its definition.
@@ -131,12 +130,14 @@ class _Rows:
         return b"".join(parts)
 
     def _made(self, version: Version) -> _Kept:
-        # Columns of custom kinds may show anything.
-        value = version.content() if self._is_builtin else version.object()
+        if self._is_builtin:
+            value = version.content()
+        else:  # its columns may show anything
+            value = typed(self._resource, version.object())
         conditions = self._printer.conditions(value) if self._printer.conditions else []
         closing = b',"conditions":' + orjson.dumps(conditions) if conditions else b""
         opening, *aged = _around_ages(self._printer.values(value), closing + b',"object":')
-        kept = _Kept(opening[1], tuple(aged))
+        kept = opening[1], tuple(aged)
         size = _KEPT_BYTES + len(opening[1]) + sum(_AGED_BYTES + len(text) for _, text in aged)
         FORMS.keep(version, self._key, kept, size)
         return kept

@@ -9,7 +9,7 @@ import orjson
 _OPENING = b'"metadata":'
 METADATA_START = len(_OPENING)
 
-_TEXT = rb'"(?:[^"\\]++|\\.)*+"'
+_TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _NUMBER = rb"[0-9]++"
 _TEXTS = rb"\{(?:%b:%b,?+)*+\}" % (_TEXT, _TEXT)
 _LIST = rb'\[(?:[^]"]++|%b)*+\]' % _TEXT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from fairlead.kinds.printing.model import AGE, NAME, Object, table, text
@@ -117,15 +116,12 @@ def _restarts(pod: Object) -> Age | str:
         dated = [*inits, *counted]
     else:
         counted = dated = inits[: index + 1]
-    total = sum(one.get("restartCount") or 0 for one in counted)
-    ends = [_last_end(one) for one in dated]
-    last = max((end for end in ends if end), default=None)
+    total = 0
+    for one in counted:
+        total += one.get("restartCount") or 0
+    stamps = {_part(_part(one, "lastState"), "terminated").get("finishedAt") for one in dated}
+    last = max(filter(None, map(moment, stamps)), default=None)
     return Age(instant(last), f"{total} (", " ago)") if last else str(total)
-
-
-def _last_end(container: Object) -> datetime | None:
-    before = _part(container, "lastState").get("terminated")
-    return moment(before.get("finishedAt")) if before else None
 
 
 def _address(pod: Object) -> str:
