@@ -51,7 +51,12 @@ class Reading:
         return to_message(struct, value)
 
     def agree(self, path: str, form: str = "") -> None:
-        assert self.in_protobuf(path, form) == self.from_json(path, form)
+        """Lists tell the version of the whole server: asked again where others wrote between."""
+        for _ in range(50):
+            before, found = self.from_json(path, form), self.in_protobuf(path, form)
+            if self.from_json(path, form) == before:
+                break
+        assert found == before
 
     def metadata(self, kind: str = "PartialObjectMetadata") -> str:
         return f";as={kind};g={self.dialect.meta_group};v=v1"
