@@ -39,7 +39,7 @@ logger = logging.getLogger("fairlead.watch")
 # Turns an event into the bytes that are sent; called in the task of a watcher's own connection.
 Frame = Callable[[str, Change], bytes]
 
-SHORTEST_DEFAULT_TIMEOUT = 1800
+_YEARS = 1e8  # seconds
 BOOKMARK_EVERY = 60.0
 _BOOKMARK_BEFORE_END = 2.0
 _FRAMES_A_SEND = 200
@@ -200,7 +200,7 @@ class WatchStream(Answer):
         self.framing = framing
         self.bookmarks = options.bookmarks
         wanted = options.timeout or 0
-        self.timeout = wanted if wanted > 0 else random.randint(1, 2) * SHORTEST_DEFAULT_TIMEOUT
+        self.timeout = wanted if wanted > 0 else _unasked(api.shortest_watch)
 
     async def send(self, request: Request) -> None:
         exchange = request.exchange
@@ -330,6 +330,11 @@ class WatchStream(Answer):
         if now < last:
             return min(now + BOOKMARK_EVERY, last)
         return float("inf") if sent else now
+
+
+def _unasked(shortest: float) -> float:
+    """How long a watch lasts whose client does not say: not all of them end at the same time."""
+    return random.uniform(1, 2) * shortest if shortest else _YEARS
 
 
 def start_stream(framing: Framing, exchange: Exchange) -> None:
