@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from fairlead.http.head import Head
@@ -37,6 +37,7 @@ class Exchange:
         "_parts",
         "_size",
         "_waiter",
+        "before_piece",
         "body_complete",
         "body_limit",
         "deadline",
@@ -60,6 +61,9 @@ class Exchange:
         self.body_limit = connection.limits.body_bytes
         self.too_large = head.length > self.body_limit
         self.wanted = False  # the application has asked for the body
+        self.before_piece: Callable[[], Awaitable[None]] | None = (
+            None  # waited for, if there is one
+        )
         self.lines = b""  # of the head of the answer, whichever it will be
         self._parts: list[bytes] = []
         self._size = 0
@@ -194,6 +198,8 @@ class Exchange:
 
     async def send(self, piece: bytes) -> None:
         """Send a piece; waits while the client does not read."""
+        if self.before_piece is not None:
+            await self.before_piece()
         connection = self._connection
         if connection is None:
             raise ClientGone

@@ -158,6 +158,18 @@ class Collection:
     def is_watched(self) -> bool:
         return bool(self._watchers)
 
+    def count_watchers(self, key: str) -> int:
+        """How many hear of a change of a key, unless they select it away."""
+        scopes = ("", key.rpartition("/")[0] + "/", key)
+        return sum(len(self._watchers.get(scope, ())) for scope in scopes)
+
+    def count(self, namespace: str) -> int:
+        """About how many objects a namespace has: those just deleted may be among them."""
+        keys = self._keys
+        return int(
+            keys.bisect_left(f"{namespace}{_AFTER_SLASH}") - keys.bisect_left(f"{namespace}/")
+        )
+
     def watchers(self) -> Iterator[Watcher]:
         for scoped in self._watchers.values():
             yield from scoped.values()
