@@ -45,7 +45,8 @@ async def objects_answer(
     """A list of objects, with kind and apiVersion, in the form that was negotiated."""
     representation = request.representation
     include = include_object(request) if representation.transform == "Table" else ""
-    pieces = encoded_list(api.resources, resource, values, metadata, representation, include)
+    turn = request.exchange.turn
+    pieces = encoded_list(api.resources, resource, values, metadata, representation, include, turn)
     made: list[bytes] = []
     size = 0
     async for piece in pieces:

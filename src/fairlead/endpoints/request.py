@@ -119,7 +119,7 @@ class Request:
     def leave_seat(self) -> None:
         """What is sent from now on costs others nothing."""
         if self.seat is not None:
-            self.exchange.before_piece = None
+            self.exchange.turn = None
             self.seat.leave()
 
     def note(self, name: str, text: str) -> None:

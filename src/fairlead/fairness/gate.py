@@ -16,7 +16,7 @@ from fairlead.fairness.configuration import Configuration, Flow
 from fairlead.fairness.counts import EXECUTION, NO_ROOM, QUEUE_LENGTH, REJECTED, SEATS, WAITED
 from fairlead.fairness.estimating import ONE, Estimator
 from fairlead.fairness.queue_set import LEFT, TOO_LATE, QueueSet, Ticket, Work
-from fairlead.fairness.turns import Turns
+from fairlead.fairness.turns import WHOLE, Turns
 from fairlead.http.exchange import ClientGone
 
 _TOO_MANY = "the server has received too many requests and has asked us to try again later"
@@ -136,6 +136,7 @@ class Gate:
         queues = flow.level.queues
         if queues is not None and not queues.take(1):
             return await self._pass_late(request, flow, ONE, respond)
+        self._turns.others += 1
         # What follows is what a Seat does, written out for the many who never wait.
         clock, counts = self.clock, flow.counts
         counts.dispatched += 1
@@ -187,9 +188,8 @@ class Gate:
         kept = False
         try:
             if work.large:
-                take_turn = partial(self._turns.wait, flow.key)
-                request.exchange.before_piece = take_turn
-                await take_turn()
+                request.exchange.turn = partial(self._turns.wait, flow.key)
+                await self._turns.wait(flow.key, WHOLE)
             answer = await respond(request)
             if request.target.verb == "watch" and answer.code == 200:
                 seat.keep()

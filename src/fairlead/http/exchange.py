@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 _WITHOUT_BODY = (204, 304)
 _PIECE = 256 * 1024
+_SMALL_PIECE = 64 * 1024
+
+# Waits until so many small pieces may be sent, or something be done that takes as long.
+Turn = Callable[[int], Awaitable[None]]
 
 
 class ClientGone(Exception):
@@ -37,7 +41,6 @@ class Exchange:
         "_parts",
         "_size",
         "_waiter",
-        "before_piece",
         "body_complete",
         "body_limit",
         "deadline",
@@ -47,6 +50,7 @@ class Exchange:
         "started",
         "timed_out",
         "too_large",
+        "turn",
         "wanted",
     )
 
@@ -61,9 +65,7 @@ class Exchange:
         self.body_limit = connection.limits.body_bytes
         self.too_large = head.length > self.body_limit
         self.wanted = False  # the application has asked for the body
-        self.before_piece: Callable[[], Awaitable[None]] | None = (
-            None  # waited for, if there is one
-        )
+        self.turn: Turn | None = None  # waited for before anything large is sent
         self.lines = b""  # of the head of the answer, whichever it will be
         self._parts: list[bytes] = []
         self._size = 0
@@ -198,8 +200,18 @@ class Exchange:
 
     async def send(self, piece: bytes) -> None:
         """Send a piece; waits while the client does not read."""
-        if self.before_piece is not None:
-            await self.before_piece()
+        if self.turn is not None:
+            await self._send_in_turn(piece, self.turn)
+            return
+        await self._send(piece)
+
+    async def _send_in_turn(self, piece: bytes, turn: Turn) -> None:
+        """Send a piece in small ones, each in its turn."""
+        for start in range(0, len(piece), _SMALL_PIECE):
+            await turn(1)
+            await self._send(piece[start : start + _SMALL_PIECE])
+
+    async def _send(self, piece: bytes) -> None:
         connection = self._connection
         if connection is None:
             raise ClientGone
