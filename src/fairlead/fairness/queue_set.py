@@ -49,14 +49,14 @@ class Work:
 class Ticket:
     """A request that has to wait, and then holds seats. `owner` is the caller's."""
 
-    __slots__ = ("arrived", "arrived_r", "guess", "owner", "queue", "started", "work")
+    __slots__ = ("arrived", "guess", "owner", "queue", "started", "work")
 
     def __init__(self, work: Work, owner: Any = None) -> None:
         self.work = work
         self.owner = owner
         self.guess = work.lasting(GUESS)
         self.queue: Queue | None = None
-        self.arrived = self.arrived_r = 0.0
+        self.arrived = 0.0
         self.started: float | None = None  # when it was seated
 
 
@@ -82,8 +82,7 @@ class Queue:
 
 def _end(queue: Queue) -> tuple[float, int]:
     """When the oldest request of a queue would be done, and who goes first among equals."""
-    oldest = queue.oldest
-    return max(queue.next_r, oldest.arrived_r) + oldest.guess, queue.served
+    return queue.next_r + queue.oldest.guess, queue.served
 
 
 class QueueSet:
@@ -94,6 +93,7 @@ class QueueSet:
         self.limit = limit
         self.shape = shape
         self.in_use = 0  # seats
+        self._direct = 0  # seats of requests without a queue
         self.executing = 0  # requests
         self.waiting = 0
         self.r = 0.0  # virtual time
@@ -120,6 +120,7 @@ class QueueSet:
         if self.waiting or not self._fits(seats):
             return False
         self.in_use += seats
+        self._direct += seats
         self.executing += 1
         return True
 
@@ -131,6 +132,7 @@ class QueueSet:
         if self.waiting:
             self._advance(now)
         self.in_use -= seats
+        self._direct -= seats
         self.executing -= 1
 
     def enter(self, ticket: Ticket, hand: Sequence[int], now: float) -> str:
@@ -143,12 +145,20 @@ class QueueSet:
         if len(queue.waiting) >= self.shape.length:
             return QUEUE_FULL
         self._queues[queue.index] = queue
-        ticket.queue, ticket.arrived, ticket.arrived_r = queue, now, self.r
+        ticket.queue, ticket.arrived = queue, now
+        if not queue.waiting:  # what it did not use meanwhile it does not get later
+            queue.next_r = max(queue.next_r, self._start())
         queue.waiting[ticket] = None
         queue.work += ticket.guess
         self.waiting += 1
         self._wanted += ticket.work.seats
         return ""
+
+    def _start(self) -> float:
+        """Where a queue begins that had nothing to do: not behind those who fell back because
+        seats were kept free for wide requests, or it would wait for all that they are owed."""
+        behind = (queue.next_r for queue in self._queues.values() if queue.waiting)
+        return min(self.r, min(behind, default=self.r))
 
     def _shortest(self, hand: Sequence[int]) -> Queue:
         best: Queue | None = None
@@ -180,7 +190,7 @@ class QueueSet:
     def _seat(self, ticket: Ticket, queue: Queue, now: float) -> None:
         seats = ticket.work.seats
         ticket.started = now
-        queue.next_r = max(queue.next_r, ticket.arrived_r) + ticket.guess
+        queue.next_r += ticket.guess
         queue.executing += 1
         queue.seats += seats
         self._served += 1
@@ -221,8 +231,9 @@ class QueueSet:
             del self._queues[queue.index]
 
     def _advance(self, now: float) -> None:
-        """Let virtual time pass, as fast as each queue would be served."""
+        """Let virtual time pass, as fast as each queue would be served by the seats that are not
+        held by requests without a queue."""
         if self._queues:
-            busy = min(self.limit, self.in_use + self._wanted)
+            busy = max(min(self.limit - self._direct, self.in_use - self._direct + self._wanted), 0)
             self.r += max(now - self._at, 0.0) * busy / len(self._queues)
         self._at = now
