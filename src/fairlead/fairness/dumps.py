@@ -87,7 +87,7 @@ def _queues(level: Level) -> Iterator[Row]:
     found, count = level.queues.queues, level.shape.queues
     shown = set(found) | set(range(count if count <= _MOST_ROWS else 0))
     for index in sorted(shown):
-        queue = found.get(index) or Queue(index, 0.0)
+        queue = found.get(index) or Queue(index)
         works = [ticket.work for ticket in queue.waiting]
         yield (
             level.name,

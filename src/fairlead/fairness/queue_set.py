@@ -66,9 +66,9 @@ class Queue:
 
     __slots__ = ("executing", "index", "next_r", "seats", "served", "waiting", "work")
 
-    def __init__(self, index: int, now_r: float) -> None:
+    def __init__(self, index: int) -> None:
         self.index = index
-        self.next_r = now_r
+        self.next_r = 0.0
         self.waiting: OrderedDict[Ticket, None] = OrderedDict()
         self.work = 0.0  # seat-seconds that wait
         self.executing = 0
@@ -165,7 +165,7 @@ class QueueSet:
         for index in hand:
             queue = self._queues.get(index)
             if queue is None:
-                return Queue(index, self.r)
+                return Queue(index)
             if best is None or queue.work < best.work:
                 best = queue
         assert best is not None
