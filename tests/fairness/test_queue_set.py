@@ -236,6 +236,15 @@ def test_a_full_queue_takes_nobody() -> None:
     assert outcomes == ["seated", "waiting", "waiting", QUEUE_FULL]
 
 
+def test_requests_wait_in_the_queue_with_the_least_to_do() -> None:
+    level = Level(QueueSet(1, Shape(queues=4, hand=2, length=10)))
+    level.arrive(flow=0)
+    for _ in range(6):
+        level.arrive(flow=0)
+    lengths = [len(queue.waiting) for queue in level.queues.queues.values()]
+    assert lengths == [3, 3]
+
+
 def test_new_seats_are_given_to_those_who_wait() -> None:
     level = Level(QueueSet(1, QUEUES))
     for flow in range(4):

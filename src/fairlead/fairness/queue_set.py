@@ -93,7 +93,6 @@ class QueueSet:
         self.limit = limit
         self.shape = shape
         self.in_use = 0  # seats
-        self._direct = 0  # seats of requests without a queue
         self.executing = 0  # requests
         self.waiting = 0
         self.r = 0.0  # virtual time
@@ -120,7 +119,6 @@ class QueueSet:
         if self.waiting or not self._fits(seats):
             return False
         self.in_use += seats
-        self._direct += seats
         self.executing += 1
         return True
 
@@ -132,7 +130,6 @@ class QueueSet:
         if self.waiting:
             self._advance(now)
         self.in_use -= seats
-        self._direct -= seats
         self.executing -= 1
 
     def enter(self, ticket: Ticket, hand: Sequence[int], now: float) -> str:
@@ -231,9 +228,8 @@ class QueueSet:
             del self._queues[queue.index]
 
     def _advance(self, now: float) -> None:
-        """Let virtual time pass, as fast as each queue would be served by the seats that are not
-        held by requests without a queue."""
+        """Let virtual time pass, as fast as each queue would be served."""
         if self._queues:
-            busy = max(min(self.limit - self._direct, self.in_use - self._direct + self._wanted), 0)
+            busy = min(self.limit, self.in_use + self._wanted)
             self.r += max(now - self._at, 0.0) * busy / len(self._queues)
         self._at = now
