@@ -118,9 +118,10 @@ class Request:
 
     def leave_seat(self) -> None:
         """What is sent from now on costs others nothing."""
-        if self.seat is not None:
+        seat, self.seat = self.seat, None
+        if seat is not None:
             self.exchange.turn = None
-            self.seat.leave()
+            seat.leave()
 
     def note(self, name: str, text: str) -> None:
         """Let the audit log tell something, where it is kept."""

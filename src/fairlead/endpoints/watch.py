@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 
 import orjson
 
@@ -45,6 +45,12 @@ _PATIENCE = 1.0
 _SOON = 0.01  # timers may be early by less
 
 
+@lru_cache(1024)
+def _frame_keys(api_version: str, representation: Representation) -> Mapping[str, str]:
+    """Under what a change keeps its frames, by what the change is; the same for all watchers."""
+    return {kind: f"{kind} {api_version} {representation}" for kind in (ADDED, MODIFIED, DELETED)}
+
+
 class Framing:
     """Writes events in one representation. Plain frames are made once and shared by all."""
 
@@ -58,8 +64,7 @@ class Framing:
         self._columns_sent = False
         plain = representation.media_type == JSON and not representation.transform
         self.sends_stored_bytes = plain and resource.sends_stored_bytes
-        form = f"{resource.api_version} {representation}"
-        self.keys = {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
+        self.keys = _frame_keys(resource.api_version, representation)
 
     def chooser(self) -> Frame:
         if self.representation.transform == "Table":
@@ -186,8 +191,7 @@ class WatchStream(Answer):
         """Send what was and what happens; gives what the stream ends with."""
         exchange = request.exchange
         try:
-            async for events in self.opened.past:
-                await self._send_events(exchange, events)
+            await self._send_past(exchange)
             request.leave_seat()
             await self._follow(exchange)
         except Compacted as error:
@@ -198,6 +202,11 @@ class WatchStream(Answer):
         if isinstance(failure, Compacted):
             return self._error(too_old(failure, self.store.floor))
         return self._failure(failure) if failure is not None else b""
+
+    async def _send_past(self, exchange: Exchange) -> None:
+        """On its own, so that nothing of it is held while the stream goes on."""
+        async for events in self.opened.past:
+            await self._send_events(exchange, events)
 
     async def _send_events(self, exchange: Exchange, events: Sequence[Event]) -> None:
         """Encode and send, some at a time. Frames are made here, not at the commit: what cannot
@@ -332,7 +341,7 @@ async def answer_watch(api: Api, request: Request, operation: Operation) -> Answ
     include = include_object(request) if request.representation.transform == "Table" else ""
     framing = Framing(api, operation.resource, request.representation, include)
     try:
-        opened = open_watch(api, operation, options, selection)
+        opened = await open_watch(api, operation, options, selection)
     except StatusError as error:
         if error.code != 410:
             raise

@@ -62,15 +62,15 @@ class Estimator:
         collection = self._api.collection(resource)
         total = len(collection)
         if total > _LARGE and resource.namespaced and request.target.namespace:
-            return collection.count(request.target.namespace)
+            return collection.count_in(request.target.namespace)
         return total
 
     def _writing(self, target: Target, resource: Resource, flow: Flow) -> Work:
         collection = self._api.collection(resource)
-        if not collection.is_watched:
+        if not collection.audience:
             return ONE
         key = resource.main.storage_key(target.namespace, target.name)
-        watchers = collection.count_watchers(key)
+        watchers = collection.audience.count(key)
         WATCHERS.observe(watchers, flow.counts.labels)
         if watchers < _WATCHERS_A_SEAT:
             return ONE

@@ -207,11 +207,12 @@ class Exchange:
 
     async def _send_in_turn(self, piece: bytes, turn: Turn) -> None:
         """Send a piece in small ones, each in its turn."""
+        view = memoryview(piece)
         for start in range(0, len(piece), _SMALL_PIECE):
             await turn(1)
-            await self._send(piece[start : start + _SMALL_PIECE])
+            await self._send(view[start : start + _SMALL_PIECE])
 
-    async def _send(self, piece: bytes) -> None:
+    async def _send(self, piece: bytes | memoryview) -> None:
         connection = self._connection
         if connection is None:
             raise ClientGone

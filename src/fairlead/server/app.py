@@ -112,7 +112,7 @@ class Application:
             await answer.send(request)
         finally:
             if request.seat is not None:
-                request.seat.leave()
+                request.leave_seat()
             if auditor is not None and not request.audited.completed:
                 auditor.ended(request)
         seconds = perf_counter() - started

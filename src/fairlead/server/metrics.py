@@ -111,7 +111,7 @@ class Metrics:
         for collection in self._store.collections():
             shown = (_shown(collection.resource),)
             objects[shown] = len(collection)
-            watchers[shown] = sum(1 for _ in collection.watchers())
+            watchers[shown] = sum(1 for _ in collection.audience)
         labels = ("resource",)
         yield _gauge(
             "apiserver_storage_objects", "Stored objects by resource.", objects, labels, common=True

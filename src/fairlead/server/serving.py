@@ -31,6 +31,7 @@ from fairlead.fairness.setup import build_gate, place_gate
 from fairlead.http.connections import Connections, either
 from fairlead.http.limits import Limits
 from fairlead.http.protocol import HttpProtocol
+from fairlead.http.records import Sealing
 from fairlead.http.tls import TlsTransport
 from fairlead.kinds.resources import Resources
 from fairlead.logs import last_words
@@ -373,10 +374,10 @@ class Server:
     async def _serve(
         self, listener: socket.socket, connections: Connections, trust: ClientTrust
     ) -> asyncio.Server | Acceptor:
-        loop = asyncio.get_running_loop()
+        loop, sealing = asyncio.get_running_loop(), Sealing()
 
         def protocol() -> TlsTransport:
-            return TlsTransport(trust.context(), HttpProtocol(connections, loop))
+            return TlsTransport(trust.context(), HttpProtocol(connections, loop), sealing)
 
         if self._worker is not None:
             return Acceptor(listener, self._worker.slot, protocol)
