@@ -23,7 +23,7 @@ from fairlead.fairness.queue_set import Work
 from fairlead.storage.change import existing
 from fairlead.storage.version import Version
 
-LARGE = Work(10, seats=10, large=True)
+LARGE = Work(10, large=True)
 SPECS: dict[str, dict[str, Any]] = {
     "level": {
         "type": "Limited",

@@ -14,10 +14,6 @@ from fairlead.fairness.shuffling import hand, seed_of
 QUEUES = Shape(queues=8, hand=2, length=5)
 
 
-def work(seats: int = 1) -> Work:
-    return Work(seats, seats=seats)
-
-
 @dataclass
 class Level:
     """A queue set, who holds its seats, and what time it is."""
@@ -29,7 +25,7 @@ class Level:
     direct: list[Work] = field(default_factory=list)
 
     def arrive(self, flow: int, seats: int = 1) -> str:
-        wanted = work(seats)
+        wanted = Work(seats)
         if self.queues.take(seats):
             self.direct.append(wanted)
             return "seated"
@@ -143,7 +139,7 @@ def served(seconds: dict[int, float], seats: dict[int, int], until: float) -> di
     now = 0.0
 
     def fill(flow: int) -> None:
-        assert queues.enter(Ticket(work(seats[flow]), flow), hands[flow], now) == ""
+        assert queues.enter(Ticket(Work(seats[flow]), flow), hands[flow], now) == ""
 
     for flow in seconds:
         for _ in range(20):

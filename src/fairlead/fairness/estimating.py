@@ -19,7 +19,7 @@ _WATCHERS_A_SEAT = 10
 _EVENT_SECONDS = 0.005  # that a seat is held for the watchers of one seat
 
 ONE = Work()
-_READS = [Work(seats, seats=seats, large=True) for seats in range(_MOST_SEATS + 1)]
+_READS = [Work(seats, large=True) for seats in range(_MOST_SEATS + 1)]
 _WRITES = ("create", "update", "patch", "delete")
 
 
@@ -76,7 +76,7 @@ class Estimator:
             return ONE
         wanted = ceil(watchers / _WATCHERS_A_SEAT)
         final = min(wanted, _MOST_SEATS)
-        return Work(1, final, wanted * _EVENT_SECONDS / final, seats=final)
+        return Work(1, final, wanted * _EVENT_SECONDS / final)
 
 
 def _reading(objects: int) -> Work:

@@ -29,17 +29,21 @@ class Shape:
 NO_QUEUES = Shape()
 
 
-@dataclass(frozen=True, slots=True)
 class Work:
-    """What a request takes: seats while it is answered, and seats for a time after that. `large`
-    is what keeps the only thread busy for longer than a plain read does."""
+    """What a request takes: seats while it is answered, and seats for a time after that. It holds
+    the larger number, `seats`, all the time. `large` is what keeps the only thread busy for longer
+    than a plain read does."""
 
-    initial: int = 1
-    final: int = 0
-    seconds: float = 0.0
-    large: bool = False
+    __slots__ = ("final", "initial", "large", "seats", "seconds")
 
-    seats: int = 1  # that it holds all the time
+    def __init__(
+        self, initial: int = 1, final: int = 0, seconds: float = 0.0, *, large: bool = False
+    ) -> None:
+        self.initial = initial
+        self.final = final
+        self.seconds = seconds
+        self.large = large
+        self.seats = max(initial, final)
 
     def lasting(self, seconds: float) -> float:
         """Seat-seconds, if it is answered within that time."""
