@@ -288,6 +288,7 @@ class Server:
             lambda: self.store.healthy and (worker is None or worker.store_is_healthy),
             lambda: self._shutting_down,
             options.livez_grace_period,
+            fair=options.enable_priority_and_fairness,
         )
         for name, checks in checks_by_name.items():
             handler.prefixes[f"/{name}"] = Health(self.dialect, name, checks).answer
