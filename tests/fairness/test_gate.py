@@ -20,7 +20,7 @@ from fairlead.fairness.configuration import Configuration
 from fairlead.fairness.estimating import ONE, Estimator
 from fairlead.fairness.gate import Gate
 from fairlead.fairness.queue_set import Work
-from fairlead.storage.change import Change, existing
+from fairlead.storage.change import existing
 from fairlead.storage.version import Version
 
 LARGE = Work(10, large=True)
@@ -66,22 +66,18 @@ class ByVerb(Estimator):
         return LARGE if request.target.verb == "list" else ONE
 
 
-def stored(name: str, spec: dict[str, Any]) -> Change:
-    value = {"metadata": {"name": name, "uid": name}, "spec": spec}
-    return existing("x", Version(name, 1, "v1", dumps(value)[1:]))
-
-
 class Door:
     """A gate, and requests that pass it without a server."""
 
     def __init__(self, seats: int, patience: float = 60.0) -> None:
         self.configuration = Configuration(KUBERNETES, seats)
-        self.have_level(SPECS["level"])
-        self.configuration.schema_changed(stored("schema", SPECS["schema"]))
+        for name, follow in (
+            ("level", self.configuration.level_changed),
+            ("schema", self.configuration.schema_changed),
+        ):
+            value = {"metadata": {"name": name, "uid": name}, "spec": SPECS[name]}
+            follow(existing("x", Version(name, 1, "v1", dumps(value)[1:])))
         self.gate = Gate(self.configuration, ByVerb(), patience)
-
-    def have_level(self, spec: dict[str, Any]) -> None:
-        self.configuration.level_changed(stored("level", spec))
 
     def request(self, user: str, verb: str) -> Request:
         made = Request("GET")
@@ -183,37 +179,6 @@ def test_a_request_that_is_cancelled_while_it_waits_leaves_nothing_behind() -> N
         queues = door.configuration.levels["level"].queues
         assert queues is not None
         assert queues.is_idle
-
-    run(play)
-
-
-def test_a_level_that_becomes_exempt_lets_everybody_in_and_still_counts_its_seats() -> None:
-    async def play() -> None:
-        door = Door(seats=1)
-        end = asyncio.Event()
-
-        async def hold(request: Request) -> None:
-            await end.wait()
-
-        async def pass_by(request: Request) -> None:
-            pass
-
-        def ask(verb: str, work: Callable[[Request], Awaitable[None]]) -> asyncio.Task[None]:
-            return asyncio.create_task(door.pass_through(door.request("a", verb), work))
-
-        holding = ask("list", hold)  # ten seats
-        waiting = ask("get", pass_by)
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        door.have_level({"type": "Exempt"})
-        await waiting
-        unlimited = ask("list", hold)
-        await asyncio.sleep(0)
-        door.have_level(SPECS["level"])
-        assert door.in_use == 10
-        end.set()
-        await asyncio.gather(holding, unlimited)
-        assert door.in_use == 0
 
     run(play)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
@@ -24,10 +23,9 @@ _MOST_KEPT, _MOST_BYTES, _LONGEST_KEY = 20_000, 16 * 1024 * 1024, 2048
 
 
 class Level:
-    """A priority level. One without `queues` is exempt: whoever belongs to it never waits. `seats`
-    are the queues of now or of before it became exempt, where requests may still hold some."""
+    """A priority level. One without `queues` is exempt: whoever belongs to it never waits."""
 
-    __slots__ = ("name", "queues", "quiescing", "seats", "shape", "shares", "uid")
+    __slots__ = ("name", "queues", "quiescing", "shape", "shares", "uid")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -35,7 +33,6 @@ class Level:
         self.shares = 0
         self.shape = NO_QUEUES
         self.queues: QueueSet | None = None
-        self.seats: QueueSet | None = None
         self.quiescing = False  # it is no longer wanted, and ends with its last request
 
     def read(self, uid: str, spec: Mapping[str, Any]) -> None:
@@ -43,8 +40,6 @@ class Level:
         limited = spec.get("limited")
         if spec.get("type") == "Exempt" or limited is None:
             self.queues, self.shares = None, 0
-            if self.seats is not None:  # whoever waits for one need not any more
-                self.seats.reshape(sys.maxsize, NO_QUEUES, monotonic())
             return
         self.shares = limited.get("assuredConcurrencyShares") or 0
         queuing = (limited.get("limitResponse") or {}).get("queuing")
@@ -54,9 +49,8 @@ class Level:
             queues = queuing["queues"]
             size = min(queuing["handSize"], queues)
             self.shape = Shape(queues, size, queuing["queueLengthLimit"])
-        if self.seats is None:
-            self.seats = QueueSet(1, self.shape)
-        self.queues = self.seats
+        if self.queues is None:
+            self.queues = QueueSet(1, self.shape)
 
 
 class Schema:
@@ -173,8 +167,6 @@ class Configuration:
                 limit = max(1, math.ceil(seats / self._processes))
                 level.queues.reshape(limit, level.shape, monotonic())
                 show_level(level.name, level.queues)
-            else:
-                hide_level(level.name)
 
     def _lines(self, schema: Schema, level: Level) -> bytes:
         start = f"x-{self._dialect.marker}-pf-"
@@ -185,8 +177,8 @@ class Configuration:
     def drained(self, level: Level) -> None:
         """Let go of a level that nobody wants and nobody uses any more."""
         if not level.quiescing or self.levels.get(level.name) is not level:
-            return
-        if level.seats is None or level.seats.is_idle:
+            return  # it is wanted, or there is another one of its name by now
+        if level.queues is None or level.queues.is_idle:
             del self.levels[level.name]
             hide_level(level.name)
 

@@ -44,22 +44,14 @@ class Waiter:
 
 
 class Seat:
-    """Seats of `queues`, if they are limited, that a request holds; `leave` may be called again."""
+    """Seats that a request holds; `leave` may be called again."""
 
-    __slots__ = ("_gate", "_queues", "_started", "_ticket", "_timer", "_type", "flow", "work")
+    __slots__ = ("_flow", "_gate", "_started", "_ticket", "_timer", "_type", "_work")
 
-    def __init__(
-        self,
-        gate: Gate,
-        flow: Flow,
-        work: Work,
-        queues: QueueSet | None,
-        ticket: Ticket | None = None,
-    ) -> None:
+    def __init__(self, gate: Gate, flow: Flow, work: Work, ticket: Ticket | None) -> None:
         self._gate: Gate | None = gate
-        self.flow = flow
-        self.work = work
-        self._queues = queues
+        self._flow = flow
+        self._work = work
         self._ticket = ticket
         self._type = "regular"
         self._started = gate.clock()
@@ -77,15 +69,15 @@ class Seat:
             return
         if self._timer is not None:
             self._timer.cancel()
-        counts, work = self.flow.counts, self.work
+        flow, work = self._flow, self._work
         now = gate.clock()
-        EXECUTION.observe(now - self._started, (*counts.labels, self._type))
-        counts.executing -= 1
-        free = partial(gate.free, self.flow, work, self._queues, self._ticket)
-        if work.seconds and self._queues is not None:
+        EXECUTION.observe(now - self._started, (*flow.counts.labels, self._type))
+        flow.counts.executing -= 1
+        if work.seconds and flow.level.queues is not None:
+            free = partial(gate.free, flow, work, self._ticket)
             asyncio.get_running_loop().call_later(work.seconds, free)
         else:
-            free()
+            gate.free(flow, work, self._ticket)
 
 
 class Gate:
@@ -143,7 +135,7 @@ class Gate:
                 return await self._pass_widely(request, flow, work, respond)
         queues = flow.level.queues
         if queues is not None and not queues.take(1):
-            return await self._pass_late(request, flow, ONE, queues, respond)
+            return await self._pass_late(request, flow, ONE, respond)
         self._turns.others += 1
         # What follows is what a Seat does, written out for the many who never wait.
         clock, counts = self.clock, flow.counts
@@ -173,23 +165,26 @@ class Gate:
         """The same for what takes more than a seat, or for longer."""
         queues = flow.level.queues
         if queues is not None and not queues.take(work.seats):
-            return await self._pass_late(request, flow, work, queues, respond)
-        return await self._seated(request, Seat(self, flow, work, queues), respond)
+            return await self._pass_late(request, flow, work, respond)
+        return await self._seated(request, flow, work, None, respond)
 
     async def _pass_late(
-        self, request: Request, flow: Flow, work: Work, queues: QueueSet, respond: Respond
+        self, request: Request, flow: Flow, work: Work, respond: Respond
     ) -> Answer:
         NO_ROOM.add(of=flow.counts.labels)
-        ticket = await self._wait(request, flow, work, queues)
-        return await self._seated(request, Seat(self, flow, work, queues, ticket), respond)
+        ticket = await self._wait(request, flow, work)
+        return await self._seated(request, flow, work, ticket, respond)
 
-    async def _seated(self, request: Request, seat: Seat, respond: Respond) -> Answer:
-        flow, work, counts = seat.flow, seat.work, seat.flow.counts
+    async def _seated(
+        self, request: Request, flow: Flow, work: Work, ticket: Ticket | None, respond: Respond
+    ) -> Answer:
+        counts = flow.counts
         counts.dispatched += 1
         counts.executing += 1
         counts.in_use += work.seats
         counts.seats[bisect_left(_SEAT_BOUNDS, work.seats)] += 1
         counts.seats[-1] += work.seats
+        seat = Seat(self, flow, work, ticket)
         kept = False
         try:
             if work.large:
@@ -206,9 +201,11 @@ class Gate:
 
     # Waiting
 
-    async def _wait(self, request: Request, flow: Flow, work: Work, queues: QueueSet) -> Ticket:
+    async def _wait(self, request: Request, flow: Flow, work: Work) -> Ticket:
         """A ticket that has its seats; raises StatusError if there will be none, and ClientGone if
         nobody wants it any more."""
+        queues = flow.level.queues
+        assert queues is not None
         loop = asyncio.get_running_loop()
         waiter = Waiter(request, flow, loop.create_future())
         ticket = Ticket(work, waiter)
@@ -255,8 +252,9 @@ class Gate:
 
     # Seats
 
-    def free(self, flow: Flow, work: Work, queues: QueueSet | None, ticket: Ticket | None) -> None:
+    def free(self, flow: Flow, work: Work, ticket: Ticket | None) -> None:
         flow.counts.in_use -= work.seats
+        queues = flow.level.queues
         if queues is None:
             return
         if ticket is None:
@@ -274,8 +272,8 @@ class Gate:
 
     def _resized(self) -> None:
         for level in list(self.configuration.levels.values()):
-            if level.seats is not None and level.seats.waiting:
-                for ticket in level.seats.seated(self.clock()):
+            if level.queues is not None and level.queues.waiting:
+                for ticket in level.queues.seated(self.clock()):
                     ticket.owner.tell(_SEATED)
 
 
