@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.extension import Caller, RawExtension, Registered, bundle, fields
+from support.extension import HERE, Caller, RawExtension, Registered, bundle, fields
 from support.process import ServerProcess
 from support.wire import ADMIN, Wire
 
@@ -396,3 +396,21 @@ def test_the_server_shows_its_certificate(front: ServerProcess, tmp_path: Path) 
     assert names == ["front-proxy-client"]
     group.remove()
     strict.close()
+
+
+def test_through_a_server_that_is_read_only_nobody_writes(
+    raw: RawExtension, tmp_path: Path
+) -> None:
+    front = ServerProcess(tmp_path, flags=HERE).start()
+    group = Registered(front, raw.port, caBundle=bundle(raw.ca))
+    front.stop()
+    front.flags = (*HERE, "--read-only")
+    client = front.start().client()
+    raw.heads.clear()
+    assert client.get(f"{group.path}/things").status == 200
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        answer = client.request(method, f"{group.path}/things/a")
+        assert answer.status == 403
+        assert answer.message == f'things.{group.group} "a" is forbidden: the server is read-only'
+    assert len(raw.heads) == 1
+    front.stop()

@@ -16,7 +16,7 @@ from fairlead.endpoints.relaying.answers import NoChange, answer_of
 from fairlead.endpoints.relaying.headers import forwarded, wanted_protocol
 from fairlead.endpoints.relaying.passing import Passed, pass_on
 from fairlead.endpoints.request import Request
-from fairlead.errors import bad_request
+from fairlead.errors import ResourceRef, bad_request, forbidden
 from fairlead.http.head import raw_parts
 from fairlead.logs import quoted
 from fairlead.outgoing.client import CallError
@@ -24,13 +24,15 @@ from fairlead.outgoing.client import CallError
 logger = logging.getLogger("fairlead")
 
 _SECONDS_TO_DISCOVER = 5.0
+_READING = ("GET", "HEAD", "OPTIONS")
 _PLAIN_IN_PATHS = "/$&+,:;=@"  # beside letters, digits and `-_.~`
 _NO_SNIFF = (b"x-content-type-options", b"nosniff")
 _NO_REDIRECTS = "the backend attempted to redirect this request, which is not permitted"
 
 
 class ExtensionProxy:
-    """`identity` is how headers begin in which a proxy in front of us names users."""
+    """`identity` is how headers begin in which a proxy in front of us names users. One that is
+    `read_only` lets nobody change what other servers keep."""
 
     def __init__(
         self,
@@ -39,11 +41,13 @@ class ExtensionProxy:
         identity: tuple[bytes, ...],
         *,
         passes_redirects: bool,
+        read_only: bool = False,
     ) -> None:
         self._extensions = extensions
         self._links = links
         self._identity = identity
         self._passes_redirects = passes_redirects
+        self._read_only = read_only
 
     def find(self, request: Request) -> Page | None:
         """What answers a request, if that is an extension server."""
@@ -60,6 +64,10 @@ class ExtensionProxy:
         request.target.remote = True
         if _is_ambiguous(request.path):
             raise bad_request("the path has empty or dotted segments")
+        if self._read_only and request.method not in _READING:
+            target = request.target
+            ref = ResourceRef(target.group, target.resource_name, target.name)
+            raise forbidden(ref, "the server is read-only")
         if not extension.available:
             return _error(503, "service unavailable")
         try:

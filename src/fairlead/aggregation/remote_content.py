@@ -70,8 +70,8 @@ class RemoteContent:
     async def empty(self, user: User, namespace: str, remains: Remains) -> None:
         if not self._extensions:
             return
-        resources = await self._discover(user, remains)
         room = asyncio.Semaphore(_AT_ONCE)
+        resources = await self._discover(user, remains, room)
 
         async def empty_one(resource: _Resource) -> None:
             async with room:
@@ -79,13 +79,23 @@ class RemoteContent:
 
         await asyncio.gather(*map(empty_one, resources))
 
-    async def _discover(self, user: User, remains: Remains) -> list[_Resource]:
+    async def _discover(
+        self, user: User, remains: Remains, room: asyncio.Semaphore
+    ) -> list[_Resource]:
         """The resources that extension servers have, each in the version that its group prefers;
         notes who does not tell."""
-        asked = list(self._preferred())
-        answers = await asyncio.gather(
-            *(self._tell(user, one, remains.undiscovered) for one in asked)
-        )
+        asked = []
+        for one in self._preferred():
+            if one.available:
+                asked.append(one)
+            else:
+                remains.undiscovered["/".join(one.group_version)] = WORDS[503]
+
+        async def tell(extension: Extension) -> list[_Resource]:
+            async with room:
+                return await self._tell(user, extension, remains.undiscovered)
+
+        answers = await asyncio.gather(*map(tell, asked))
         found: dict[tuple[str, str], _Resource] = {}
         for resource in (one for answer in answers for one in answer):
             found.setdefault((resource.extension.group, resource.name), resource)
@@ -103,8 +113,6 @@ class RemoteContent:
     ) -> list[_Resource]:
         group, version = extension.group_version
         try:
-            if not extension.available:
-                raise CallError(WORDS[503], 503)
             found = await self._call(user, extension, "GET", f"/apis/{group}/{version}")
             return list(_namespaced(extension, found))
         except CallError as error:
