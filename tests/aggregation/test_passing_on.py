@@ -11,8 +11,17 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.extension import HERE, Caller, RawExtension, Registered, bundle, fields
-from support.process import ServerProcess
+from support.extension import (
+    HERE,
+    SERVICE,
+    SERVICES,
+    Caller,
+    RawExtension,
+    Registered,
+    bundle,
+    fields,
+)
+from support.process import FreshServer, ServerProcess
 from support.wire import ADMIN, Wire
 
 MIB = 1024 * 1024
@@ -414,3 +423,23 @@ def test_through_a_server_that_is_read_only_nobody_writes(
         assert answer.message == f'things.{group.group} "a" is forbidden: the server is read-only'
     assert len(raw.heads) == 1
     front.stop()
+
+
+def test_the_group_without_a_name_can_be_that_of_another_server(
+    fresh_server: FreshServer, raw: RawExtension
+) -> None:
+    client = fresh_server(*HERE).client()
+    place = {"type": "ExternalName", "externalName": "127.0.0.1"}
+    services = "/api/v1/namespaces/default/services"
+    assert client.post(services, {"metadata": {"name": SERVICE}, "spec": place}).status == 201
+    own = f"{SERVICES.format(domain='k8s.io')}/v1."
+    service = {"namespace": "default", "name": SERVICE, "port": raw.port}
+    spec = {"service": service, "insecureSkipTLSVerify": True}
+    assert client.patch(own, {"spec": spec}).status == 200
+    for path in ("/api", "/api/v1", "/api/v1/namespaces/default/pods/a"):
+        assert client.get(path).text == "{}"
+        assert raw.heads[-1].startswith(f"GET {path} HTTP/1.1\r\n".encode())
+    assert client.get("/apis/apps/v1/deployments").body["kind"] == "DeploymentList"
+    back = {"service": None, "insecureSkipTLSVerify": None}
+    assert client.patch(own, {"spec": back}).status == 200
+    assert client.get("/api/v1/namespaces/default").body["kind"] == "Namespace"

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import orjson
 
 from fairlead.aggregation.calling import ExtensionCalls
-from fairlead.aggregation.extension import Extension
+from fairlead.aggregation.extension import UNNAMED, Extension
 from fairlead.aggregation.groups import RegisteredGroups
 from fairlead.aggregation.registry import Extensions
 from fairlead.authentication.user import User
@@ -43,9 +43,8 @@ class _Resource:
     verbs: frozenset[str]
 
     def path(self, namespace: str, name: str = "") -> str:
-        group, version = self.extension.group_version
-        steps = ("apis", group, version, "namespaces", namespace, self.name, name)
-        return "/" + "/".join(quote(step, safe="") for step in steps if step)
+        steps = ("namespaces", namespace, self.name, name)
+        return "/".join((self.extension.path, *(quote(step, safe="") for step in steps if step)))
 
 
 class RemoteContent:
@@ -107,13 +106,16 @@ class RemoteContent:
                 extension = self._extensions.serving(group, version)
                 if extension is not None:
                     yield extension
+        unnamed = self._extensions.serving(*UNNAMED)
+        if unnamed is not None:
+            yield unnamed
 
     async def _tell(
         self, user: User, extension: Extension, undiscovered: dict[str, str]
     ) -> list[_Resource]:
         group, version = extension.group_version
         try:
-            found = await self._call(user, extension, "GET", f"/apis/{group}/{version}")
+            found = await self._call(user, extension, "GET", extension.path)
             return list(_namespaced(extension, found))
         except CallError as error:
             undiscovered[f"{group}/{version}"] = str(error)
