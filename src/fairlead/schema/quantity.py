@@ -81,9 +81,20 @@ def quantity(text: str) -> Decimal:
     return amount(text).value
 
 
-@remembered(4096, longest=64)
+# What people write. It is canonical unless a larger suffix fits.
+_USUAL = re.compile(r"([1-9][0-9]{0,5})(?:[mkMGT]?|[KMGT](i))\Z", re.ASCII)
+
+
 def canonical(text: str) -> str:
     """The one way to print a quantity: no fraction, the largest suffix that fits."""
+    usual = _USUAL.match(text)
+    if usual is not None and int(usual[1]) % (1024 if usual[2] else 1000):
+        return text
+    return _canonical(text)
+
+
+@remembered(4096, longest=64)
+def _canonical(text: str) -> str:
     value, kind = amount(text.strip())
     return format_quantity(value, kind)
 
