@@ -8,6 +8,8 @@ What is touched comes out in order, see `field_sets.in_order`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import compress
+from operator import is_not
 from typing import Any, NamedTuple
 
 from fairlead.patching.extract import Extract, extractor
@@ -29,6 +31,7 @@ from fairlead.patching.shapes import (
     Table,
     Untrackable,
     Values,
+    are_aligned,
     indexed_values,
     shape_of,
 )
@@ -173,14 +176,18 @@ def _emptied(old: Any, new: Any, below: Extract) -> _Nodes:
     return _SAME if old == new else _TOUCHED
 
 
-def _list(shape: Shape, indexed: Index, item_shape: Shape) -> _Compare:
+def _list(shape: Items | Values, indexed: Index, item_shape: Shape) -> _Compare:
     below = extractor(shape, True, False)
+    key = shape.key if isinstance(shape, Items) else ""
     item = _Part(item_shape)
     part, whole = item.compare, item.whole
 
     def compare(old: Any, new: Any) -> _Nodes:
         if not old or not new:
             return _emptied(old, new, below)
+        if type(old) is list and type(new) is list and are_aligned(old, new, key):
+            changed = list(map(is_not, old, new))
+            old, new = list(compress(old, changed)), list(compress(new, changed))
         before, after = indexed(old, False), indexed(new, False)
         touched: FieldSet = {}
         removed: FieldSet = {}

@@ -295,6 +295,7 @@ class _Application:
 
         struct = _served(versions, api_version)
         self._applied = recursive_difference(applied_fields(struct, config), ignored)
+        self._owned = difference(self._applied, UNOWNED)
         base = zero_object(struct) if live is None else live
         merged = self._without_given_up(merge(struct, base, config))
         self._changes = _Difference(versions, api_version, base, merged, ignored)
@@ -305,7 +306,9 @@ class _Application:
         if self._last is None:
             return merged
         version, fields = self._last["apiVersion"], fields_of(self._last)
-        if version == self._api_version and covers(self._applied, fields):
+        if version == self._api_version and (
+            fields == self._owned or covers(self._applied, fields)
+        ):
             return merged
         struct = self._versions.struct(version)
         if struct is None:
@@ -332,7 +335,7 @@ class _Application:
 
     def entries(self, now: str) -> list[ManagedEntry]:
         """The entries afterwards; the time of this manager's moves only when the object does."""
-        owned = difference(self._applied, UNOWNED)
+        owned = self._owned
         if self._unchanged:
             if self._known and self._as_before(owned):
                 return self._known

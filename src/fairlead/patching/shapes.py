@@ -76,6 +76,7 @@ class Items:
     item: Shape
     element: Callable[[Any], str]
     indexed: Index
+    key: str = ""  # the one field that tells items apart, if it is one
     free: bool = False
 
 
@@ -126,7 +127,10 @@ def _shape(kind: Type, granular: bool = False) -> Shape:
     if kind.kind == "set":
         return VALUES
     if kind.kind == "map" and isinstance(kind.element, Struct):
-        return Items(_shape(kind.element), item_element(kind), _item_index(kind), has_free(kind))
+        key = kind.keys[0] if len(kind.keys) == 1 else ""
+        return Items(
+            _shape(kind.element), item_element(kind), item_index(kind), key, has_free(kind)
+        )
     return _single(kind)
 
 
@@ -186,7 +190,8 @@ def zero_object(struct: Struct) -> dict[str, Any]:
     return made
 
 
-def _item_index(kind: ListOf) -> Index:
+def item_index(kind: ListOf) -> Index:
+    """The function that finds the items of a keyed list by their names."""
     fields = kind.element.fields if isinstance(kind.element, Struct) else {}
     keys = [(name, key_default(fields.get(name))) for name in sorted(kind.keys)]
     element, only = item_element(kind), keys[0][0] if len(keys) == 1 else None
@@ -223,6 +228,19 @@ def indexed_values(items: Any, arranged: bool) -> dict[str, Any]:
     if len(index) != len(items):
         raise Untrackable
     return index
+
+
+def are_aligned(one: list[Any], other: list[Any], key: str) -> bool:
+    """Whether two lists have items of the same names in the same order, seen at a glance: it may be
+    so all the same. `key` is that of `Items`."""
+    if not key or len(one) != len(other):
+        return False
+    try:
+        texts = [item[key] for item in one]
+        same = texts == [item[key] for item in other]
+    except (TypeError, LookupError):
+        return False
+    return same and _ONLY_TEXTS.issuperset(map(type, texts)) and len(set(texts)) == len(texts)
 
 
 def _by_text(items: list[Any], key: str) -> dict[str, Any] | None:

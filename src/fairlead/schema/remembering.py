@@ -60,7 +60,7 @@ class ContentMemory(Generic[T]):
             self.kept.keep(key, value, len(key))
 
 
-Names = tuple[str, ...]
+Names = tuple[str | type, ...]
 
 MOST_SHAPES = 20_000
 MOST_SHAPE_BYTES = 8 * 1024 * 1024
@@ -69,9 +69,9 @@ _NAME = 150  # and each of its fields
 
 
 class ShapeMemory(Generic[T]):
-    """Values by the names of the fields that are there, in their order. Only names that a type
-    declares may be kept, so that an entry is never large; all memories together have a bound,
-    beyond which everything is forgotten."""
+    """Values by the names of the fields that are there, in their order, and perhaps the classes of
+    what they hold. Only names that a type declares may be kept, so that an entry is never large;
+    all memories together have a bound, beyond which everything is forgotten."""
 
     def __init__(self) -> None:
         self._kept: dict[Names, T] = {}

@@ -130,6 +130,8 @@ class PodBehaviour(Behaviour):
         before = old["metadata"].get("annotations") if old else None
         annotations = metadata.get("annotations")
         check_pod_annotations(annotations, spec, ANNOTATIONS, causes, context.dialect, before)
+        if old is not None and spec == old["spec"]:
+            return  # it was found good when it was stored
         key = self._good_specs.key(spec)
         if self._good_specs.get(key):
             return
