@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fairlead.bounded import Shapes
 from fairlead.patching.field_sets import EMPTY, LEAF, FieldSet
 from fairlead.patching.shapes import (
     Free,
@@ -26,7 +27,6 @@ from fairlead.patching.shapes import (
     shape_of,
 )
 from fairlead.schema.model import Struct
-from fairlead.schema.remembering import ShapeMemory
 
 Extract = Callable[[Any], FieldSet | None]
 """Makes the node of a value that is not empty; None when there is nothing to own."""
@@ -87,7 +87,7 @@ are not."""
 
 
 def _record(shape: Record, whole: bool, member: bool) -> Extract:
-    plans: ShapeMemory[_Plan] = ShapeMemory()
+    plans: Shapes[_Plan] = Shapes()
     known = plans.get
 
     def part(name: str) -> tuple[str, Extract | None, bool]:
