@@ -105,7 +105,7 @@ def test_what_another_wrote_with_the_same_content_stays_the_others() -> None:
         assert first < gone.revision < revision == one.things.heads["a"].revision
         told = [(change.kind, change.revision) for change in one.things.events_after(0)]
         assert told == [("ADDED", first), ("DELETED", gone.revision), ("ADDED", revision)]
-        page = one.things.page("", EVERYTHING, first, 0, None)
+        page = await one.things.page("", EVERYTHING, first, 0, None)
         assert [(found.key, found.revision) for found in page.entries] == [("a", first)]
 
     run(test)
@@ -269,7 +269,7 @@ def test_after_a_gap_followers_hear_the_difference_and_watches_end() -> None:
 
         other.store.follow(other.things, hear, essential=True, replay=False)
         watcher = Watcher("", EVERYTHING, other.store.revision)
-        other.things.watch(watcher)
+        other.things.audience.add(watcher)
         shared.cut()
         await comes_true(lambda: not other.store.healthy, "so far")
         source = MemorySource(shared)

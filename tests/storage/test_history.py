@@ -50,7 +50,7 @@ async def events(store: Store, after: int) -> list[Change]:
         async for piece in store.watch(things, watcher):
             found += piece
     finally:
-        things.unwatch(watcher)
+        things.audience.remove(watcher)
     return found
 
 
@@ -63,7 +63,7 @@ def test_many_versions_of_a_large_object_hold_little_memory(tmp_path: Path, watc
         tracemalloc.start()
         for number in range(300):
             await store.put(things, "a", large(number, 900_000), store.latest(things, "a"))
-            for watcher in things.watchers():
+            for watcher in things.audience:
                 for kind, change in await watcher.take():
                     assert change.after is not None
                     change.frames[kind] = b"frame" + (change.after.body or b"")

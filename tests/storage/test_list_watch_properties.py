@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +44,16 @@ keys = st.sampled_from(KEYS)
 puts = st.tuples(st.just("put"), keys, st.sampled_from(LABELS), st.sampled_from(["up", "down"]))
 deletes = st.tuples(st.just("delete"), keys)
 compactions = st.tuples(st.just("compact"), st.floats(0, 1))
-histories = st.lists(st.one_of(puts, puts, deletes, compactions), max_size=60)
+indexings = st.tuples(st.just("index"), st.sampled_from(list(SELECTIONS)))
+histories = st.lists(st.one_of(puts, puts, deletes, compactions, indexings), max_size=60)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _index_few() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fairlead.storage.collection.FEW", 0)
+        yield
+
 
 State = dict[str, tuple[int, dict[str, str], str]]  # key: (revision, labels, phase)
 
@@ -110,7 +121,7 @@ def selects(selection: str, key: str, row: tuple[int, dict[str, str], str]) -> b
     }[selection]
 
 
-def build(history: list[Any]) -> tuple[Collection, Model]:
+async def build(history: list[Any]) -> tuple[Collection, Model]:
     """Play a history on a collection and on the model."""
     collection, model = Collection("core/things"), Model()
     collection.select_fields = fields_of
@@ -126,6 +137,8 @@ def build(history: list[Any]) -> tuple[Collection, Model]:
             case "compact", part:
                 model.floor = model.floor + int((model.revision - model.floor) * part)
                 collection.forget(model.floor)
+            case "index", name:
+                await collection.prepare("", SELECTIONS[name])
     return collection, model
 
 
@@ -136,11 +149,15 @@ def briefly(versions: list[Version]) -> list[tuple[str, int]]:
 @settings(deadline=None, max_examples=150)
 @given(histories)
 def test_the_list_at_any_kept_revision_is_what_was_there_then(history: list[Any]) -> None:
-    collection, model = build(history)
+    asyncio.run(_the_list_at_any_kept_revision_is_what_was_there_then(history))
+
+
+async def _the_list_at_any_kept_revision_is_what_was_there_then(history: list[Any]) -> None:
+    collection, model = await build(history)
     for revision in range(model.floor, model.revision + 1):
         for namespace in SCOPES:
             for name, selection in SELECTIONS.items():
-                page = collection.page(namespace, selection, revision, 0, None)
+                page = await collection.page(namespace, selection, revision, 0, None)
                 assert briefly(page.entries) == model.listed(revision, namespace, name)
                 assert (page.last_key, page.remaining) == (None, None)
 
@@ -148,18 +165,27 @@ def test_the_list_at_any_kept_revision_is_what_was_there_then(history: list[Any]
 @settings(deadline=None, max_examples=150)
 @given(histories)
 def test_the_current_list_is_the_newest_state(history: list[Any]) -> None:
-    collection, model = build(history)
+    asyncio.run(_the_current_list_is_the_newest_state(history))
+
+
+async def _the_current_list_is_the_newest_state(history: list[Any]) -> None:
+    collection, model = await build(history)
     for namespace in SCOPES:
         for name, selection in SELECTIONS.items():
-            listed = briefly(collection.current(namespace, selection))
-            assert listed == model.listed(model.revision, namespace, name)
+            expected = model.listed(model.revision, namespace, name)
+            assert briefly(collection.current(namespace, selection)) == expected
+            assert briefly(await collection.select(namespace, selection)) == expected
     assert len(collection) == len(model.now)
 
 
 @settings(deadline=None, max_examples=150)
 @given(histories, st.integers(1, 5))
 def test_pages_of_an_old_revision_make_up_the_old_list(history: list[Any], limit: int) -> None:
-    collection, model = build(history)
+    asyncio.run(_pages_of_an_old_revision_make_up_the_old_list(history, limit))
+
+
+async def _pages_of_an_old_revision_make_up_the_old_list(history: list[Any], limit: int) -> None:
+    collection, model = await build(history)
     for revision in range(model.floor, model.revision + 1):
         for namespace in ("", "a", "ab"):
             for name in ("all", "l=1", "not name"):
@@ -168,7 +194,7 @@ def test_pages_of_an_old_revision_make_up_the_old_list(history: list[Any], limit
                 found: list[tuple[str, int]] = []
                 after: str | None = None
                 while True:
-                    page = collection.page(namespace, selection, revision, limit, after)
+                    page = await collection.page(namespace, selection, revision, limit, after)
                     found += briefly(page.entries)
                     left = len(whole) - len(found)
                     if page.last_key is None:
@@ -185,7 +211,7 @@ def test_pages_of_an_old_revision_make_up_the_old_list(history: list[Any], limit
 def test_a_watch_from_any_kept_revision_leads_from_the_list_then_to_the_list_now(
     history: list[Any],
 ) -> None:
-    collection, model = build(history)
+    collection, model = asyncio.run(build(history))
     for revision in range(model.floor, model.revision + 1):
         for namespace in ("", "a", "ab"):
             for name, selection in SELECTIONS.items():
@@ -257,6 +283,8 @@ async def _play(
             if floor > model.floor:
                 model.floor = floor
                 await store.compact(revisions[floor])
+        case "index", name:
+            await collection.prepare("", SELECTIONS[name])
 
 
 async def _compare(
@@ -279,7 +307,7 @@ async def _compare(
             async for changes in store.watch(collection, watcher):
                 for change in changes:
                     apply(state, event_type(change, selection), change)
-            collection.unwatch(watcher)
+            collection.audience.remove(watcher)
             newest = model.listed(model.revision, "", name)
             assert sorted(state.items()) == [(key, revisions[number]) for key, number in newest]
     for version in page.entries:

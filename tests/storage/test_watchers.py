@@ -50,7 +50,7 @@ def feed() -> Feed:
 
 def test_events_arrive_in_order(feed: Feed) -> None:
     watcher = watching()
-    feed.collection.watch(watcher)
+    feed.collection.audience.add(watcher)
     feed.put("a/x")
     feed.put("a/x")
     feed.delete("a/x")
@@ -60,7 +60,7 @@ def test_events_arrive_in_order(feed: Feed) -> None:
 def test_a_watcher_hears_of_its_scope_only(feed: Feed) -> None:
     everything, namespace, item = watching(""), watching("a/"), watching("a/x")
     for watcher in (everything, namespace, item):
-        feed.collection.watch(watcher)
+        feed.collection.audience.add(watcher)
     feed.put("a/x")
     feed.put("a/y")
     feed.put("ab/x")
@@ -69,7 +69,7 @@ def test_a_watcher_hears_of_its_scope_only(feed: Feed) -> None:
 
 def test_a_watcher_hears_of_nothing_up_to_its_start(feed: Feed) -> None:
     watcher = watching(after=2)
-    feed.collection.watch(watcher)
+    feed.collection.audience.add(watcher)
     for _ in range(3):
         feed.put("a/x")
     assert shown(watcher.pending) == ["MODIFIED a/x@3"]
@@ -77,7 +77,7 @@ def test_a_watcher_hears_of_nothing_up_to_its_start(feed: Feed) -> None:
 
 def test_what_enters_and_leaves_a_selection(feed: Feed) -> None:
     watcher = watching(selection=Selection(parse_labels("l=1")))
-    feed.collection.watch(watcher)
+    feed.collection.audience.add(watcher)
     feed.put("a/x", l="2")
     feed.put("a/x", l="1")
     feed.put("a/x", l="1", m="1")
@@ -88,12 +88,12 @@ def test_what_enters_and_leaves_a_selection(feed: Feed) -> None:
 
 def test_after_unwatching_nothing_is_heard(feed: Feed) -> None:
     watcher = watching()
-    feed.collection.watch(watcher)
-    feed.collection.unwatch(watcher)
+    feed.collection.audience.add(watcher)
+    feed.collection.audience.remove(watcher)
     feed.put("a/x")
     assert watcher.pending == []
-    assert list(feed.collection.watchers()) == []
-    feed.collection.unwatch(watcher)
+    assert list(feed.collection.audience) == []
+    feed.collection.audience.remove(watcher)
 
 
 def test_a_watcher_that_lets_too_much_pile_up_is_cut_off(
@@ -101,8 +101,8 @@ def test_a_watcher_that_lets_too_much_pile_up_is_cut_off(
 ) -> None:
     monkeypatch.setattr(module, "MOST_PENDING", 5)
     lazy, eager = watching(), watching()
-    feed.collection.watch(lazy)
-    feed.collection.watch(eager)
+    feed.collection.audience.add(lazy)
+    feed.collection.audience.add(eager)
     for _ in range(6):
         feed.put("a/x")
         eager.pending.clear()
@@ -118,7 +118,7 @@ def test_a_watcher_that_lets_too_much_pile_up_is_cut_off(
 def test_taking_waits_for_the_next_event(feed: Feed) -> None:
     async def main() -> None:
         watcher = watching()
-        feed.collection.watch(watcher)
+        feed.collection.audience.add(watcher)
         taking = asyncio.create_task(watcher.take())
         await asyncio.sleep(0)
         assert not taking.done()
@@ -147,7 +147,7 @@ def test_who_serves_a_watcher_is_told_when_it_is_cut_off(
     told: list[bool] = []
     watcher = watching()
     watcher.on_close = lambda: told.append(watcher.lagging)
-    feed.collection.watch(watcher)
+    feed.collection.audience.add(watcher)
     feed.put("a/x")
     feed.put("a/x")
     assert told == [True]
@@ -156,7 +156,7 @@ def test_who_serves_a_watcher_is_told_when_it_is_cut_off(
 def test_a_closed_watcher_still_gives_out_what_it_has(feed: Feed) -> None:
     async def main() -> None:
         watcher = watching()
-        feed.collection.watch(watcher)
+        feed.collection.audience.add(watcher)
         feed.put("a/x")
         watcher.close()
         feed.put("a/x")
@@ -182,8 +182,8 @@ def test_a_watcher_that_holds_too_many_bytes_is_cut_off(
 ) -> None:
     monkeypatch.setattr(module, "MOST_PENDING_BYTES", 2000)
     lazy, eager = watching(), watching()
-    feed.collection.watch(lazy)
-    feed.collection.watch(eager)
+    feed.collection.audience.add(lazy)
+    feed.collection.audience.add(eager)
     for _ in range(5):
         feed.put("a/x", l="v" * 600)
         eager.pending.clear()
@@ -197,7 +197,7 @@ def test_one_event_is_taken_however_large_it_is(
 ) -> None:
     monkeypatch.setattr(module, "MOST_PENDING_BYTES", 100)
     watcher = watching()
-    feed.collection.watch(watcher)
+    feed.collection.audience.add(watcher)
     feed.put("a/x", l="v" * 600)
     assert shown(watcher.pending) == ["ADDED a/x@1"]
 
@@ -215,9 +215,9 @@ class Broken(Selection):
 
 
 def test_a_watcher_whose_selection_fails_ends_and_the_others_go_on(feed: Feed) -> None:
-    broken, sound = watching(selection=Broken()), watching()
-    feed.collection.watch(broken)
-    feed.collection.watch(sound)
+    broken, sound = watching(selection=Broken(parse_labels("l"))), watching()
+    feed.collection.audience.add(broken)
+    feed.collection.audience.add(sound)
     feed.put("a/x")
     feed.put("a/bad")
     feed.put("a/y")
@@ -240,7 +240,7 @@ def test_a_watcher_that_cannot_pass_an_event_on_ends_and_the_others_go_on(feed: 
     broken, sound = watching(), watching()
     broken.pass_on = fail
     for watcher in (broken, sound):
-        feed.collection.watch(watcher)
+        feed.collection.audience.add(watcher)
     assert asyncio.run(wait_for(broken)) == []
     assert broken.closed
     assert isinstance(broken.failure, OSError)
@@ -249,7 +249,7 @@ def test_a_watcher_that_cannot_pass_an_event_on_ends_and_the_others_go_on(feed: 
 
 def test_what_a_watcher_holds_stays_whole_when_the_history_is_cut(feed: Feed) -> None:
     watcher = watching()
-    feed.collection.watch(watcher)
+    feed.collection.audience.add(watcher)
     feed.put("a/x", l="1")
     feed.put("a/x", l="2")
     feed.delete("a/x")
@@ -259,3 +259,50 @@ def test_what_a_watcher_holds_stays_whole_when_the_history_is_cut(feed: Feed) ->
     assert b'"l":"2"' in gone.last_body()
     assert [kind for kind, _ in watcher.pending] == ["ADDED", "MODIFIED", "DELETED"]
     assert feed.collection.events_after(0) == []
+
+
+def test_watchers_of_the_same_selector_share_the_decision(feed: Feed) -> None:
+    asked: list[str] = []
+
+    class Counted(Selection):
+        def matches(self, version: Version) -> bool:
+            asked.append(version.key)
+            return super().matches(version)
+
+    watchers = [watching(selection=Counted(parse_labels("l!=1"))) for _ in range(10)]
+    for watcher in watchers:
+        feed.collection.audience.add(watcher)
+    feed.put("a/x", l="2")
+    assert asked == ["a/x"]
+    assert [shown(watcher.pending) for watcher in watchers] == [["ADDED a/x@1"]] * 10
+
+
+def test_those_who_wait_for_another_value_are_not_asked(feed: Feed) -> None:
+    class Unasked(Selection):
+        def matches(self, version: Version) -> bool:
+            raise AssertionError(version.key)
+
+    feed.collection.audience.add(watching(selection=Unasked(parse_labels("l=1"))))
+    others = watching(selection=Selection(parse_labels("l in (2,3)")))
+    feed.collection.audience.add(others)
+    feed.put("a/x", l="2")
+    feed.put("a/x", l="3")
+    feed.put("a/x", l="4")
+    feed.put("a/x")
+    assert shown(others.pending) == ["ADDED a/x@1", "MODIFIED a/x@2", "DELETED a/x@3"]
+
+
+def test_of_an_audience_that_left_nothing_stays(feed: Feed) -> None:
+    selections = [
+        EVERYTHING,
+        Selection(parse_labels("l=1,m in (1,2)")),
+        Selection(parse_labels("!l")),
+    ]
+    watchers = [watching(selection=selection) for selection in selections * 2]
+    for watcher in watchers:
+        feed.collection.audience.add(watcher)
+    for watcher in watchers:
+        feed.collection.audience.remove(watcher)
+    feed.put("a/x", l="1")
+    assert not feed.collection.audience
+    assert not any(watcher.pending for watcher in watchers)

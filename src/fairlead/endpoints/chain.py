@@ -31,7 +31,7 @@ from fairlead.endpoints.negotiation import (
     no_representation,
 )
 from fairlead.endpoints.other_dialect import unknown_group
-from fairlead.endpoints.parameters import check_timeout, flag
+from fairlead.endpoints.parameters import flag, timeout_of
 from fairlead.endpoints.patch import answer_patch
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.routing import Target, route, scope_fits
@@ -83,7 +83,7 @@ class Handler:
     async def admit(self, request: Request) -> None:
         """Find out who asks and whether they may; raises StatusError."""
         if request.query and not is_long_running(request.target):
-            check_timeout(request)
+            timeout_of(request)
         request.user = await self.api.authentication.authenticator.authenticate(request)
         if self.auditor is not None:
             storing = self.auditor.received(request)

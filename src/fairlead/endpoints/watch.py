@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 
 import orjson
 
@@ -36,13 +36,19 @@ logger = logging.getLogger("fairlead.watch")
 # Turns an event into the bytes that are sent; called in the task of a watcher's own connection.
 Frame = Callable[[str, Change], bytes]
 
-SHORTEST_DEFAULT_TIMEOUT = 1800
+_YEARS = 1e8  # seconds
 BOOKMARK_EVERY = 60.0
 _BOOKMARK_BEFORE_END = 2.0
 _FRAMES_A_SEND = 200
 _BYTES_A_SEND = 256 * 1024
 _PATIENCE = 1.0
 _SOON = 0.01  # timers may be early by less
+
+
+@lru_cache(1024)
+def _frame_keys(api_version: str, representation: Representation) -> Mapping[str, str]:
+    """Under what a change keeps its frames, by what the change is; the same for all watchers."""
+    return {kind: f"{kind} {api_version} {representation}" for kind in (ADDED, MODIFIED, DELETED)}
 
 
 class Framing:
@@ -58,8 +64,7 @@ class Framing:
         self._columns_sent = False
         plain = representation.media_type == JSON and not representation.transform
         self.sends_stored_bytes = plain and resource.sends_stored_bytes
-        form = f"{resource.api_version} {representation}"
-        self.keys = {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
+        self.keys = _frame_keys(resource.api_version, representation)
 
     def chooser(self) -> Frame:
         if self.representation.transform == "Table":
@@ -167,7 +172,7 @@ class WatchStream(Answer):
         self.framing = framing
         self.bookmarks = options.bookmarks
         wanted = options.timeout or 0
-        self.timeout = wanted if wanted > 0 else random.randint(1, 2) * SHORTEST_DEFAULT_TIMEOUT
+        self.timeout = wanted if wanted > 0 else _unasked(api.shortest_watch)
 
     async def send(self, request: Request) -> None:
         exchange = request.exchange
@@ -185,8 +190,7 @@ class WatchStream(Answer):
     async def _all_events(self, exchange: Exchange) -> bytes:
         """Send what was and what happens; gives what the stream ends with."""
         try:
-            async for events in self.opened.past:
-                await self._send_events(exchange, events)
+            await self._send_past(exchange)
             await self._follow(exchange)
         except Compacted as error:
             return self._error(too_old(error, self.store.floor))
@@ -196,6 +200,11 @@ class WatchStream(Answer):
         if isinstance(failure, Compacted):
             return self._error(too_old(failure, self.store.floor))
         return self._failure(failure) if failure is not None else b""
+
+    async def _send_past(self, exchange: Exchange) -> None:
+        """On its own, so that nothing of it is held while the stream goes on."""
+        async for events in self.opened.past:
+            await self._send_events(exchange, events)
 
     async def _send_events(self, exchange: Exchange, events: Sequence[Event]) -> None:
         """Encode and send, some at a time. Frames are made here, not at the commit: what cannot
@@ -295,6 +304,11 @@ class WatchStream(Answer):
         return float("inf") if sent else now
 
 
+def _unasked(shortest: float) -> float:
+    """How long a watch lasts whose client does not say: not all of them end at the same time."""
+    return random.uniform(1, 2) * shortest if shortest else _YEARS
+
+
 def start_stream(framing: Framing, exchange: Exchange) -> None:
     media_type = framing.representation.media_type
     if media_type != JSON:
@@ -330,7 +344,7 @@ async def answer_watch(api: Api, request: Request, operation: Operation) -> Answ
     include = include_object(request) if request.representation.transform == "Table" else ""
     framing = Framing(api, operation.resource, request.representation, include)
     try:
-        opened = open_watch(api, operation, options, selection)
+        opened = await open_watch(api, operation, options, selection)
     except StatusError as error:
         if error.code != 410:
             raise

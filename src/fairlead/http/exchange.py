@@ -31,12 +31,14 @@ class Exchange:
     raise ClientGone when the connection is lost; `respond` just does nothing then."""
 
     __slots__ = (
+        "_alarm",
         "_connection",
         "_in_chunks",
         "_on_gone",
         "_parts",
         "_size",
         "_waiter",
+        "began",
         "body_complete",
         "body_limit",
         "deadline",
@@ -49,11 +51,13 @@ class Exchange:
         "wanted",
     )
 
-    def __init__(self, connection: HttpProtocol, head: Head, peer: Peer, deadline: float) -> None:
+    def __init__(self, connection: HttpProtocol, head: Head, peer: Peer, began: float) -> None:
         self._connection: HttpProtocol | None = connection
         self.head = head
         self.peer = peer
-        self.deadline = deadline
+        self.began = began
+        self.deadline = began + connection.limits.request_seconds
+        self._alarm: asyncio.TimerHandle | None = None  # where looking now and then is too coarse
         self.started = False  # some of the answer was sent
         self.timed_out = False
         self.body_complete = False
@@ -91,10 +95,13 @@ class Exchange:
     def release(self) -> None:
         """The connection has done with this request."""
         self._connection = self._on_gone = None
+        if self._alarm is not None:
+            self._silence()
 
     def lose(self) -> None:
         """The connection is no more."""
         self._connection = None
+        self._silence()
         told, self._on_gone = self._on_gone, None
         if told is not None:
             told()
@@ -122,6 +129,20 @@ class Exchange:
             raise BodyTooLarge
         parts, self._parts = self._parts, []
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def limit(self, seconds: float) -> None:
+        """Let the request take no longer than this, from when its head had come."""
+        deadline = self.began + seconds
+        if deadline >= self.deadline or self._connection is None:
+            return
+        self.deadline = deadline
+        self._silence()
+        self._alarm = self._connection.alarm(self, seconds)
+
+    def _silence(self) -> None:
+        alarm, self._alarm = self._alarm, None
+        if alarm is not None:
+            alarm.cancel()
 
     def no_deadline(self) -> None:
         """For answers that go on and on: only reading them may not stop."""

@@ -167,8 +167,7 @@ class HttpProtocol(asyncio.Protocol):
                 return b""
             return rest
         self._deadline = _FOREVER
-        deadline = self._loop.time() + self.limits.request_seconds
-        exchange = self._exchange = Exchange(self, head, self._peer, deadline)
+        exchange = self._exchange = Exchange(self, head, self._peer, self._loop.time())
         exchange.body_complete = reader.complete
         self._task = self._loop.create_task(self._answer(exchange))
         return rest
@@ -300,6 +299,18 @@ class HttpProtocol(asyncio.Protocol):
         busy = self._exchange is not None or self._waiting or self._skipping
         if not busy and not self._closing:
             self._end(unread=False)
+
+    def alarm(self, exchange: Exchange, seconds: float) -> asyncio.TimerHandle | None:
+        """Have a request looked at when its time is up, if it has so little that looking now and
+        then would be too coarse."""
+        if seconds >= self._connections.coarse:
+            return None
+        deadline = exchange.deadline
+        return self._loop.call_at(deadline, self._ring, exchange, deadline)
+
+    def _ring(self, exchange: Exchange, deadline: float) -> None:
+        if self._exchange is exchange and exchange.deadline <= deadline:
+            self.check_time(max(deadline, self._loop.time()))  # timers may be early
 
     def check_time(self, now: float) -> None:
         """End what takes too long."""

@@ -18,12 +18,11 @@ from OpenSSL import SSL, crypto
 
 from fairlead.http.peer import NOBODY, Peer
 from fairlead.http.protocol import HttpProtocol
+from fairlead.http.records import PLAIN, Records, Sealing
 from fairlead.http.writing import PLAIN_HTTP
 
-_HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + 16384 + 2048, 5
-_PLAIN = 16384  # bytes of a record
+_HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + PLAIN + 2048, 5
 _MOST_UNREAD = 2 * 1024 * 1024
-_MORE = 1024  # room for what a record adds to its content
 _GREETINGS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # how requests of plain HTTP begin
 _CIPHERS = b"@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!SHA1:!AESCCM"
 
@@ -44,11 +43,12 @@ _OF_TIME = (9, 10)
 class TlsTransport(asyncio.Protocol, asyncio.Transport):
     """To TCP it is a protocol, to the HTTP protocol a transport."""
 
-    def __init__(self, context: SSL.Context, inner: HttpProtocol) -> None:
-        self._ssl: SSL.Connection | None = SSL.Connection(context, None)
+    def __init__(self, context: SSL.Context, inner: HttpProtocol, sealing: Sealing) -> None:
+        self._ssl = SSL.Connection(context, None)
         self._ssl.set_accept_state()
         self._problems: list[int] = []
         self._ssl.set_app_data(self._problems)
+        self._records: Records | None = sealing.of(self._ssl)
         self._inner: HttpProtocol | None = inner
         self._begun = self._secured = self._shut = False
         self._rest = b""  # of a record that is not whole
@@ -62,7 +62,7 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
 
     def connection_lost(self, error: Exception | None) -> None:
         inner, self._inner = self._inner, None
-        self._ssl = None
+        self._records = None
         self._rest = b""
         if inner is not None:
             inner.connection_lost(error)
@@ -109,7 +109,7 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
                 break
             end += length
             count += 1
-            if end - start >= 2 * _PLAIN:
+            if end - start >= 2 * PLAIN:
                 self._take(data[start:end], count)
                 start, count = end, 0
         self._rest = data[end:]
@@ -124,17 +124,17 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         self._tcp.close()
 
     def _take(self, data: bytes, records: int) -> None:
-        ssl = self._ssl
-        if ssl is None or self._shut:
+        sealed = self._records
+        if sealed is None or self._shut:
             return
-        ssl.bio_write(data)
         try:
+            sealed.put(data)
             if not self._secured:
-                ssl.do_handshake()
-                self._greeted(ssl)
+                self._ssl.do_handshake()
+                self._greeted(self._ssl)
                 records = len(data)  # any number of them may have been waiting
             for _ in range(records):
-                plain = ssl.recv(min(len(data), _PLAIN))
+                plain = sealed.read()
                 if self._inner is not None:
                     self._inner.data_received(plain)
         except SSL.WantReadError:
@@ -149,33 +149,30 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
     def _greeted(self, ssl: SSL.Connection) -> None:
         self._secured = True
         self._flush()
+        if self._records is not None:
+            self._records.greeted()
         if self._inner is not None:
             self._inner.secured(_peer(ssl, self._problems))
 
     def _flush(self) -> None:
         """Send what OpenSSL has to say."""
-        try:
-            while self._ssl is not None:
-                self._tcp.write(self._ssl.bio_read(_PLAIN))
-        except SSL.Error:
-            pass
+        while self._records is not None and (said := self._records.said()):
+            self._tcp.write(said)
 
     # To the HTTP protocol
 
     def write(self, data: Any) -> None:
-        ssl = self._ssl
-        if ssl is None or self._shut:
+        records = self._records
+        if records is None or self._shut:
             return
         size = len(data)
         try:
-            if size <= _PLAIN:
-                ssl.send(data)
-                self._tcp.write(ssl.bio_read(size + _MORE))
+            if size <= PLAIN:
+                self._tcp.write(records.seal(data))
                 return
             view = memoryview(data)
-            for start in range(0, size, _PLAIN):
-                ssl.send(view[start : start + _PLAIN])
-                self._tcp.write(ssl.bio_read(_PLAIN + _MORE))
+            for start in range(0, size, PLAIN):
+                self._tcp.write(records.seal(view[start : start + PLAIN]))
         except SSL.Error:
             self.abort()
 
@@ -196,7 +193,7 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         self._tcp.close()
 
     def _say_goodbye(self) -> None:
-        if self._ssl is not None and self._secured and not self._shut:
+        if self._records is not None and self._secured and not self._shut:
             with suppress(SSL.Error):
                 self._ssl.shutdown()
             self._flush()

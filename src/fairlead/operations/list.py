@@ -83,12 +83,14 @@ async def _find(
     await wait_until(api, wanted)
     # A stale read is served whole from the cache: there is no snapshot to page through.
     limit = 0 if options.revision == "0" else options.limit
+    if selection:
+        await collection.prepare(namespace, selection)
     revision = api.store.revision
     if not limit:
-        return Listing(
-            resource, Page(collection.current(namespace, selection), None, None), revision
-        )
-    return Listing(resource, collection.page(namespace, selection, revision, limit, None), revision)
+        found = await collection.select(namespace, selection)
+        return Listing(resource, Page(found, None, None), revision)
+    page = await collection.page(namespace, selection, revision, limit, None)
+    return Listing(resource, page, revision)
 
 
 async def _continued(

@@ -45,12 +45,14 @@ class Watch:
         return self.resource.main.custom is not None
 
     def close(self) -> None:
-        self.collection.unwatch(self.watcher)
+        self.collection.audience.remove(self.watcher)
         if isinstance(self.resource, CustomResource):
             self.resource.watchers.discard(self.watcher)
 
 
-def open_watch(api: Api, operation: Operation, options: ListOptions, selection: Selection) -> Watch:
+async def open_watch(
+    api: Api, operation: Operation, options: ListOptions, selection: Selection
+) -> Watch:
     """Follow what the options ask for; raises the 410 of a version whose changes are forgotten."""
     if operation.name:
         if selection.fields and selection.name != operation.name:
@@ -61,6 +63,8 @@ def open_watch(api: Api, operation: Operation, options: ListOptions, selection: 
     namespace = operation.namespace if resource.namespaced else ""
     after = revision_of(options.revision)
     scope = _scope(resource, namespace, selection)
+    if selection and not after:
+        await collection.prepare(namespace, selection)
     watcher = Watcher(scope, selection, after or api.store.revision)
     if not after:
         past = _synthetic(collection.resource, collection.current(namespace, selection))

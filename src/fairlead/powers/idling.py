@@ -61,7 +61,7 @@ class Idling:
         for collection in self._api.store.collections():
             if collection.pending:
                 yield Cause("Busy", f"{len(collection.pending)} writes", collection.resource)
-            late = sum(bool(watcher.pending) for watcher in collection.watchers())
+            late = sum(bool(watcher.pending) for watcher in collection.audience)
             if late:
                 yield Cause("Busy", f"{late} watches have not heard all", collection.resource)
         others = self._requests() - self._waiting

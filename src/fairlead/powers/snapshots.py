@@ -52,7 +52,7 @@ class Snapshot:
         """As after a restore of a real store: whoever watches has to list again."""
         gone = Compacted(self._store.revision)
         for collection in self._store.collections():
-            for watcher in list(collection.watchers()):
+            for watcher in list(collection.audience):
                 watcher.expire(gone)
 
     def _way_back(self, collection: Collection) -> Iterator[Write]:

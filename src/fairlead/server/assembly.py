@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -55,7 +56,7 @@ from fairlead.operations.shapes import ApiShapes
 from fairlead.outgoing.flags import ReachError, build_reach, build_webhooks
 from fairlead.outgoing.reaching import Reach
 from fairlead.outgoing.webhooks import Webhooks
-from fairlead.server.bootstrap import create_first_objects, own_service
+from fairlead.server.bootstrap import KeptObjects, create_first_objects, own_service
 from fairlead.server.certificates import Pair, Pki
 from fairlead.server.controlling import Controlling
 from fairlead.server.files import FileError
@@ -111,6 +112,8 @@ class Assembly:
         self.follow(DEFINITIONS, self.definitions.changed)
         leads = leads and not options.read_only
         self.controlling = self._controlling(pki.ca, address, leads)
+        self._kept = KeptObjects(self.api, options, pki)
+        self.controlling.standing += self._kept.controllers
 
     def _api(self, store: Store, resources: Resources) -> Api:
         try:
@@ -120,7 +123,9 @@ class Assembly:
             raise StartError(f"--feature-gates: {error}") from None
         except RuntimeConfigError as error:
             raise StartError(f"--runtime-config: {error}") from None
-        return Api(resources, store, gates)
+        api = Api(resources, store, gates)
+        api.shortest_watch = self.options.min_request_timeout
+        return api
 
     def follow(self, key: str, listener: Listener) -> None:
         """Tell a listener of all objects of a resource, now and after each commit."""
@@ -288,12 +293,15 @@ class Assembly:
             await self.controlling.prepare(service, self._reached_at(port))
         except StrangeAuthority as error:
             raise StartError(str(error)) from None
+        await asyncio.gather(self._kept.prepare(), self._reconcile_roles())
+        self._is_prepared = True
+
+    async def _reconcile_roles(self) -> None:
         if self.api.resources.serves(CLUSTER_ROLES):
             await reconcile_bootstrap_objects(self.dialect, self._objects, self.api.gates)
             if self.controlling.aggregation is not None:
                 self.controlling.aggregation.follow(self.follow)
                 await self.controlling.aggregate()
-        self._is_prepared = True
 
     def take_up(self) -> None:
         """Instead of `prepare`, where another process of this server has done that."""

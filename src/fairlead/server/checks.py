@@ -15,13 +15,15 @@ STORE, PARTS, OBJECTS, WORK = "store", "parts", "objects", "work"
 HOOKS = {
     "start-kube-apiserver-admission-initializer": PARTS,
     "generic-apiserver-start-informers": WORK,
+    "priority-and-fairness-config-consumer": WORK,
     "start-apiextensions-informers": PARTS,
     "start-apiextensions-controllers": WORK,
     "crd-informer-synced": PARTS,
     "bootstrap-controller": OBJECTS,
     "rbac/bootstrap-roles": OBJECTS,
     "scheduling/bootstrap-system-priority-classes": OBJECTS,
-    "start-cluster-authentication-info-controller": PARTS,
+    "priority-and-fairness-config-producer": OBJECTS,
+    "start-cluster-authentication-info-controller": OBJECTS,
     "apiservice-openapi-controller": PARTS,
 }
 
@@ -80,5 +82,5 @@ def named_checks(
     return {
         "healthz": alive,
         "livez": alive,
-        "readyz": {**common, **hooks(0), "shutdown": shutdown},
+        "readyz": {**common, "informer-sync": hook(PARTS, 0), **hooks(0), "shutdown": shutdown},
     }

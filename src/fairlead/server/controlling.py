@@ -88,6 +88,7 @@ class Controlling:
         self._own_service: OwnService | None = None
         self._has_left = False
         self.aggregation: ClusterRoleAggregation | None = None
+        self.standing: list[Controller] = []  # what else every server runs
         if options.simulate_nodes:
             from fairlead.simulation.setup import answer_for_containers  # few servers need it
 
@@ -172,7 +173,8 @@ class Controlling:
     async def run_for_every_server(self) -> None:
         """What is part of serving rather than of what can be left to somebody else."""
         running: list[Controller] = [
-            DefinitionController(self._api, self._definitions, self._objects)
+            DefinitionController(self._api, self._definitions, self._objects),
+            *self.standing,
         ]
         if self._own_service is not None:
             running.append(self._own_service)

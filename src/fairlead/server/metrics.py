@@ -46,6 +46,7 @@ class Metrics:
         self._requests: dict[tuple[_Key, int], int] = {}
         self._durations: dict[_Key, list[float]] = {}
         self._watches: dict[_Key, int] = {}
+        self._terminated: dict[_Key, int] = {}
         self.under_way = [0, 0]
 
     def answered(self, target: Target | None, method: str, code: int, seconds: float) -> None:
@@ -57,6 +58,11 @@ class Metrics:
             row = self._durations[key] = [0.0] * (len(BUCKETS) + 2)
         row[bisect_left(BUCKETS, seconds)] += 1
         row[-1] += seconds
+
+    def terminated(self, target: Target | None, method: str) -> None:
+        """The server gave up on a request, whose time was up; it is answered nevertheless."""
+        key = _key(target, method)
+        self._terminated[key] = self._terminated.get(key, 0) + 1
 
     @contextmanager
     def watching(self, target: Target) -> Iterator[None]:
@@ -74,6 +80,9 @@ class Metrics:
         requests: Rows = {(*key, str(code)): n for (key, code), n in self._requests.items()}
         durations: Rows = {key: tuple(row) for key, row in self._durations.items()}
         watches: Rows = {(*key,): count for key, count in self._watches.items()}
+        given_up: Rows = {
+            (*key, "apiserver", "504"): count for key, count in self._terminated.items()
+        }
         kinds: Rows = {("readOnly",): self.under_way[0], ("mutating",): self.under_way[1]}
         own = [
             Family(
@@ -91,6 +100,14 @@ class Metrics:
                 _LABELS,
                 BUCKETS,
                 durations,
+            ),
+            Family(
+                "apiserver_request_terminations",
+                "counter",
+                "Requests that the server gave up on, because their time was up.",
+                (*_LABELS, "component", "code"),
+                (),
+                given_up,
             ),
             _gauge(
                 "apiserver_longrunning_requests",
@@ -114,7 +131,7 @@ class Metrics:
         for collection in self._store.collections():
             shown = (_shown(collection.resource),)
             objects[shown] = len(collection)
-            watchers[shown] = sum(1 for _ in collection.watchers())
+            watchers[shown] = sum(1 for _ in collection.audience)
         labels = ("resource",)
         yield _gauge(
             "apiserver_storage_objects", "Stored objects by resource.", objects, labels, common=True

@@ -79,6 +79,11 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
 _REQUESTS = (
     ("--max-requests-inflight", 400, "reading requests at once; 0 for no limit"),
     ("--max-mutating-requests-inflight", 200, "writing requests at once; 0 for no limit"),
+    (
+        "--min-request-timeout",
+        1800,
+        "seconds that a watch lasts at least, twice that at most, unless its client says how many",
+    ),
 )
 _PERIODS = (
     ("--livez-grace-period", 0.0, "how long /livez holds while starting"),
@@ -117,6 +122,13 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
     flag("--advertise-address", type=host, default="", help="address that clients are told")
     flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate, not our own")
     flag("--tls-private-key-file", type=Path, metavar="FILE", help="its key")
+    flag(
+        "--proxy-client-cert-file",
+        type=Path,
+        metavar="FILE",
+        help="certificate shown to extension servers, not our own",
+    )
+    flag("--proxy-client-key-file", type=Path, metavar="FILE", help="its key")
     for name, most, text in _REQUESTS:
         flag(name, type=whole_number, default=most, metavar="N", help=text)
     for name, seconds, text in _PERIODS:
@@ -425,6 +437,8 @@ def check_flags(options: argparse.Namespace) -> None:
         raise FlagError(f"--authorization-mode: {error}") from None
     if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
         raise FlagError("--tls-cert-file and --tls-private-key-file go together")
+    if bool(options.proxy_client_cert_file) != bool(options.proxy_client_key_file):
+        raise FlagError("--proxy-client-cert-file and --proxy-client-key-file go together")
     try:
         check_signing_flags(options)
     except SigningFlagError as error:

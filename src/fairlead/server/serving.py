@@ -29,6 +29,7 @@ from fairlead.endpoints.request import Request
 from fairlead.http.connections import Connections, either
 from fairlead.http.limits import Limits
 from fairlead.http.protocol import HttpProtocol
+from fairlead.http.records import Sealing
 from fairlead.http.tls import TlsTransport
 from fairlead.kinds.resources import Resources
 from fairlead.logs import last_words
@@ -175,7 +176,9 @@ class Server:
             given = self._given_pair()
             if given is not None:  # its key is also used for other things, which would complain
                 check_pair(given.certificate, given.key)
-            return ensure_pki(directory, self._hosts(), lifetimes=self._lifetimes())
+            proxy = self._given_proxy()
+            pki = ensure_pki(directory, self._hosts(), lifetimes=self._lifetimes())
+            return pki if proxy is None else pki.with_proxy(proxy)
         except FileError as error:
             raise StartError(str(error)) from None
 
@@ -190,6 +193,15 @@ class Server:
         if not options.tls_cert_file:
             return None
         return Pair(options.tls_cert_file, options.tls_private_key_file)
+
+    def _given_proxy(self) -> Pair | None:
+        """What the command line says is shown to extension servers; raises FileError."""
+        options = self.options
+        if not options.proxy_client_cert_file:
+            return None
+        given = Pair(options.proxy_client_cert_file, options.proxy_client_key_file)
+        check_pair(given.certificate, given.key)
+        return given
 
     def _hosts(self) -> list[str]:
         own = self.dialect.own_service
@@ -366,10 +378,10 @@ class Server:
     async def _serve(
         self, listener: socket.socket, connections: Connections, trust: ClientTrust
     ) -> asyncio.Server | Acceptor:
-        loop = asyncio.get_running_loop()
+        loop, sealing = asyncio.get_running_loop(), Sealing()
 
         def protocol() -> TlsTransport:
-            return TlsTransport(trust.context(), HttpProtocol(connections, loop))
+            return TlsTransport(trust.context(), HttpProtocol(connections, loop), sealing)
 
         if self._worker is not None:
             return Acceptor(listener, self._worker.slot, protocol)

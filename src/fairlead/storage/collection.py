@@ -9,12 +9,14 @@ from typing import Any
 
 from sortedcontainers import SortedList
 
+from fairlead.storage.audience import Audience
 from fairlead.storage.backend import Compacted
 from fairlead.storage.change import Change
 from fairlead.storage.followers import Followers
+from fairlead.storage.indexes import FEW, Indexes
 from fairlead.storage.selection import EVERYTHING, Selection
+from fairlead.storage.turns import selected
 from fairlead.storage.version import Version
-from fairlead.storage.watcher import Watcher
 
 SelectFields = Callable[[dict[str, Any]], Mapping[str, str]]
 _AFTER_SLASH = "0"  # the character after "/": `ns/` <= key < `ns0` are the keys of a namespace
@@ -60,7 +62,8 @@ class Collection:
         self._graves = 0
         self._history: list[Change] = []
         self._older: dict[str, list[Version]] = {}  # superseded versions after the floor, by key
-        self._watchers: dict[str, dict[int, Watcher]] = {}
+        self.audience = Audience()
+        self._indexes = Indexes()
 
     def __len__(self) -> int:
         return len(self.heads) - self._graves
@@ -105,6 +108,8 @@ class Collection:
             self._graves += 1
             after = None
         self.heads[key] = version
+        if self._indexes:
+            self._indexes.changed(before, after)
         self.last_revision = version.revision
         change = Change(self.resource, key, version.revision, version.api_version, before, after)
         self._history.append(change)
@@ -115,9 +120,10 @@ class Collection:
         happened meanwhile is not known. Gives the difference; watches end."""
         old = {key: head for key, head in self.heads.items() if head.body is not None}
         self.heads, self._history, self._older, self._graves = {}, [], {}, 0
+        self._indexes.clear()
         self.load(versions)
         self.floor = self.last_revision = revision
-        for watcher in list(self.watchers()):
+        for watcher in list(self.audience):
             watcher.expire(Compacted(revision))
         made = []
         for version in versions:
@@ -138,29 +144,8 @@ class Collection:
         """Tell those who need not know before the writer does. Nothing that they do gets here.
         `alone`: no other change is waiting, with which a watcher could send it together."""
         self.followers.tell(change)
-        watchers = self._watchers
-        if watchers:
-            for scope in ("", change.namespace + "/", change.key):
-                if scope in watchers:
-                    for watcher in tuple(watchers[scope].values()):
-                        watcher.deliver(change, alone)
-
-    def watch(self, watcher: Watcher) -> None:
-        self._watchers.setdefault(watcher.scope, {})[id(watcher)] = watcher
-
-    def unwatch(self, watcher: Watcher) -> None:
-        scoped = self._watchers.get(watcher.scope, {})
-        scoped.pop(id(watcher), None)
-        if not scoped:
-            self._watchers.pop(watcher.scope, None)
-
-    @property
-    def is_watched(self) -> bool:
-        return bool(self._watchers)
-
-    def watchers(self) -> Iterator[Watcher]:
-        for scoped in self._watchers.values():
-            yield from scoped.values()
+        if self.audience:
+            self.audience.tell(change, alone)
 
     def events_after(self, revision: int) -> list[Change]:
         return self._history[bisect_right(self._history, revision, key=_revision) :]
@@ -177,13 +162,54 @@ class Collection:
         if within and selection.name is not None:
             found = self.get(f"{within}/{selection.name}")
             return [found] if found is not None and selection.matches(found) else []
-        heads = self.heads
-        versions = [heads[key] for key in self._range(within)]
+        versions = self._candidates(within, selection)
         if selection:
             return [version for version in versions if selection.matches(version)]
         if self._graves:
             return [version for version in versions if version.body is not None]
         return versions
+
+    async def prepare(self, namespace: str, selection: Selection) -> None:
+        """Have an index for a selection where it would have to look at many objects."""
+        within = namespace or selection.namespace or ""
+        is_named = bool(within) and selection.name is not None
+        if selection and not is_named and self._count_in(within) > FEW:
+            await self._indexes.make(selection, self.heads)
+
+    async def select(self, namespace: str, selection: Selection) -> list[Version]:
+        """As `current`, of the moment of the call, with turns for others while many are looked at.
+        `prepare` makes it fast."""
+        within = namespace or selection.namespace or ""
+        if not selection or (within and selection.name is not None):
+            return self.current(namespace, selection)
+        return await selected(self._candidates(within, selection), selection)
+
+    def _candidates(self, namespace: str, selection: Selection) -> list[Version]:
+        """All heads among which those that are selected are."""
+        keys = self._indexed(namespace, selection)
+        heads = self.heads
+        return [heads[key] for key in (self._range(namespace) if keys is None else sorted(keys))]
+
+    def _indexed(self, namespace: str, selection: Selection) -> list[str] | None:
+        """The keys of heads that an index finds, where that are fewer than lie in the namespace."""
+        best = self._indexes.best(selection) if self._indexes and selection else None
+        if best is None:
+            return None
+        index, clue = best
+        if index.count(clue.values) >= self._count_in(namespace):
+            return None
+        keys = index.keys(clue.values)
+        if not namespace:
+            return keys
+        start = f"{namespace}/"
+        return [key for key in keys if key.startswith(start)]
+
+    def _count_in(self, namespace: str) -> int:
+        """How many keys lie in a namespace, those of deleted objects included."""
+        if not namespace:
+            return len(self._keys)
+        low, high = key_range(namespace)
+        return self._keys.bisect_left(high or low) - self._keys.bisect_left(low)
 
     def newest(self, namespace: str) -> list[Version]:
         """All live versions of a namespace, those that are still on their way to the disk
@@ -196,33 +222,47 @@ class Collection:
                 found[key] = version
         return [version for version in found.values() if version.body is not None]
 
-    def page(
+    async def page(
         self, namespace: str, selection: Selection, revision: int, limit: int, after: str | None
     ) -> Page:
         """Up to `limit` versions (0: all) of the state at `revision`, behind the key `after`.
         Raises Compacted for what is not in memory; see `Store.page`."""
         if revision < self.floor:
             raise Compacted(revision)
-        found = self._state_at(self._range(namespace, after), selection, revision)
-        versions = list(islice(found, limit)) if limit else list(found)
-        more = next(found, None) if limit else None
-        if more is None:
+        keys = self._keys_at(namespace, selection, revision, after)
+        state = self._state_at(keys, revision)
+        if selection:
+            versions = await selected(list(state), selection, limit + 1 if limit else 0)
+        else:
+            versions = list(islice(state, min(limit, len(self._keys)) + 1 if limit else None))
+        if not limit or len(versions) <= limit:
             return Page(versions, None, None)
-        last = versions[-1].key
+        last = versions[limit - 1].key
         remaining = None if selection else self._count_after(namespace, last, revision)
-        return Page(versions, last, remaining)
+        return Page(versions[:limit], last, remaining)
 
-    def _state_at(
-        self, keys: Iterable[str], selection: Selection, revision: int
-    ) -> Iterator[Version]:
+    def _keys_at(
+        self, namespace: str, selection: Selection, revision: int, after: str | None
+    ) -> Iterable[str]:
+        """The keys behind `after` that can be of objects that are selected at a revision."""
+        indexed = self._indexed(namespace, selection)
+        if indexed is None:
+            return self._range(namespace, after)
+        low, high = key_range(namespace)
+        found = {*indexed, *(change.key for change in self.events_after(revision))}
+        return sorted(
+            key
+            for key in found
+            if key >= low and (high is None or key < high) and (after is None or key > after)
+        )
+
+    def _state_at(self, keys: Iterable[str], revision: int) -> Iterator[Version]:
         heads = self.heads
         for key in keys:
             version: Version | None = heads[key]
             if version is not None and version.revision > revision:
                 version = self._older_at(key, revision)
-            if version is None or version.body is None:
-                continue
-            if not selection or selection.matches(version):
+            if version is not None and version.body is not None:
                 yield version
 
     def _older_at(self, key: str, revision: int) -> Version | None:
@@ -242,7 +282,7 @@ class Collection:
         changed = {change.key for change in self.events_after(revision)}
         for found in changed:
             if found > key and (not namespace or found.startswith(f"{namespace}/")):
-                then = next(self._state_at([found], EVERYTHING, revision), None)
+                then = next(self._state_at([found], revision), None)
                 count += (then is not None) - (self.get(found) is not None)
         return count
 
@@ -278,9 +318,10 @@ class Collection:
     def forget_readers(self) -> None:
         """The resource is no longer served: nobody follows it, and what can be selected may be
         something else when it is served again."""
-        for watcher in list(self.watchers()):
+        for watcher in list(self.audience):
             watcher.close()
         self.followers.clear()
         self.select_fields = None
+        self._indexes.clear()
         for head in self.heads.values():
             head.forget_facts()

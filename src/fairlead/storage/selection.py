@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fairlead.bounded import remembered
 from fairlead.schema.names import label_value, qualified_name
@@ -26,6 +27,11 @@ class Requirement:
     key: str
     operator: str
     values: frozenset[str] = frozenset()
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether it only asks for the key to be there, or for more than that."""
+        return self.operator in ("exists", "gt", "lt")
 
     def matches(self, facts: Mapping[str, str]) -> bool:
         value = facts.get(self.key)
@@ -225,11 +231,32 @@ def _single(fields: tuple[Requirement, ...], key: str) -> str | None:
     return None
 
 
+class Fact(NamedTuple):
+    """Something that selectors ask about: a label or a field."""
+
+    is_label: bool
+    name: str
+
+    def of(self, version: Version) -> str | None:
+        """Its value in a version; a field that is not there is empty."""
+        if self.is_label:
+            return version.labels.get(self.name)
+        known = _KEY_FIELDS.get(self.name)
+        return known(version) if known else version.fields.get(self.name, "")
+
+
+class Clue(NamedTuple):
+    """What all selected objects have in common: a fact with one of some values, or with any."""
+
+    fact: Fact
+    values: frozenset[str] | None
+
+
 class Selection:
     """Which objects of a resource a request is about. Matching never parses an object that
     wrote its facts down."""
 
-    __slots__ = ("fields", "labels", "name", "namespace")
+    __slots__ = ("_clues", "fields", "labels", "name", "namespace")
 
     def __init__(
         self,
@@ -240,23 +267,44 @@ class Selection:
         self.fields = fields
         self.name = _single(fields, "metadata.name")
         self.namespace = _single(fields, "metadata.namespace")
+        self._clues: tuple[Clue, ...] | None = None
 
     def __bool__(self) -> bool:
         return bool(self.labels or self.fields)
+
+    @property
+    def rules(self) -> tuple[tuple[Requirement, ...], tuple[Requirement, ...]]:
+        """What it is made of: two selections of the same rules are the same."""
+        return self.labels, self.fields
+
+    @property
+    def clues(self) -> tuple[Clue, ...]:
+        """By what the selected objects can be looked up, fields before labels, and those that
+        only have to be there last."""
+        if self._clues is None:
+            rules = [(False, rule) for rule in self.fields] + [(True, rule) for rule in self.labels]
+            equal = [
+                Clue(Fact(is_label, rule.key), rule.values)
+                for is_label, rule in rules
+                if rule.operator == "in"
+            ]
+            there = [Clue(Fact(True, one.key), None) for one in self.labels if one.is_positive]
+            self._clues = (*equal, *there)
+        return self._clues
 
     def matches(self, version: Version) -> bool:
         """Whether the content of this version is selected; a deleted one never is."""
         if version.body is None:
             return False
-        return all(rule.matches(version.labels) for rule in self.labels) and all(
-            self._field_matches(rule, version) for rule in self.fields
+        if self.labels:
+            labels = version.labels
+            for rule in self.labels:
+                if not rule.matches(labels):
+                    return False
+        return all(
+            (Fact(False, rule.key).of(version) in rule.values) == (rule.operator == "in")
+            for rule in self.fields
         )
-
-    @staticmethod
-    def _field_matches(rule: Requirement, version: Version) -> bool:
-        known = _KEY_FIELDS.get(rule.key)
-        value = known(version) if known else version.fields.get(rule.key, "")
-        return (value in rule.values) == (rule.operator == "in")
 
 
 _KEY_FIELDS: dict[str, Callable[[Version], str]] = {

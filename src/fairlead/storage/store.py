@@ -156,7 +156,7 @@ class Store:
         """Let every watcher finish with what it already has."""
         self._delivery.all()
         for collection in self.collections():
-            for watcher in list(collection.watchers()):
+            for watcher in list(collection.audience):
                 watcher.close()
 
     async def close(self) -> None:
@@ -401,7 +401,7 @@ class Store:
         change = collection.add(version)
         self.revision = revision
         written = len(pending.write.value) if pending.write.value is not None else 0
-        self._history.note(change, written, framed=collection.is_watched)
+        self._history.note(change, written, framed=bool(collection.audience))
         return change
 
     def _tell_essential(self, changes: list[Delivered]) -> None:
@@ -431,7 +431,7 @@ class Store:
                     continue
                 row = row._replace(api_version=before.api_version)  # not every source knows
             change = collection.add(_own(collection, row) or version_of(collection, row))
-            self._history.note(change, len(row.value or b""), framed=collection.is_watched)
+            self._history.note(change, len(row.value or b""), framed=bool(collection.audience))
             changes.append((collection, change))
         self.revision = max(revision, self.revision)
         self.floor = max(self.floor, self.log.floor)
@@ -502,7 +502,7 @@ class Store:
         memory, or from the backend if they are older. Raises Compacted."""
         self.check_kept(revision)
         if revision >= collection.floor:
-            return collection.page(namespace, selection, revision, limit, after)
+            return await collection.page(namespace, selection, revision, limit, after)
         return await self._past.page(collection, namespace, selection, revision, limit, after)
 
     def follow(
@@ -533,7 +533,7 @@ class Store:
         recent = collection.events_after(max(after, collection.floor))
         # What is committed but not handed out yet is among them.
         watcher.after = max(after, self.revision)
-        collection.watch(watcher)
+        collection.audience.add(watcher)
         return self._past.replay(collection, after, collection.floor, recent)
 
     async def keep_compacting(self) -> None:

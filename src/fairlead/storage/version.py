@@ -59,10 +59,11 @@ class Version:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        if self._labels is None:
-            self.know(self.object())
-        assert self._labels is not None
-        return self._labels
+        labels = self._labels
+        if labels is None:
+            assert self.body is not None
+            labels = self._labels = _labels_in(self.body)
+        return labels
 
     @property
     def fields(self) -> Mapping[str, str]:
@@ -105,6 +106,28 @@ class Version:
         """The same at another revision."""
         body = at_revision(self.body, revision) if self.body is not None else None
         return Version(self.key, revision, self.api_version, body, self._select)
+
+
+# The metadata of a body up to its labels, the only part with braces of its own.
+_UP_TO_LABELS = re.compile(
+    rb'"metadata":\{"name":"[^"\\]*",(?:"generateName":"[^"\\]*",)?(?:"namespace":"[^"\\]*",)?'
+    rb'"uid":"[^"\\]*","resourceVersion":"[0-9]+",(?:"generation":[0-9]+,)?'
+    rb'"creationTimestamp":"[^"\\]*"(?:,"deletionTimestamp":"[^"\\]*")?'
+    rb'(?:,"deletionGracePeriodSeconds":[0-9]+)?(?:,"labels":(\{[^{}]*\}))?'
+)
+_LABELS = b',"labels"'
+
+
+def _labels_in(body: bytes) -> Mapping[str, str]:
+    """The labels of a body, read without the rest of it where that begins as usual."""
+    found = _UP_TO_LABELS.match(body)
+    if found is not None:
+        if found[1] is not None:
+            read: Mapping[str, str] = orjson.loads(found[1])
+            return read
+        if not body.startswith(_LABELS, found.end()):
+            return _NO_FACTS
+    return orjson.loads(b"{" + body)["metadata"].get("labels") or _NO_FACTS
 
 
 _RESOURCE_VERSION = b'"resourceVersion":"'

@@ -30,13 +30,12 @@ class Watcher:
     """Collects events as commits happen; `take` gives them to the connection, which encodes them.
 
     It hears of changes after the revision `after`. A watcher that lets too many events or bytes
-    pile up is closed, never waited for, and one whose selection or `pass_on` raises is closed
-    with that `failure`.
+    pile up is closed, never waited for, and one whose `pass_on` raises is closed with that
+    `failure`.
     """
 
     __slots__ = (
         "_bytes",
-        "_selects",
         "_waiter",
         "after",
         "closed",
@@ -61,27 +60,21 @@ class Watcher:
         # Sends one event at once, or says that it cannot; asked only while `take` waits.
         self.pass_on: Callable[[str, Change], bool] | None = None
         self._bytes = 0
-        self._selects = bool(selection)
         self._waiter: asyncio.Future[None] | None = None
 
-    def deliver(self, change: Change, alone: bool = False) -> None:
+    def deliver(self, kind: str, change: Change, alone: bool = False) -> None:
         """Hear of a change. One that comes `alone` need not wait for its turn in the queue."""
         if change.revision <= self.after or self.closed:
             return
         pending = self.pending
-        try:
-            kind = event_type(change, self.selection) if self._selects else change.kind
-            if kind is None:
-                return
-            if alone and not pending and self._waiter is not None:
-                pass_on = self.pass_on
+        if alone and not pending and self._waiter is not None:
+            pass_on = self.pass_on
+            try:
                 if pass_on is not None and pass_on(kind, change):
                     return
-        except Exception as error:
-            self.failure = error
-            WATCHERS_ENDED.add(of=("failure",))
-            self.close()
-            return
+            except Exception as error:
+                self.fail(error)
+                return
         if not pending:
             pending.append((kind, change))
             self._bytes = change.size
@@ -103,6 +96,13 @@ class Watcher:
         if self.on_close is not None:
             self.on_close()
         self.wake()
+
+    def fail(self, error: Exception) -> None:
+        """End the stream because a change cannot be told."""
+        if not self.closed:
+            self.failure = error
+            WATCHERS_ENDED.add(of=("failure",))
+            self.close()
 
     def expire(self, failure: Exception) -> None:
         """End the stream because what comes next can no longer be told."""

@@ -77,9 +77,9 @@ def swap_without_comparing() -> None:
 def drop_an_event() -> None:
     deliver, now = Watcher.deliver, _seldom(30)
 
-    def mostly(watcher: Watcher, change: Change, alone: bool = False) -> None:
+    def mostly(watcher: Watcher, kind: str, change: Change, alone: bool = False) -> None:
         if change.resource != _RESOURCE or not next(now):
-            deliver(watcher, change, alone)
+            deliver(watcher, kind, change, alone)
 
     _put(Watcher, "deliver", mostly)
 
@@ -87,10 +87,10 @@ def drop_an_event() -> None:
 def tell_an_event_twice() -> None:
     deliver, now = Watcher.deliver, _seldom(30)
 
-    def more(watcher: Watcher, change: Change, alone: bool = False) -> None:
-        deliver(watcher, change, alone)
+    def more(watcher: Watcher, kind: str, change: Change, alone: bool = False) -> None:
+        deliver(watcher, kind, change, alone)
         if change.resource == _RESOURCE and next(now):
-            deliver(watcher, change)
+            deliver(watcher, kind, change)
 
     _put(Watcher, "deliver", more)
 

@@ -1,0 +1,145 @@
+"""Encrypting and decrypting for one connection, over and over.
+
+Every request and every event comes through here. The methods of pyOpenSSL check, allocate and copy
+more than the encryption itself takes, so that OpenSSL's functions are called as they are; where the
+library keeps them elsewhere, its methods do the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from OpenSSL import SSL
+
+PLAIN = 16384  # bytes of a record
+_MORE = 1024  # room for what a record adds to its content
+
+
+class Records(Protocol):
+    """What OpenSSL does with records. All raise SSL.Error."""
+
+    def put(self, data: bytes) -> None:
+        """Take whole records that came."""
+
+    def read(self) -> bytes:
+        """What is in one of them; SSL.WantReadError if there is none."""
+
+    def seal(self, data: bytes | memoryview) -> bytes:
+        """A record with at most `PLAIN` bytes, and what else OpenSSL has to say."""
+
+    def said(self) -> bytes:
+        """What OpenSSL has to say by itself; nothing at the end."""
+
+    def greeted(self) -> None:
+        """The handshake is over: its buffers, the largest there will be, can go."""
+
+
+class ByMethods:
+    """By the methods of the library."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: SSL.Connection) -> None:
+        self._connection = connection
+
+    def put(self, data: bytes) -> None:
+        self._connection.bio_write(data)
+
+    def read(self) -> bytes:
+        return self._connection.recv(PLAIN)
+
+    def seal(self, data: bytes | memoryview) -> bytes:
+        self._connection.send(data)
+        return self._connection.bio_read(PLAIN + _MORE)
+
+    def said(self) -> bytes:
+        try:
+            return self._connection.bio_read(PLAIN)
+        except SSL.WantReadError:
+            return b""
+
+    def greeted(self) -> None:
+        pass  # no method lets go of them
+
+
+class ByFunctions:
+    """By the functions of OpenSSL; `scratch` is for all connections of one loop."""
+
+    __slots__ = ("_connection", "_from", "_into", "_scratch", "_ssl")
+
+    def __init__(self, connection: SSL.Connection, scratch: Any) -> None:
+        self._connection = connection
+        own: Any = connection
+        self._ssl, self._into, self._from = own._ssl, own._into_ssl, own._from_ssl
+        self._scratch = scratch
+
+    def put(self, data: bytes) -> None:
+        if _lib.BIO_write(self._into, data, len(data)) != len(data):
+            raise SSL.Error
+
+    def read(self) -> bytes:
+        size = _lib.SSL_read(self._ssl, self._scratch, PLAIN)
+        if size <= 0:
+            self._fail(size)
+        plain: bytes = _buffer(self._scratch, size)[:]
+        return plain
+
+    def seal(self, data: bytes | memoryview) -> bytes:
+        if not isinstance(data, bytes):
+            data = bytes(data)
+        size = _lib.SSL_write(self._ssl, data, len(data))
+        if size <= 0:
+            self._fail(size)
+        return self.said()
+
+    def said(self) -> bytes:
+        size = _lib.BIO_read(self._from, self._scratch, PLAIN + _MORE)
+        said: bytes = _buffer(self._scratch, size)[:] if size > 0 else b""
+        return said
+
+    def greeted(self) -> None:
+        early = self._taken_out(self._into)  # what was sent behind the handshake
+        into, out = _lib.BIO_new(_lib.BIO_s_mem()), _lib.BIO_new(_lib.BIO_s_mem())
+        own: Any = self._connection
+        _lib.SSL_set_bio(self._ssl, into, out)  # which frees the others
+        self._into, self._from = own._into_ssl, own._from_ssl = into, out
+        if early:
+            self.put(early)
+
+    def _taken_out(self, bio: Any) -> bytes:
+        parts = []
+        while (size := _lib.BIO_read(bio, self._scratch, PLAIN)) > 0:
+            parts.append(_buffer(self._scratch, size)[:])
+        return b"".join(parts)
+
+    def _fail(self, size: int) -> None:
+        own: Any = self._connection
+        own._raise_ssl_error(self._ssl, size)
+        raise SSL.Error
+
+
+_lib: Any = None
+_buffer: Any = None
+try:
+    from OpenSSL._util import ffi as _ffi
+    from OpenSSL._util import lib as _lib
+
+    _buffer = _ffi.buffer
+    _NEEDED = ("_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error")
+    _has_functions = all(
+        hasattr(SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD), None), name) for name in _NEEDED
+    )
+except ImportError:
+    _has_functions = False
+
+
+class Sealing:
+    """Makes what seals the records of connections; one for all those of a loop."""
+
+    def __init__(self, *, by_methods: bool = not _has_functions) -> None:
+        self._scratch = None if by_methods else _ffi.new("char[]", PLAIN + _MORE)
+
+    def of(self, connection: SSL.Connection) -> Records:
+        if self._scratch is None:
+            return ByMethods(connection)
+        return ByFunctions(connection, self._scratch)

@@ -1,0 +1,142 @@
+"""The watchers of a collection: who hears of a change, and as what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fairlead.storage.change import Change
+from fairlead.storage.selection import Fact, Requirement, Selection
+from fairlead.storage.watcher import Watcher, event_type
+
+Rules = tuple[tuple[Requirement, ...], tuple[Requirement, ...]]
+
+
+class Group:
+    """Watchers with the same selection: what a change is to one it is to all."""
+
+    __slots__ = ("_selection", "watchers")
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self.watchers: dict[int, Watcher] = {}
+
+    def tell(self, change: Change, alone: bool) -> None:
+        watchers = tuple(self.watchers.values())
+        try:
+            kind = event_type(change, self._selection)
+        except Exception as error:
+            for watcher in watchers:
+                watcher.fail(error)
+            return
+        if kind is not None:
+            for watcher in watchers:
+                watcher.deliver(kind, change, alone)
+
+
+class Scope:
+    """The groups of one part of the collection. Those whose selection names values of a fact are
+    found by them: a change concerns only those that know its value, before or after."""
+
+    __slots__ = ("_by_fact", "_groups", "_others")
+
+    def __init__(self) -> None:
+        self._groups: dict[Rules, Group] = {}
+        self._others: dict[Rules, Group] = {}
+        self._by_fact: dict[Fact, dict[str, dict[Rules, Group]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def __iter__(self) -> Iterator[Watcher]:
+        for group in self._groups.values():
+            yield from group.watchers.values()
+
+    def add(self, watcher: Watcher) -> None:
+        rules = watcher.selection.rules
+        group = self._groups.get(rules)
+        if group is None:
+            group = self._groups[rules] = Group(watcher.selection)
+            for place in self._places(watcher.selection):
+                place[rules] = group
+        group.watchers[id(watcher)] = watcher
+
+    def remove(self, watcher: Watcher) -> None:
+        rules = watcher.selection.rules
+        group = self._groups.get(rules)
+        if group is None:
+            return
+        group.watchers.pop(id(watcher), None)
+        if not group.watchers:
+            del self._groups[rules]
+            for place in self._places(watcher.selection):
+                del place[rules]
+            self._clear_places(watcher.selection)
+
+    def tell(self, change: Change, alone: bool) -> None:
+        if self._others:
+            for group in tuple(self._others.values()):
+                group.tell(change, alone)
+        if self._by_fact:
+            for group in self._concerned(change):
+                group.tell(change, alone)
+
+    def _places(self, selection: Selection) -> list[dict[Rules, Group]]:
+        """Where a group with this selection is kept."""
+        clue = next((clue for clue in selection.clues if clue.values is not None), None)
+        if clue is None:
+            return [self._others]
+        by_value = self._by_fact.setdefault(clue.fact, {})
+        return [by_value.setdefault(value, {}) for value in clue.values or ()]
+
+    def _clear_places(self, selection: Selection) -> None:
+        for clue in selection.clues:
+            by_value = self._by_fact.get(clue.fact, {})
+            for value in clue.values or ():
+                if value in by_value and not by_value[value]:
+                    del by_value[value]
+            if not by_value:
+                self._by_fact.pop(clue.fact, None)
+
+    def _concerned(self, change: Change) -> Iterable[Group]:
+        found: dict[Rules, Group] = {}
+        for fact, by_value in self._by_fact.items():
+            try:
+                values = {fact.of(one) for one in (change.before, change.after) if one is not None}
+            except Exception:  # each of them finds out for itself
+                values = set(by_value)
+            for value in values:
+                if value in by_value:
+                    found.update(by_value[value])
+        return found.values()
+
+
+class Audience:
+    """The watchers by what part of the collection they watch: all, a namespace, or one key."""
+
+    __slots__ = ("_scopes",)
+
+    def __init__(self) -> None:
+        self._scopes: dict[str, Scope] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._scopes)
+
+    def __iter__(self) -> Iterator[Watcher]:
+        for scope in self._scopes.values():
+            yield from scope
+
+    def add(self, watcher: Watcher) -> None:
+        self._scopes.setdefault(watcher.scope, Scope()).add(watcher)
+
+    def remove(self, watcher: Watcher) -> None:
+        scope = self._scopes.get(watcher.scope)
+        if scope is not None:
+            scope.remove(watcher)
+            if not scope:
+                del self._scopes[watcher.scope]
+
+    def tell(self, change: Change, alone: bool) -> None:
+        for name in ("", change.namespace + "/", change.key):
+            scope = self._scopes.get(name)
+            if scope is not None:
+                scope.tell(change, alone)

@@ -1,0 +1,129 @@
+"""Finding objects by a label or a field without looking at all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Collection as Keys
+from collections.abc import Iterable, Mapping
+
+from fairlead.storage.selection import Clue, Fact, Selection
+from fairlead.storage.turns import in_turns
+from fairlead.storage.version import Version
+
+MOST_INDEXES = 8  # of one resource
+FEW = 500  # objects that are looked at sooner than an index is made
+
+
+class Index:
+    """Keys of objects by the value of one fact. A value that one object has alone costs no set."""
+
+    __slots__ = ("_by_value", "_size", "fact")
+
+    def __init__(self, fact: Fact) -> None:
+        self.fact = fact
+        self._by_value: dict[str, str | set[str]] = {}
+        self._size = 0
+
+    def put(self, version: Version) -> None:
+        value = self.fact.of(version)
+        if value is None:
+            return
+        known = self._by_value.get(value)
+        if known is None:
+            self._by_value[value] = version.key
+        elif version.key in self._of(value):
+            return
+        elif isinstance(known, set):
+            known.add(version.key)
+        else:
+            self._by_value[value] = {known, version.key}
+        self._size += 1
+
+    def drop(self, version: Version) -> None:
+        value = self.fact.of(version)
+        if value is None or version.key not in self._of(value):
+            return
+        known = self._by_value[value]
+        if isinstance(known, set) and len(known) > 1:
+            known.remove(version.key)
+        else:
+            del self._by_value[value]
+        self._size -= 1
+
+    def count(self, values: Iterable[str] | None) -> int:
+        if values is None:
+            return self._size
+        return sum(len(self._of(value)) for value in values)
+
+    def keys(self, values: Iterable[str] | None) -> list[str]:
+        wanted = self._by_value if values is None else values
+        return [key for value in wanted for key in self._of(value)]
+
+    def _of(self, value: str) -> Keys[str]:
+        known = self._by_value.get(value, ())
+        return (known,) if isinstance(known, str) else known
+
+
+class Indexes:
+    """Those of one resource, made when a selector asks for them. Of too many, the one that was not
+    used for longest goes."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[Fact, Index] = OrderedDict()
+        self._making: dict[Fact, tuple[Index, asyncio.Future[None]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._made or self._making)
+
+    def changed(self, before: Version | None, after: Version | None) -> None:
+        """Take in what a key was and is."""
+        for index in (*self._made.values(), *(index for index, _ in self._making.values())):
+            if before is not None:
+                index.drop(before)
+            if after is not None:
+                index.put(after)
+
+    def clear(self) -> None:
+        """Nothing that was known holds any more."""
+        self._made.clear()
+        self._making.clear()
+
+    def best(self, selection: Selection) -> tuple[Index, Clue] | None:
+        """The index that leaves the fewest objects to look at, if there is one."""
+        made = self._made
+        usable = [(made[clue.fact], clue) for clue in selection.clues if clue.fact in made]
+        if not usable:
+            return None
+        index, clue = min(usable, key=lambda one: one[0].count(one[1].values))
+        self._made.move_to_end(index.fact)
+        return index, clue
+
+    async def make(self, selection: Selection, heads: Mapping[str, Version]) -> None:
+        """Have an index for a selection, if one can help; others have their turns meanwhile."""
+        clues = selection.clues
+        while clues and not any(clue.fact in self._made for clue in clues):
+            fact = clues[0].fact
+            if fact in self._making:
+                await asyncio.shield(self._making[fact][1])
+            else:
+                await self._make(fact, heads)
+
+    async def _make(self, fact: Fact, heads: Mapping[str, Version]) -> None:
+        index, done = Index(fact), asyncio.get_running_loop().create_future()
+        making = self._making[fact] = index, done
+        try:
+            async for versions in in_turns(list(heads.values())):
+                if self._making.get(fact) is not making:
+                    return
+                for version in versions:
+                    # What changed meanwhile was put in by who changed it.
+                    if version.body is not None and heads.get(version.key) is version:
+                        index.put(version)
+            self._made[fact] = index
+            if len(self._made) > MOST_INDEXES:
+                self._made.popitem(last=False)
+        finally:
+            if self._making.get(fact) is making:
+                del self._making[fact]
+            done.set_result(None)

@@ -1,0 +1,35 @@
+"""Long work over many versions, with turns for others in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from time import perf_counter
+
+from fairlead.storage.selection import Selection
+from fairlead.storage.version import Version
+
+_A_TURN = 0.004  # seconds
+_BETWEEN_LOOKS = 64  # at the clock
+
+
+async def in_turns(versions: Sequence[Version]) -> AsyncIterator[Sequence[Version]]:
+    """Some at a time; after a few milliseconds of work with them others have their turn."""
+    began = perf_counter()
+    for start in range(0, len(versions), _BETWEEN_LOOKS):
+        yield versions[start : start + _BETWEEN_LOOKS]
+        if perf_counter() - began > _A_TURN:
+            await asyncio.sleep(0)
+            began = perf_counter()
+
+
+async def selected(
+    versions: Sequence[Version], selection: Selection, most: int = 0
+) -> list[Version]:
+    """Those that are selected, in their order; no more than `most` if that is given."""
+    found: list[Version] = []
+    async for some in in_turns(versions):
+        found += filter(selection.matches, some)
+        if most and len(found) >= most:
+            return found[:most]
+    return found

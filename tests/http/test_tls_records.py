@@ -1,0 +1,101 @@
+"""Sealing and opening records, by OpenSSL's functions and by the methods of the library."""
+
+from __future__ import annotations
+
+import ssl
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from OpenSSL import SSL
+
+from fairlead.http.records import PLAIN, Records, Sealing
+from fairlead.server.certificates import ensure_pki
+
+
+class Talk:
+    """A connection in memory between the sealing under test and the standard library's client."""
+
+    def __init__(self, directory: Path, *, by_methods: bool) -> None:
+        serving = ensure_pki(directory, ["localhost"]).serving
+        context = SSL.Context(SSL.TLS_SERVER_METHOD)
+        context.use_certificate_file(str(serving.certificate))
+        context.use_privatekey_file(str(serving.key))
+        self.server = SSL.Connection(context, None)
+        self.server.set_accept_state()
+        self.records: Records = Sealing(by_methods=by_methods).of(self.server)
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        self.client = trusting.wrap_bio(self._incoming, self._outgoing)
+        for _ in range(3):
+            self._greet()
+
+    def _greet(self) -> None:
+        with suppress(ssl.SSLWantReadError):
+            self.client.do_handshake()
+        if self._outgoing.pending:
+            self.records.put(self._outgoing.read())
+        with suppress(SSL.WantReadError):
+            self.server.do_handshake()
+        while said := self.records.said():
+            self._incoming.write(said)
+
+    def send(self, data: bytes) -> None:
+        """The client sends."""
+        self.client.write(data)
+        self.records.put(self._outgoing.read())
+
+    def hang_up(self) -> None:
+        with suppress(ssl.SSLWantReadError):
+            self.client.unwrap()
+        self.records.put(self._outgoing.read())
+
+    def hear(self, sealed: bytes) -> bytes:
+        """What the client makes of a record."""
+        self._incoming.write(sealed)
+        return self.client.read(2 * PLAIN)
+
+
+@pytest.fixture(params=[False, True], ids=["functions", "methods"])
+def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Talk:
+    return Talk(tmp_path, by_methods=request.param)
+
+
+@pytest.mark.parametrize("size", [1, 600, PLAIN])
+def test_a_sealed_record_is_what_was_given(talk: Talk, size: int) -> None:
+    data = bytes(range(256)) * 64
+    assert talk.hear(talk.records.seal(data[:size])) == data[:size]
+    assert talk.hear(talk.records.seal(memoryview(data)[:size])) == data[:size]
+
+
+def test_what_came_is_read_record_by_record(talk: Talk) -> None:
+    talk.send(b"one")
+    talk.send(b"two")
+    assert [talk.records.read(), talk.records.read()] == [b"one", b"two"]
+
+
+def test_what_came_with_the_end_of_the_handshake_is_not_lost(talk: Talk) -> None:
+    talk.send(b"one" * 5000)
+    talk.send(b"two")
+    talk.records.greeted()
+    assert [talk.records.read(), talk.records.read()] == [b"one" * 5000, b"two"]
+    assert talk.hear(talk.records.seal(b"three")) == b"three"
+
+
+def test_without_a_record_there_is_nothing_to_read_yet(talk: Talk) -> None:
+    with pytest.raises(SSL.WantReadError):
+        talk.records.read()
+
+
+def test_noise_is_an_error(talk: Talk) -> None:
+    talk.records.put(b"\x17\x03\x03\x00\x20" + b"x" * 32)
+    with pytest.raises(SSL.Error):
+        talk.records.read()
+    assert talk.records.said()  # the alert
+
+
+def test_the_end_of_the_conversation_is_an_error(talk: Talk) -> None:
+    talk.hang_up()
+    with pytest.raises(SSL.ZeroReturnError):
+        talk.records.read()
