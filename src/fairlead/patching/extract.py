@@ -133,15 +133,11 @@ def _record(shape: Record, whole: bool, member: bool) -> Extract:
                     made[element] = node
             elif silent and child is not None:
                 del made[element]
-        return _finished(made, member)
+        if len(made) > member:
+            return made
+        return LEAF if member else None
 
     return extract
-
-
-def _finished(made: FieldSet, member: bool) -> FieldSet | None:
-    if member:
-        return made if len(made) > 1 else LEAF
-    return made or None
 
 
 def _table(shape: Table, whole: bool, member: bool) -> Extract:
