@@ -11,6 +11,8 @@ from functools import lru_cache, partial
 import orjson
 
 from fairlead.endpoints.answers import Answer, encode
+from fairlead.endpoints.from_bytes import can_write, item_writer, table_of
+from fairlead.endpoints.kept_messages import enveloped_message, is_binary
 from fairlead.endpoints.negotiation import JSON, Representation, check_watch
 from fairlead.endpoints.parameters import list_options, selection_of
 from fairlead.endpoints.representing import include_object, metadata_only, table
@@ -29,6 +31,7 @@ from fairlead.serialization.protobuf import watch_frame
 from fairlead.storage.backend import Compacted, StorageError
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.counts import WATCH_ENCODES
+from fairlead.storage.version import Version
 from fairlead.storage.watcher import Event
 
 logger = logging.getLogger("fairlead.watch")
@@ -64,6 +67,7 @@ class Framing:
         self._columns_sent = False
         plain = representation.media_type == JSON and not representation.transform
         self.sends_stored_bytes = plain and resource.sends_stored_bytes
+        self._writes_bytes = can_write(resource, representation)
         self.keys = _frame_keys(resource.api_version, representation)
 
     def chooser(self) -> Frame:
@@ -83,11 +87,23 @@ class Framing:
         body = _body(kind, change)
         if self.sends_stored_bytes:
             return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self.resource.head, body)
+        if is_binary(self.resource, self.representation):
+            shown = _content(kind, change)
+            message = enveloped_message(self.resource, self.representation, shown)
+            return watch_frame(kind, message)
+        if self._writes_bytes:
+            item = item_writer(self.resource, self.representation)
+            return _json_frame(kind, item(_content(kind, change)))
         return self.event(kind, self._shown(orjson.loads(b"{" + body)))
 
     def table_frame(self, kind: str, change: Change) -> bytes:
         """Columns come with the first event of a stream only, so frames are not shared."""
-        return self.event(kind, self._table(orjson.loads(b"{" + _body(kind, change))))
+        first, self._columns_sent = not self._columns_sent, True
+        if not self._writes_bytes:
+            return self.event(kind, self._table(orjson.loads(b"{" + _body(kind, change)), first))
+        content, form = _content(kind, change), self.representation
+        made = table_of(content, self.resource, form, self.include, with_columns=first)
+        return _json_frame(kind, made)
 
     def _shown(self, stored: Object) -> Object:
         value = typed(self.resource, from_stored(self.resource, stored))
@@ -95,10 +111,9 @@ class Framing:
             return metadata_only(self.api.dialect, value, self.representation.version)
         return value
 
-    def _table(self, stored: Object) -> Object:
+    def _table(self, stored: Object, first: bool) -> Object:
         value = typed(self.resource, from_stored(self.resource, stored))
         metadata = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
-        first, self._columns_sent = not self._columns_sent, True
         return table(
             self.api.dialect,
             self.resource,
@@ -138,6 +153,19 @@ def _body(kind: str, change: Change) -> bytes:
     assert change.after is not None
     assert change.after.body is not None
     return change.after.body
+
+
+def _content(kind: str, change: Change) -> Version:
+    """What an event shows."""
+    if kind != DELETED:
+        assert change.after is not None
+        return change.after
+    assert change.before is not None
+    return change.before.copy_at(change.revision)
+
+
+def _json_frame(kind: str, encoded: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), encoded)
 
 
 def json_event(kind: str, value: Object) -> bytes:
@@ -181,16 +209,18 @@ class WatchStream(Answer):
             start_stream(self.framing, exchange)
             exchange.when_gone(self.watcher.close)
             self.watcher.on_close = partial(self._cut_off_later, exchange)
-            await exchange.send(await self._all_events(exchange))
+            await exchange.send(await self._all_events(request))
             exchange.end()
         finally:
             self.watcher.on_close = None
             self.opened.close()
 
-    async def _all_events(self, exchange: Exchange) -> bytes:
+    async def _all_events(self, request: Request) -> bytes:
         """Send what was and what happens; gives what the stream ends with."""
+        exchange = request.exchange
         try:
             await self._send_past(exchange)
+            request.leave_seat()
             await self._follow(exchange)
         except Compacted as error:
             return self._error(too_old(error, self.store.floor))

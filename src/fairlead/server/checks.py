@@ -24,8 +24,17 @@ HOOKS = {
     "scheduling/bootstrap-system-priority-classes": OBJECTS,
     "priority-and-fairness-config-producer": OBJECTS,
     "start-cluster-authentication-info-controller": OBJECTS,
-    "apiservice-openapi-controller": PARTS,
+    "aggregator-reload-proxy-client-cert": PARTS,
+    "start-kube-aggregator-informers": PARTS,
+    "apiservice-registration-controller": PARTS,
+    "apiservice-status-available-controller": WORK,
+    "kube-apiserver-autoregistration": WORK,
+    "autoregister-completion": OBJECTS,
+    "apiservice-openapi-controller": WORK,
+    "apiservice-openapiv3-controller": WORK,
 }
+# All others are called hooks.
+_BARE = ("autoregister-completion",)
 
 
 class Progress:
@@ -75,7 +84,7 @@ def named_checks(
         return check
 
     def hooks(patience: float) -> dict[str, Check]:
-        return {f"poststarthook/{name}": hook(stage, patience) for name, stage in HOOKS.items()}
+        return {_shown(name): hook(stage, patience) for name, stage in HOOKS.items()}
 
     common: dict[str, Check] = {"ping": ping, "log": ping, "etcd": store}
     alive = {**common, **hooks(grace)}
@@ -84,3 +93,7 @@ def named_checks(
         "livez": alive,
         "readyz": {**common, "informer-sync": hook(PARTS, 0), **hooks(0), "shutdown": shutdown},
     }
+
+
+def _shown(name: str) -> str:
+    return name if name in _BARE else f"poststarthook/{name}"

@@ -238,13 +238,15 @@ def _family(found: Family) -> Metric:
 
 
 def _key(target: Target | None, method: str) -> _Key:
-    if target is None or not target.is_resource or target.resource is None:
+    if target is None or not target.is_resource or not (target.resource or target.remote):
         return (method, "", "", "", "", "")
-    resource = target.resource
+    verb = _VERBS.get(target.verb) or target.verb.upper()
     scope = "resource" if target.name else ("namespace" if target.namespace else "cluster")
+    if target.remote or target.resource is None:  # whose resources nobody here could count
+        return (verb, target.group, target.version, "", "", scope)
     return (
-        _VERBS.get(target.verb) or target.verb.upper(),
-        resource.group,
+        verb,
+        target.resource.group,
         target.version,
         target.resource_name,
         target.subresource,
