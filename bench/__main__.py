@@ -10,9 +10,10 @@ from pathlib import Path
 
 from bench.client import WorkFailedError
 from bench.etcd import Etcd
+from bench.measuring import Bench, Row
 from bench.report import previous_figures, table, write
 from bench.targets import ON_ETCD, WITH_WORKERS
-from bench.works import Bench, Row, run, works
+from bench.works import run, works
 
 
 def _arguments() -> argparse.Namespace:
