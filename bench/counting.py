@@ -2,8 +2,8 @@
 
 `Instructions` are counted by callgrind: the same work has the same number of them, whoever else is
 at work. Instrumentation is off while the server starts and is filled, which is ten times faster.
-Where there is no valgrind, `Processor` takes CPU time in turns of a fixed loop that runs alternately
-with the work, so that a slow moment of the machine is in both.
+Where there is no valgrind, `Processor` takes CPU time in turns of a fixed loop that runs in turns
+with the work: a slow moment of the machine is in both.
 """
 
 from __future__ import annotations

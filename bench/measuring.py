@@ -55,9 +55,10 @@ class Bench:
     shared: Server | None = None
     alone: Row | None = None
 
-    def start(self, directory: Path | None = None) -> Server:
+    def start(self, directory: Path | None = None, *flags: str) -> Server:
         """A server of its own, on a directory that may have been used before."""
-        return Server(self.command, directory, self.etcd.flags if self.etcd is not None else None)
+        command = [*self.command, *flags]
+        return Server(command, directory, self.etcd.flags if self.etcd is not None else None)
 
     def server(self) -> Server:
         """The shared server, started when first wanted or when it died."""

@@ -53,7 +53,8 @@ def idle(bench: Bench) -> list[Row]:
         raise WorkFailedError(f"{IDLE} connections need more than {most} open files (ulimit -n)")
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the server inherits it
     watchers: list[Watcher] = []
-    with closing(bench.start()) as server:
+    flags = ("--max-connections=0", "--max-connections-per-address=0")
+    with closing(bench.start(None, *flags)) as server:
         try:
             request = watch_request(server, collection(server, "bench-idle"))
             time.sleep(2.0)
