@@ -1,4 +1,4 @@
-"""The table of docs/performance.md and the baseline of the quick form follow from what is measured."""
+"""The table of docs/performance.md and the quick baseline follow from what is measured."""
 
 from __future__ import annotations
 
