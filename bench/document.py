@@ -19,6 +19,7 @@ PUBLISHED = Path(__file__).with_name("published.json")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 BEGIN, END = "<!-- bench: the table -->\n", "<!-- bench: its end -->\n"
 HEAD = ["case", "ours", "wanted", "reference", "ratio", "what bounds it now"]
+WHOLE_SECONDS = 3.0  # a case, unless the bench is told otherwise
 ELSEWHERE = {"etcd-alone"}  # not of a run on the embedded store
 KEPT = ("name", "figure", "best", "unit", "limit", "rate", "error")
 
@@ -30,8 +31,14 @@ def rendered(document: dict[str, Any]) -> str:
     lines += [_cells(rows[name], target) for name, target in TARGETS.items() if name in rows]
     table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
     day, python = document["when"][:10], document["python"]
-    note = f"Measured on {day} with CPython {python}, {document['seconds']:g} s a case, "
-    return f"{table}\n{note}load of the machine before: {document['load']:.1f}.\n"
+    note = f"Measured on {day} with CPython {python}, {document['seconds']:g} s a case"
+    if document["parts"] > 1:
+        note += f", in {document['parts']} parts that may be of different sources"
+    load = document["load"]
+    note += ", load of the machine not recorded." if load is None else f", load before {load:.1f}."
+    if document["seconds"] < WHOLE_SECONDS:
+        note += " **A trial with short windows: not figures to go by.**"
+    return f"{table}\n{note}\n"
 
 
 def _cells(row: dict[str, Any], target: Target) -> list[str]:
@@ -52,8 +59,10 @@ def joined(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """A run in parts as one; rows of later parts go before those of earlier ones."""
     rows = {row["name"]: row for run in runs for row in run["rows"]}
     seconds = min(run["seconds"] for run in runs)
-    load = max(run["load"] for run in runs)
-    return {**runs[-1], "seconds": seconds, "load": load, "rows": list(rows.values())}
+    loads = [run.get("load") for run in runs]
+    load = None if None in loads else max(loads)
+    told = {"seconds": seconds, "load": load, "parts": len(runs), "rows": list(rows.values())}
+    return {**runs[-1], **told}
 
 
 def missing(document: dict[str, Any]) -> list[str]:
@@ -78,7 +87,7 @@ def main() -> int:
         print(f"bench: no figures of {', '.join(absent)}", file=sys.stderr)
         return 1
     rows = [{key: row[key] for key in KEPT} for row in document["rows"]]
-    kept = {key: document[key] for key in ("when", "python", "machine", "seconds", "load")}
+    kept = {key: document[key] for key in ("when", "python", "machine", "seconds", "load", "parts")}
     PUBLISHED.write_text(json.dumps({**kept, "rows": rows}, indent=1) + "\n")
     PAGE.write_text(page_with(PAGE.read_text(), rendered(document)))
     return 0

@@ -1,7 +1,7 @@
 """`python -m bench.quick`: whether requests cost much more than they did, in about a minute.
 
 What each case costs is compared with `baseline.json`, which `--renew` writes. A case fails at 1.5
-times its baseline: what is counted (see `bench.counting`) moves by a few percent between runs.
+times its baseline; `bench.counting` says what is counted, and why that moves little between runs.
 Plain and compiled modules have baselines of their own, and so have the two ways of counting.
 """
 
@@ -94,11 +94,12 @@ def main() -> int:
     """Count and compare; 1 when a case costs too much, 2 when it could not be counted."""
     parser = argparse.ArgumentParser(prog="python -m bench.quick", description=__doc__)
     parser.add_argument("--renew", action="store_true", help="write the baseline")
-    renew = parser.parse_args().renew
+    parser.add_argument("--cpu", action="store_true", help="CPU time, also where valgrind is")
+    options = parser.parse_args()
     os.environ["PYTHONHASHSEED"] = "0"  # of the server: sets have one order
     with tempfile.TemporaryDirectory(prefix="fairlead-quick-") as directory:
         try:
-            counting = counter(Path(directory))
+            counting = counter(Path(directory), options.cpu)
             with closing(counting.server):
                 costs = _costs(counting)
         except WorkFailedError as error:
@@ -106,7 +107,7 @@ def main() -> int:
             return 2
     kept: dict[str, Any] = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     key = f"{counting.unit}, {'compiled' if _compiled() else 'plain'}"
-    if renew:
+    if options.renew:
         whole = {name: round(cost) for name, cost in costs.items()}
         kept[key] = {"python": platform.python_version(), "a request": whole}
         BASELINE.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
