@@ -59,8 +59,8 @@ def joined(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """A run in parts as one; rows of later parts go before those of earlier ones."""
     rows = {row["name"]: row for run in runs for row in run["rows"]}
     seconds = min(run["seconds"] for run in runs)
-    loads = [run.get("load") for run in runs]
-    load = None if None in loads else max(loads)
+    recorded = all("load" in run for run in runs)
+    load = max(run["load"] for run in runs) if recorded else None
     told = {"seconds": seconds, "load": load, "parts": len(runs), "rows": list(rows.values())}
     return {**runs[-1], **told}
 
