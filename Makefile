@@ -20,11 +20,11 @@ QUICK := tests/schema/test_notation.py tests/schema/test_texts.py tests/schema/t
 COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick coverage covered lint format docs bench parity crash chaos fuzz fuzz-wire
+.PHONY: help serve test quick coverage covered lint format docs bench bench-table bench-quick bench-baseline parity crash chaos fuzz fuzz-wire
 
 help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
-	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -87,9 +87,20 @@ format: $(TESTING) ## bring the sources into shape
 docs: $(DOCUMENTING) ## build the documentation into site/, strictly
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet $(ARGS)
 
-bench: $(TESTING) ## measure
+bench: $(TESTING) ## measure everything, about 8 minutes
 	@$(COMPILE)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench $(ARGS)
+
+bench-table: $(TESTING) ## write the table of docs/performance.md from the last whole run of bench
+	$(BIN)/python -m bench.document $(ARGS)
+
+bench-quick: $(TESTING) ## compare what a few requests cost with the baseline, about a minute
+	@$(COMPILE)
+	$(BIN)/python -m bench.quick $(ARGS)
+
+bench-baseline: $(TESTING) ## renew that baseline, where requests may cost more
+	@$(COMPILE)
+	$(BIN)/python -m bench.quick --renew
 
 parity: $(TESTING) ## compare with the recorded answers of the reference, under 5 minutes a dialect
 	@$(COMPILE)

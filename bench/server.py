@@ -57,6 +57,7 @@ class Server:
         command: Sequence[str],
         directory: Path | None = None,
         more: Callable[[Path], list[str]] | None = None,
+        ready_seconds: float = READY_SECONDS,
     ) -> None:
         self._temporary = directory is None
         self.directory = directory or Path(tempfile.mkdtemp(prefix="fairlead-bench-"))
@@ -85,7 +86,7 @@ class Server:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             )
         try:
-            self._wait(began + READY_SECONDS)
+            self._wait(began + ready_seconds)
         except BaseException:
             self.close()
             raise
