@@ -201,7 +201,7 @@ def test_good_tokens_are_remembered_by_their_hash() -> None:
 
 
 def test_specs_are_remembered_within_bounds() -> None:
-    memory: ContentMemory[bytes] = ContentMemory()
+    memory: ContentMemory[bytes] = ContentMemory("specs")
 
     def fill() -> None:
         for number in range(2000):

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from hashlib import blake2b
 from os import urandom
-from threading import RLock
+from threading import Lock
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -37,7 +37,7 @@ class Bounded(Generic[K, V]):
         self._sizes: dict[K, int] = {}
         self._most, self._most_bytes = most, most_bytes
         self._longest, self._per_byte = longest, per_byte
-        self._lock = RLock()  # long bodies are read in threads
+        self._lock = Lock()  # long bodies are read in threads
         self.bytes = 0
         self.get = self._values.get
 
@@ -51,12 +51,17 @@ class Bounded(Generic[K, V]):
         if length > self._longest:
             return
         size = length * self._per_byte + _ENTRY
+        values, sizes = self._values, self._sizes
         with self._lock:
-            self.drop(key)
-            self._values[key], self._sizes[key] = value, size
+            before = sizes.get(key)
+            if before is not None:
+                self.bytes -= before
+                values.move_to_end(key)
+            values[key], sizes[key] = value, size
             self.bytes += size
-            while len(self._values) > self._most or self.bytes > self._most_bytes:
-                self.drop(next(iter(self._values)))
+            while len(values) > self._most or self.bytes > self._most_bytes:
+                oldest, _ = values.popitem(last=False)
+                self.bytes -= sizes.pop(oldest)
 
     def drop(self, key: K) -> V | None:
         """The value that was kept under a key, now forgotten."""
