@@ -44,8 +44,16 @@ def run(directory: Path, *words: str, **environment: str) -> str:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy, as pip does it but with what is installed: no network is needed."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "MANIFEST.in"):
+    for name in (
+        "pyproject.toml",
+        "setup.py",
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "MANIFEST.in",
+    ):
         copy(ROOT / name, source)
+    copytree(ROOT / "building", source / "building", ignore=COMPILED)
     copytree(ROOT / "src", source / "src", ignore=COMPILED)
     module, _, function = PROJECT["build-system"]["build-backend"].partition(":")
     build = f"import {module} as backend; backend{function}.build_wheel({str(out)!r})"
