@@ -72,6 +72,10 @@ class Dialect:
         return f"{self.system_prefix}-node-lease"
 
     @property
+    def system_namespaces(self) -> tuple[str, ...]:
+        return (self.system_namespace, self.public_namespace, self.node_lease_namespace)
+
+    @property
     def ca_config_map(self) -> str:
         return f"{self.system_prefix}-root-ca.crt"
 

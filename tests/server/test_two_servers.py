@@ -60,6 +60,30 @@ def test_what_one_gives_out_the_other_takes(fleet: Fleet) -> None:
     assert answer["status"]["user"]["username"] == "system:serviceaccount:default:default"
 
 
+def test_extension_servers_are_told_to_trust_both(fleet: Fleet) -> None:
+    path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+    told = fleet.members[0].client.get(path).body["data"]["requestheader-client-ca-file"]
+    authorities = {
+        (member.server.data / "pki" / "front-proxy-ca.crt").read_text() for member in fleet.members
+    }
+    assert len(authorities) == 2
+    assert all(authority in told for authority in authorities)
+
+
+def test_a_store_that_does_not_answer_holds_nobody_longer_than_they_say(fleet: Fleet) -> None:
+    client = fleet.members[0].client
+    fleet.etcd.pause()
+    try:
+        for answer in (
+            client.get("/api/v1/namespaces", timeout="300ms"),
+            client.delete("/api/v1/namespaces/default/configmaps/none", timeout="300ms"),
+        ):
+            assert (answer.status, answer.body["reason"]) == (504, "Timeout")
+    finally:
+        fleet.etcd.resume()
+    eventually(lambda: client.get("/api/v1/namespaces").status == 200, "it goes on")
+
+
 def test_a_leader_that_is_stopped_hands_over_at_once(fleet: Fleet) -> None:
     leader, other = fleet.leader_and_other()
     assert leader.server.stop() == 0

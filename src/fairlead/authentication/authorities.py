@@ -7,7 +7,7 @@ purpose a certificate is good for is decided here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -48,7 +48,7 @@ class Subject:
 class Authorities:
     """The CAs of one purpose, read from PEM files and read again when a file changes.
 
-    `generation` rises with every change.
+    `generation` rises with every change, and `listeners` are called after it.
     """
 
     def __init__(self, *paths: Path) -> None:
@@ -58,6 +58,7 @@ class Authorities:
         self._certificates: list[Certificate] | None = None
         self.pem = ""
         self.generation = 0
+        self.listeners: list[Callable[[], None]] = []
         self._unreadable = Tally(logger, logging.WARNING, "client CAs cannot be read again")
         self._load()
 
@@ -70,6 +71,8 @@ class Authorities:
             self._certificates = None
             self._kept.clear()
             self.generation += 1
+            for listener in self.listeners:
+                listener()
 
     def reload(self) -> bool:
         """Read the files again if one of them changed; a file that became unreadable or

@@ -62,15 +62,17 @@ def _strict_int(text: str) -> int:
     return value
 
 
-def check_timeout(request: Request) -> None:
-    """Refuse a `timeout` parameter that is not a duration such as `30s`."""
+def timeout_of(request: Request) -> float:
+    """The seconds of the `timeout` parameter; 0 and less leave it to the server, as none does. 400
+    for what is not a duration such as `30s`."""
     text = request.parameter("timeout")
-    if text:
-        try:
-            parse_duration(text)
-        except DurationError as error:
-            why = f"invalid timeout specified in the request URL - {error}"
-            raise bad_request(why) from None
+    if not text:
+        return 0
+    try:
+        return parse_duration(text)
+    except DurationError as error:
+        why = f"invalid timeout specified in the request URL - {error}"
+        raise bad_request(why) from None
 
 
 def flag(request: Request, name: str) -> bool:

@@ -45,6 +45,7 @@ class Connections:
         self, limits: Limits, application: Application, shared: Shared | None = None
     ) -> None:
         self.limits = limits
+        self.coarse = 10 * limits.tick  # seconds, beside which it does not matter how often we look
         self.application = application
         self._shared = shared
         self.date = date_line()

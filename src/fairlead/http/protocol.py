@@ -9,6 +9,7 @@ from typing import cast
 
 from fairlead.http.connections import Connections
 from fairlead.http.exchange import ClientGone, Exchange
+from fairlead.http.handing_over import HandedOver
 from fairlead.http.head import Refused
 from fairlead.http.peer import NOBODY, Peer
 from fairlead.http.reading import Reader
@@ -167,8 +168,7 @@ class HttpProtocol(asyncio.Protocol):
                 return b""
             return rest
         self._deadline = _FOREVER
-        deadline = self._loop.time() + self.limits.request_seconds
-        exchange = self._exchange = Exchange(self, head, self._peer, deadline)
+        exchange = self._exchange = Exchange(self, head, self._peer, self._loop.time())
         exchange.body_complete = reader.complete
         self._task = self._loop.create_task(self._answer(exchange))
         return rest
@@ -259,6 +259,20 @@ class HttpProtocol(asyncio.Protocol):
         self.resume_reading()
         self._take(data)
 
+    def hand_over(self, successor: asyncio.Protocol) -> None:
+        """What comes from now on is for somebody else; only the end is told here, too. The
+        exchange goes on until the application is through with it."""
+        waiting, self._waiting = self._waiting, b""
+        full, self.full = self.full, None
+        self._transport.set_protocol(HandedOver(successor, self.connection_lost))
+        successor.connection_made(self._transport)
+        if full is not None:
+            full.set_result(None)
+            successor.pause_writing()
+        if waiting:
+            successor.data_received(waiting)
+        self.resume_reading()
+
     # Ending
 
     def _refuse(self, code: int, message: str) -> None:
@@ -297,9 +311,24 @@ class HttpProtocol(asyncio.Protocol):
 
     def end_when_idle(self) -> None:
         """Close now, or after the request that is being read or answered."""
+        if self._exchange is not None and self._exchange.can_be_cut:
+            self.cancel()
+            return
         busy = self._exchange is not None or self._waiting or self._skipping
         if not busy and not self._closing:
             self._end(unread=False)
+
+    def alarm(self, exchange: Exchange, seconds: float) -> asyncio.TimerHandle | None:
+        """Have a request looked at when its time is up, if it has so little that looking now and
+        then would be too coarse."""
+        if seconds >= self._connections.coarse:
+            return None
+        deadline = exchange.deadline
+        return self._loop.call_at(deadline, self._ring, exchange, deadline)
+
+    def _ring(self, exchange: Exchange, deadline: float) -> None:
+        if self._exchange is exchange and exchange.deadline <= deadline:
+            self.check_time(max(deadline, self._loop.time()))  # timers may be early
 
     def check_time(self, now: float) -> None:
         """End what takes too long."""

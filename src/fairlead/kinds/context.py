@@ -68,7 +68,6 @@ class Context:
 
     def roll_back(self) -> None:
         """Give back what was set aside; does nothing the second time. Not for a write that is
-        cancelled while it is committed: it may still happen, and who follows the commits settles
-        that."""
+        under way: it may still happen."""
         while self.undo:
             self.undo.pop()()

@@ -75,6 +75,7 @@ class Api:
         self.allocators: ServiceAllocators | None = None
         self.known_applies = KnownApplies()
         self.reach = Reach()
+        self.shortest_watch = 1800.0  # seconds, where a client does not say how long; 0 for no end
         self.simulated: Simulated | None = None
         self.work: dict[str, Work] = {}  # of controllers, by name
         self._namespaces = self.collection(resources.named("core/v1/namespaces"))

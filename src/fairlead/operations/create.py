@@ -67,7 +67,7 @@ async def _create(
             version = await shown_one(resource, version)
         if options.dry_run:
             context.roll_back()
-    except Exception:
+    except BaseException:  # also of a request whose time is up
         context.roll_back()
         raise
     operation.result = version

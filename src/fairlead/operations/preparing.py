@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 from fairlead.admission.chain import Attributes, Options
@@ -211,8 +212,30 @@ async def put(
     alongside = (*context.alongside, *context.claims) if context is not None else ()
     try:
         return await api.store.put(collection, key, value, over, requires, alongside)
+    except asyncio.CancelledError:
+        if context is not None and context.undo:
+            _roll_back_later(collection, key, context)
+        raise
     except (TooLarge, TooDeep) as error:
         raise _giant(error) from None
+
+
+def _roll_back_later(collection: Collection, key: str, context: Context) -> None:
+    """Nobody waits any more for a write that may still happen: what was set aside for it is given
+    back once that is known, except what a committed object holds."""
+    undo, context.undo = context.undo, []
+
+    def give_back(outcome: asyncio.Future[None] | None = None) -> None:
+        if outcome is not None and not outcome.cancelled():
+            outcome.exception()
+        while undo:
+            undo.pop()()
+
+    newest = collection.pending.get(key)
+    if newest is None or newest.commit is None:
+        give_back()
+    else:
+        newest.commit.outcome().add_done_callback(give_back)
 
 
 async def remove(api: Api, collection: Collection, current: Version) -> None:

@@ -137,7 +137,7 @@ async def store_changed(
             if await is_certain(collection, key):
                 raise
             continue
-        except Exception:
+        except BaseException:  # also of a request whose time is up
             context.roll_back()
             raise
         operation.result = version = version if built_in else await shown_one(resource, version)

@@ -13,6 +13,7 @@ from fairlead.authentication.service_accounts import account_claims
 from fairlead.authentication.user import MASTERS
 from fairlead.endpoints.answers import Answer, error_answer
 from fairlead.endpoints.chain import Handler, is_long_running
+from fairlead.endpoints.deadlines import BRIEF, limit
 from fairlead.endpoints.negotiation import for_errors
 from fairlead.endpoints.request import Request
 from fairlead.errors import (
@@ -79,10 +80,12 @@ class Application:
         since = 0
         if self._shares_store and not self._is_current() and _needs_newest(request):
             since = self._rests_on(request) if self._has_epoch else 0
-            behind = not since and not await self._caught_up()
+            behind = not since and not await self._caught_up(request)
         if not since:
             self.handler.route(request)
         target = request.target
+        if request.query or target.verb in BRIEF:
+            limit(request)
         auditor = self._auditor
         if auditor is not None:
             auditor.begin(request)
@@ -99,7 +102,7 @@ class Application:
                 return
             await answer.send(request)
         except asyncio.CancelledError:
-            if not exchange.timed_out or exchange.started:
+            if exchange.started or not _goes_on(exchange):
                 raise
             answer = self._refusal(request, request_timeout())
             if auditor is not None:
@@ -111,6 +114,8 @@ class Application:
             if auditor is not None and not request.audited.completed:
                 auditor.ended(request)
         seconds = perf_counter() - started
+        if exchange.timed_out:
+            self.metrics.terminated(target, request.method)
         self.metrics.answered(target, request.method, answer.code, seconds)
         self._tell(request, answer.code, seconds)
 
@@ -124,12 +129,19 @@ class Application:
         for observe in self.handler.api.observers:
             observe(request.operation, code, seconds)
 
-    async def _caught_up(self) -> bool:
+    async def _caught_up(self, request: Request) -> bool:
         """Have everything that anybody was told of before this request, on whichever server: also
         what is served, who may do what, and what admission goes by."""
+        if request.query:  # what it is about may be known better afterwards
+            self.handler.route(request)
+            limit(request)
         try:
             await self._catch_up()
         except StorageError:
+            return False
+        except asyncio.CancelledError:
+            if not _goes_on(request.exchange):
+                raise
             return False
         return True
 
@@ -141,14 +153,14 @@ class Application:
         self.handler.route(request)
         target = request.target
         resource = target.resource
-        if resource is None or not resource.plentiful:
+        if resource is None or not resource.plentiful or self.handler.remote(request) is not None:
             return 0
         return self._store.revision if target.subresource in _RESTING.get(target.verb, ()) else 0
 
     async def _answer(self, request: Request, behind: bool, since: int) -> Answer:
         try:
             if behind:
-                raise store_unavailable()
+                raise request_timeout() if request.exchange.timed_out else store_unavailable()
             if since:
                 return await self._tried(request, since)
             return await self._made(request)
@@ -198,7 +210,7 @@ class Application:
         await handler.admit(request)
         if rests and self._pod_extra in (request.impersonator or request.user).extra:
             raise Outdated  # a token that is good as long as its pod is there
-        if request.exchange.head.has_body:
+        if request.exchange.head.has_body and handler.reads_whole(request):
             await request.read_body()
         target = request.target
         if target.is_resource and is_long_running(target):
@@ -229,6 +241,15 @@ class Application:
             request.user_agent,
         )
         return error_answer(error, representation, self.handler.api.resources)
+
+
+def _goes_on(exchange: Exchange) -> bool:
+    """Whether a task that was cancelled was out of time, and has to say so."""
+    task = asyncio.current_task()
+    if not exchange.timed_out or task is None:
+        return False
+    task.uncancel()
+    return True
 
 
 def _needs_newest(request: Request) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -23,6 +24,9 @@ from fairlead.admission.enabling import (
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.admission.webhooks.setup import Surroundings as WebhookSurroundings
 from fairlead.admission.webhooks.setup import webhook_plugins
+from fairlead.aggregation.registering import Registering
+from fairlead.aggregation.registry import API_SERVICES
+from fairlead.aggregation.setup import Aggregation
 from fairlead.authentication.factory import (
     Authentication,
     AuthenticationError,
@@ -55,7 +59,7 @@ from fairlead.operations.shapes import ApiShapes
 from fairlead.outgoing.flags import ReachError, build_reach, build_webhooks
 from fairlead.outgoing.reaching import Reach
 from fairlead.outgoing.webhooks import Webhooks
-from fairlead.server.bootstrap import create_first_objects, own_service
+from fairlead.server.bootstrap import KeptObjects, create_first_objects, own_service
 from fairlead.server.certificates import Pair, Pki
 from fairlead.server.controlling import Controlling
 from fairlead.server.files import FileError
@@ -109,8 +113,21 @@ class Assembly:
         )
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
+        proxy = pki.proxy_client
+        self.aggregation = Aggregation(
+            dialect,
+            self.webhooks,
+            proxy.certificate,
+            proxy.key,
+            self.api.authentication.identity_headers,
+            passes_redirects=not options.aggregator_reject_forwarding_redirect,
+        )
+        self.registering = Registering(self.api, self._objects, self.aggregation, self.webhooks)
+        self.follow(API_SERVICES, self.aggregation.extensions.changed)
         leads = leads and not options.read_only
         self.controlling = self._controlling(pki.ca, address, leads)
+        self._kept = KeptObjects(self.api, options, pki)
+        self.controlling.standing += self._kept.controllers
 
     def _api(self, store: Store, resources: Resources) -> Api:
         try:
@@ -120,7 +137,9 @@ class Assembly:
             raise StartError(f"--feature-gates: {error}") from None
         except RuntimeConfigError as error:
             raise StartError(f"--runtime-config: {error}") from None
-        return Api(resources, store, gates)
+        api = Api(resources, store, gates)
+        api.shortest_watch = self.options.min_request_timeout
+        return api
 
     def follow(self, key: str, listener: Listener) -> None:
         """Tell a listener of all objects of a resource, now and after each commit."""
@@ -271,6 +290,7 @@ class Assembly:
                 address,
                 self._objects,
                 self.definitions,
+                self.registering,
                 has_part=leads,
             )
         except SigningFlagError as error:
@@ -282,18 +302,24 @@ class Assembly:
             self.take_up()
             return
         network = parse_networks(self.options.service_cluster_ip_range)[0]
-        await create_first_objects(self.dialect, self._objects, str(network[1]), port)
+        await asyncio.gather(
+            create_first_objects(self.dialect, self._objects, str(network[1]), port),
+            self.registering.own.register(),
+        )
         service = own_service(self.dialect, str(network[1]), port)
         try:
             await self.controlling.prepare(service, self._reached_at(port))
         except StrangeAuthority as error:
             raise StartError(str(error)) from None
+        await asyncio.gather(self._kept.prepare(), self._reconcile_roles())
+        self._is_prepared = True
+
+    async def _reconcile_roles(self) -> None:
         if self.api.resources.serves(CLUSTER_ROLES):
             await reconcile_bootstrap_objects(self.dialect, self._objects, self.api.gates)
             if self.controlling.aggregation is not None:
                 self.controlling.aggregation.follow(self.follow)
                 await self.controlling.aggregate()
-        self._is_prepared = True
 
     def take_up(self) -> None:
         """Instead of `prepare`, where another process of this server has done that."""
@@ -308,7 +334,11 @@ class Assembly:
 
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs while the server does."""
-        return [self.api.authentication.run, *self.controlling.works()]
+        return [
+            self.api.authentication.run,
+            self.aggregation.descriptions.run,
+            *self.controlling.works(),
+        ]
 
     async def leave(self) -> None:
         """Send clients to other servers: the first thing to do when this one ends."""
@@ -320,4 +350,5 @@ class Assembly:
         await self.api.authentication.close()
         await self.authorization.close()
         await self.api.reach.close()
+        await self.aggregation.close()
         await self.webhooks.close()

@@ -1,32 +1,65 @@
-"""Client that exist in a fresh server, beside the roles and bindings of authorization."""
+"""Objects that exist in a fresh server, beside the roles and bindings of authorization."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 
+from fairlead.controllers.flow_control import dangling, objects
+from fairlead.controllers.flow_control.dangling import DanglingSchemas
+from fairlead.controllers.flow_control.objects import FlowControlObjects
+from fairlead.controllers.framework import Controller
+from fairlead.controllers.system_namespaces import SystemNamespaces
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
-from fairlead.operations.api import Object
-from fairlead.operations.client import Client
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client, system_user
+from fairlead.server.authentication_info import AuthenticationInfo
+from fairlead.server.certificates import Pki
 
 NAMESPACES = "core/v1/namespaces"
 
 _PRIORITY_CLASSES = (
-    ("system-cluster-critical", 2_000_000_000, "For pods the cluster cannot do without."),
-    ("system-node-critical", 2_000_001_000, "For pods a node cannot do without."),
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another"
+        " node if necessary.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
 )
+
+
+class KeptObjects:
+    """What exists in a fresh server and is put right again whenever somebody changes it."""
+
+    def __init__(self, api: Api, options: argparse.Namespace, pki: Pki) -> None:
+        dialect, user = api.dialect, system_user("apiserver")
+        self._flow_control = FlowControlObjects(Client(api, user, objects.MANAGER), dialect)
+        self._info = AuthenticationInfo(
+            Client(api, user), dialect, options, api.authentication, pki
+        )
+        self.controllers: list[Controller] = [
+            self._flow_control,
+            DanglingSchemas(Client(api, user, dangling.MANAGER)),
+            self._info,
+            SystemNamespaces(Client(api, user), dialect),
+        ]
+
+    async def prepare(self) -> None:
+        """Make what is missing; the namespaces are there."""
+        await asyncio.gather(self._flow_control.prepare(), self._info.sync())
 
 
 def first_objects(dialect: Dialect, address: str, port: int) -> list[tuple[str, Object]]:
     """What is created when it is missing, by resource; what exists is left as it is."""
-    namespaces = (
-        "default",
-        dialect.system_namespace,
-        dialect.public_namespace,
-        dialect.node_lease_namespace,
-    )
     found: list[tuple[str, Object]] = [
-        (NAMESPACES, {"metadata": {"name": name}}) for name in namespaces
+        (NAMESPACES, {"metadata": {"name": name}})
+        for name in ("default", *dialect.system_namespaces)
     ]
     for name, value, description in _PRIORITY_CLASSES:
         made = {"metadata": {"name": name}, "value": value, "description": description}

@@ -6,7 +6,7 @@ import logging
 import os
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +21,8 @@ if TYPE_CHECKING:  # imported when something has to be made
 
 logger = logging.getLogger("fairlead")
 
-_NAMES = ("ca", "serving", "admin")
+_NAMES = ("ca", "serving", "admin", "front-proxy-ca", "front-proxy-client")
+PROXY_NAME = "front-proxy-client"  # the common name of the certificate
 
 Clock = Callable[[], datetime]
 
@@ -99,11 +100,21 @@ class Pki:
     ca: Pair
     serving: Pair
     admin: Pair
+    proxy_ca: Pair  # nobody is authenticated here by what it issues
+    proxy_client: Pair  # what this server shows to extension servers
+    own_proxy: bool = True  # whether that is of the own proxy CA
+
+    def with_proxy(self, given: Pair) -> Pki:
+        """The same with a certificate for extension servers that somebody else issued."""
+        return replace(self, proxy_client=given, own_proxy=False)
 
 
 def pki_of(directory: Path) -> Pki:
     base = directory / "pki"
-    return Pki(*(Pair(base / f"{name}.crt", base / f"{name}.key") for name in _NAMES))
+    ca, serving, admin, proxy_ca, proxy_client = (
+        Pair(base / f"{name}.crt", base / f"{name}.key") for name in _NAMES
+    )
+    return Pki(ca, serving, admin, proxy_ca, proxy_client)
 
 
 def ensure_pki(
@@ -112,30 +123,67 @@ def ensure_pki(
     """Make what is missing, what lacks a host, what has less than a third of its time left and
     what another CA issued, whose place this one took. Raises FileError. Only for who holds the
     lock of the data directory."""
-    pki, life = pki_of(directory), lifetimes.others
+    pki = pki_of(directory)
     make_private_directory(directory / "pki")
     _ensure_authority(pki, now(), lifetimes.ca)
+    _ensure_issued(pki, hosts, now(), lifetimes.others)
+    _ensure_proxy(pki, now(), lifetimes)
+    return pki
+
+
+def _ensure_issued(pki: Pki, hosts: list[str], now: datetime, life: timedelta) -> None:
     wanted = "\n".join(sorted(set(hosts)))
-    remembered = directory / "pki" / "serving.hosts"
-    issuer = directory / "pki" / "issuer"
-    digest = sha256(read_private(pki.ca.certificate)).hexdigest()
-    same_issuer = _says(issuer, digest)
+    remembered = pki.ca.certificate.with_name("serving.hosts")
+    issuer = _Issuer(pki.ca, pki.ca.certificate.with_name("issuer"))
+    same_issuer = issuer.is_the_same()
     same = same_issuer and _says(remembered, wanted)
-    if not same or _needs_renewal(pki.serving, now()):
+    if not same or _needs_renewal(pki.serving, now):
         from fairlead.server.issuing import issue_serving
 
         renewed = pki.serving.exists()
-        pki.serving.write(issue_serving(pki.ca.read(), hosts, now(), life))
+        pki.serving.write(issue_serving(pki.ca.read(), hosts, now, life))
         write_private(remembered, wanted.encode())
         if renewed:
             logger.info("the own serving certificate is new and good for %d days", life.days)
-    if not same_issuer or _needs_renewal(pki.admin, now()):
+    if not same_issuer or _needs_renewal(pki.admin, now):
         from fairlead.server.issuing import issue_admin
 
-        pki.admin.write(issue_admin(pki.ca.read(), now(), life))
+        pki.admin.write(issue_admin(pki.ca.read(), now, life))
     if not same_issuer:
-        write_private(issuer, digest.encode())
-    return pki
+        issuer.remember()
+
+
+def _ensure_proxy(pki: Pki, now: datetime, lifetimes: Lifetimes) -> None:
+    """Extension servers learn of this CA by themselves, so one that got lost is made anew."""
+    ca, client = pki.proxy_ca, pki.proxy_client
+    if _is_usable(ca):
+        _renew_authority(ca, now, lifetimes.ca)
+    else:
+        from fairlead.server.issuing import make_authority
+
+        ca.write(make_authority("fairlead-front-proxy-ca", now, lifetimes.ca))
+    issuer = _Issuer(ca, ca.certificate.with_name("front-proxy-issuer"))
+    same_issuer = issuer.is_the_same()
+    if not same_issuer or _needs_renewal(client, now):
+        from fairlead.server.issuing import issue_client
+
+        client.write(issue_client(ca.read(), PROXY_NAME, (), now, lifetimes.others))
+    if not same_issuer:
+        issuer.remember()
+
+
+class _Issuer:
+    """Which CA issued what lies beside it, as a file says."""
+
+    def __init__(self, ca: Pair, file: Path) -> None:
+        self._file = file
+        self._digest = sha256(read_private(ca.certificate)).hexdigest()
+
+    def is_the_same(self) -> bool:
+        return _says(self._file, self._digest)
+
+    def remember(self) -> None:
+        write_private(self._file, self._digest.encode())
 
 
 def _says(path: Path, text: str) -> bool:
@@ -149,10 +197,15 @@ def _ensure_authority(pki: Pki, now: datetime, life: timedelta) -> None:
         from fairlead.server.issuing import make_authority
 
         ca.write(make_authority("fairlead-ca", now, life))
-    elif ca.check().is_running_out(now):
+    else:
+        _renew_authority(ca, now, life)
+
+
+def _renew_authority(ca: Pair, now: datetime, life: timedelta) -> None:
+    if ca.check().is_running_out(now):
         from fairlead.server.issuing import renew_authority
 
-        logger.info("the own CA is renewed; its key stays the same")
+        logger.info("%s is renewed; its key stays the same", ca.certificate)
         ca.write(renew_authority(ca.read(), now, life))
 
 
@@ -171,10 +224,15 @@ def _check_first_start(pki: Pki) -> None:
 
 
 def _needs_renewal(pair: Pair, now: datetime) -> bool:
+    return not _is_usable(pair) or pair.check().is_running_out(now)
+
+
+def _is_usable(pair: Pair) -> bool:
     if not pair.exists():
-        return True
+        return False
     try:
-        return pair.check().is_running_out(now)
+        pair.check()
     except FileError as error:
         logger.warning("%s; it is made anew", error)
-        return True
+        return False
+    return True

@@ -15,15 +15,26 @@ STORE, PARTS, OBJECTS, WORK = "store", "parts", "objects", "work"
 HOOKS = {
     "start-kube-apiserver-admission-initializer": PARTS,
     "generic-apiserver-start-informers": WORK,
+    "priority-and-fairness-config-consumer": WORK,
     "start-apiextensions-informers": PARTS,
     "start-apiextensions-controllers": WORK,
     "crd-informer-synced": PARTS,
     "bootstrap-controller": OBJECTS,
     "rbac/bootstrap-roles": OBJECTS,
     "scheduling/bootstrap-system-priority-classes": OBJECTS,
-    "start-cluster-authentication-info-controller": PARTS,
-    "apiservice-openapi-controller": PARTS,
+    "priority-and-fairness-config-producer": OBJECTS,
+    "start-cluster-authentication-info-controller": OBJECTS,
+    "aggregator-reload-proxy-client-cert": PARTS,
+    "start-kube-aggregator-informers": PARTS,
+    "apiservice-registration-controller": PARTS,
+    "apiservice-status-available-controller": WORK,
+    "kube-apiserver-autoregistration": WORK,
+    "autoregister-completion": OBJECTS,
+    "apiservice-openapi-controller": WORK,
+    "apiservice-openapiv3-controller": WORK,
 }
+# All others are called hooks.
+_BARE = ("autoregister-completion",)
 
 
 class Progress:
@@ -73,12 +84,16 @@ def named_checks(
         return check
 
     def hooks(patience: float) -> dict[str, Check]:
-        return {f"poststarthook/{name}": hook(stage, patience) for name, stage in HOOKS.items()}
+        return {_shown(name): hook(stage, patience) for name, stage in HOOKS.items()}
 
     common: dict[str, Check] = {"ping": ping, "log": ping, "etcd": store}
     alive = {**common, **hooks(grace)}
     return {
         "healthz": alive,
         "livez": alive,
-        "readyz": {**common, **hooks(0), "shutdown": shutdown},
+        "readyz": {**common, "informer-sync": hook(PARTS, 0), **hooks(0), "shutdown": shutdown},
     }
+
+
+def _shown(name: str) -> str:
+    return name if name in _BARE else f"poststarthook/{name}"

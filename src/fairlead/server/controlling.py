@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
+from fairlead.aggregation.registering import Registering
 from fairlead.authorization.aggregation import ClusterRoleAggregation
 from fairlead.authorization.modes import parse_modes
 from fairlead.authorization.rbac import CLUSTER_ROLES
@@ -69,6 +70,7 @@ class Controlling:
         address: str,
         objects: Client,
         definitions: Registry,
+        registering: Registering,
         *,
         has_part: bool = True,
     ) -> None:
@@ -79,6 +81,7 @@ class Controlling:
         self._address = address
         self._objects = objects
         self._definitions = definitions
+        self._registering = registering
         self._has_part = has_part
         self._is_alone = not shares_store(api)
         self._elects = options.leader_elect and not self._is_alone
@@ -88,6 +91,7 @@ class Controlling:
         self._own_service: OwnService | None = None
         self._has_left = False
         self.aggregation: ClusterRoleAggregation | None = None
+        self.standing: list[Controller] = []  # what else every server runs
         if options.simulate_nodes:
             from fairlead.simulation.setup import answer_for_containers  # few servers need it
 
@@ -113,11 +117,16 @@ class Controlling:
             self._root_ca,
             self._address,
             self._privileged,
+            elsewhere=self._registering.elsewhere,
         )
 
     def _build(self, given: Surroundings) -> Controllers:
         """What one server does."""
-        built = [*build_controllers(given, self._running), *self._simulation(given)]
+        built = [
+            *self._registering.controllers(),
+            *build_controllers(given, self._running),
+            *self._simulation(given),
+        ]
         if self._options.storage == "sqlite":  # elsewhere they go by themselves
             built.append(EventExpiry(self._api, self._options.event_ttl))
         return Controllers(self._api, built, given.events, given.close)
@@ -172,7 +181,8 @@ class Controlling:
     async def run_for_every_server(self) -> None:
         """What is part of serving rather than of what can be left to somebody else."""
         running: list[Controller] = [
-            DefinitionController(self._api, self._definitions, self._objects)
+            DefinitionController(self._api, self._definitions, self._objects),
+            *self.standing,
         ]
         if self._own_service is not None:
             running.append(self._own_service)

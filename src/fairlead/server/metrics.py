@@ -44,6 +44,7 @@ class Metrics:
         self._requests: dict[tuple[_Key, int], int] = {}
         self._durations: dict[_Key, list[float]] = {}
         self._watches: dict[_Key, int] = {}
+        self._terminated: dict[_Key, int] = {}
         self.under_way = [0, 0]
 
     def answered(self, target: Target | None, method: str, code: int, seconds: float) -> None:
@@ -55,6 +56,11 @@ class Metrics:
             row = self._durations[key] = [0.0] * (len(BUCKETS) + 2)
         row[bisect_left(BUCKETS, seconds)] += 1
         row[-1] += seconds
+
+    def terminated(self, target: Target | None, method: str) -> None:
+        """The server gave up on a request, whose time was up; it is answered nevertheless."""
+        key = _key(target, method)
+        self._terminated[key] = self._terminated.get(key, 0) + 1
 
     @contextmanager
     def watching(self, target: Target) -> Iterator[None]:
@@ -72,6 +78,9 @@ class Metrics:
         requests: Rows = {(*key, str(code)): n for (key, code), n in self._requests.items()}
         durations: Rows = {key: tuple(row) for key, row in self._durations.items()}
         watches: Rows = {(*key,): count for key, count in self._watches.items()}
+        given_up: Rows = {
+            (*key, "apiserver", "504"): count for key, count in self._terminated.items()
+        }
         kinds: Rows = {("readOnly",): self.under_way[0], ("mutating",): self.under_way[1]}
         own = [
             Family(
@@ -89,6 +98,14 @@ class Metrics:
                 _LABELS,
                 BUCKETS,
                 durations,
+            ),
+            Family(
+                "apiserver_request_terminations",
+                "counter",
+                "Requests that the server gave up on, because their time was up.",
+                (*_LABELS, "component", "code"),
+                (),
+                given_up,
             ),
             _gauge(
                 "apiserver_longrunning_requests",
@@ -206,13 +223,15 @@ def _family(found: Family) -> Metric:
 
 
 def _key(target: Target | None, method: str) -> _Key:
-    if target is None or not target.is_resource or target.resource is None:
+    if target is None or not target.is_resource or not (target.resource or target.remote):
         return (method, "", "", "", "", "")
-    resource = target.resource
+    verb = _VERBS.get(target.verb) or target.verb.upper()
     scope = "resource" if target.name else ("namespace" if target.namespace else "cluster")
+    if target.remote or target.resource is None:  # whose resources nobody here could count
+        return (verb, target.group, target.version, "", "", scope)
     return (
-        _VERBS.get(target.verb) or target.verb.upper(),
-        resource.group,
+        verb,
+        target.resource.group,
         target.version,
         target.resource_name,
         target.subresource,

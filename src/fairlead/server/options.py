@@ -9,7 +9,7 @@ from pathlib import Path
 from fairlead.admission.configuration import FLAG as CONFIGURATION_FLAG
 from fairlead.admission.enabling import PluginNameError, switched_on
 from fairlead.audit.flags import AuditFlagError, add_audit_flags, check_audit_flags
-from fairlead.authentication.flags import add_authentication_flags
+from fairlead.authentication.flags import add_authentication_flags, switch
 from fairlead.authorization.modes import DEFAULT_MODES, MODES, ModeError, check_files, parse_modes
 from fairlead.controllers.certificates.flags import (
     SigningFlagError,
@@ -54,6 +54,7 @@ from fairlead.storage.etcd.flags import (
     check_etcd_flags,
     etcd_flags_without_effect,
 )
+from fairlead.storage.kept_forms import DEFAULT_LIMIT as KEPT_FORMS_LIMIT
 
 MOST_WORKERS = 64
 
@@ -79,6 +80,11 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
 _REQUESTS = (
     ("--max-requests-inflight", 400, "reading requests at once; 0 for no limit"),
     ("--max-mutating-requests-inflight", 200, "writing requests at once; 0 for no limit"),
+    (
+        "--min-request-timeout",
+        1800,
+        "seconds that a watch lasts at least, twice that at most, unless its client says how many",
+    ),
 )
 _PERIODS = (
     ("--livez-grace-period", 0.0, "how long /livez holds while starting"),
@@ -105,7 +111,8 @@ _CONNECTIONS = (
 
 
 def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
-    flag = parser.add_argument_group("Serving").add_argument
+    group = parser.add_argument_group("Serving")
+    flag = group.add_argument
     flag(
         "--dialect",
         choices=sorted(DIALECTS),
@@ -117,6 +124,19 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
     flag("--advertise-address", type=host, default="", help="address that clients are told")
     flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate, not our own")
     flag("--tls-private-key-file", type=Path, metavar="FILE", help="its key")
+    flag(
+        "--proxy-client-cert-file",
+        type=Path,
+        metavar="FILE",
+        help="certificate shown to extension servers, not our own",
+    )
+    flag("--proxy-client-key-file", type=Path, metavar="FILE", help="its key")
+    switch(
+        group,
+        "--aggregator-reject-forwarding-redirect",
+        True,
+        "let no extension server send clients elsewhere",
+    )
     for name, most, text in _REQUESTS:
         flag(name, type=whole_number, default=most, metavar="N", help=text)
     for name, seconds, text in _PERIODS:
@@ -167,6 +187,13 @@ def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
         default=2 << 30,
         metavar="BYTES",
         help="how much history is kept on disk; what is cut early is answered with 410",
+    )
+    flag(
+        "--kept-forms-memory",
+        type=size,
+        default=KEPT_FORMS_LIMIT,
+        metavar="BYTES",
+        help="how much stays in memory of what was made of objects: protobuf, cells of Tables",
     )
     flag(
         "--accept-lost-writes",
@@ -425,6 +452,8 @@ def check_flags(options: argparse.Namespace) -> None:
         raise FlagError(f"--authorization-mode: {error}") from None
     if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
         raise FlagError("--tls-cert-file and --tls-private-key-file go together")
+    if bool(options.proxy_client_cert_file) != bool(options.proxy_client_key_file):
+        raise FlagError("--proxy-client-cert-file and --proxy-client-key-file go together")
     try:
         check_signing_flags(options)
     except SigningFlagError as error:

@@ -59,6 +59,7 @@ from fairlead.server.request_log import log_operation, log_page
 from fairlead.server.stores import check_dialect, embedded_log, etcd_log
 from fairlead.server.supervision import Supervisor
 from fairlead.storage.backend import StorageError
+from fairlead.storage.kept_forms import FORMS
 from fairlead.storage.log import Log
 from fairlead.storage.store import Store
 
@@ -176,7 +177,9 @@ class Server:
             given = self._given_pair()
             if given is not None:  # its key is also used for other things, which would complain
                 check_pair(given.certificate, given.key)
-            return ensure_pki(directory, self._hosts(), lifetimes=self._lifetimes())
+            proxy = self._given_proxy()
+            pki = ensure_pki(directory, self._hosts(), lifetimes=self._lifetimes())
+            return pki if proxy is None else pki.with_proxy(proxy)
         except FileError as error:
             raise StartError(str(error)) from None
 
@@ -191,6 +194,15 @@ class Server:
         if not options.tls_cert_file:
             return None
         return Pair(options.tls_cert_file, options.tls_private_key_file)
+
+    def _given_proxy(self) -> Pair | None:
+        """What the command line says is shown to extension servers; raises FileError."""
+        options = self.options
+        if not options.proxy_client_cert_file:
+            return None
+        given = Pair(options.proxy_client_cert_file, options.proxy_client_key_file)
+        check_pair(given.certificate, given.key)
+        return given
 
     def _hosts(self) -> list[str]:
         own = self.dialect.own_service
@@ -208,6 +220,7 @@ class Server:
                 keep_private()
             else:
                 prepare_directory(directory)
+            FORMS.limit = self.options.kept_forms_memory
             store = Store(
                 self._log(resources),
                 retention=self.options.history_retention,
@@ -257,6 +270,7 @@ class Server:
 
             powers = Powers(self.api)
             handler = powers.handler(self.address)
+        handler.groups = self.assembly.registering.groups
         if options.verbosity:
             self.api.observers.append(log_operation)
         worker = self._worker
@@ -285,7 +299,8 @@ class Server:
         async def show_paths(request: Request) -> Answer:
             others = [*handler.pages, *handler.prefixes, "/openapi/v2", "/openapi/v3"]
             shown = [path for path in others if path not in ("/", "/openapi")]
-            return handler.any_document(request, discovery.paths(self.api.resources, shown))
+            listed = discovery.paths(self.api.resources, handler.groups, shown)
+            return handler.any_document(request, listed)
 
         async def show_issuer(request: Request) -> Answer:
             answer = handler.document(request, documents.configuration(self.address))
@@ -298,13 +313,14 @@ class Server:
             return answer
 
         handler.pages = {"/": show_paths, "/metrics": show_metrics, "/version": show_version}
-        handler.prefixes["/openapi"] = OpenApi(
-            self.api.resources, options.advertised_version
-        ).answer
+        openapi = OpenApi(self.api.resources, options.advertised_version)
+        openapi.find_others = lambda: self.assembly.aggregation.descriptions.others
+        handler.prefixes["/openapi"] = openapi.answer
         documents = self.api.authentication.documents
         if documents.available:
             handler.pages |= {CONFIGURATION_PATH: show_issuer, JWKS_PATH: show_keys}
         add_backup_page(handler)
+        self.assembly.aggregation.attach(handler)
         return Application(
             handler,
             metrics,

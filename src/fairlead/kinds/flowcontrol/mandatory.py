@@ -6,7 +6,7 @@ from typing import Any
 
 Spec = dict[str, Any]
 
-_EVERYTHING: Spec = {
+EVERYTHING: Spec = {
     "resourceRules": [
         {
             "verbs": ["*"],
@@ -28,7 +28,7 @@ FLOW_SCHEMAS: dict[str, Spec] = {
     "exempt": {
         "priorityLevelConfiguration": {"name": "exempt"},
         "matchingPrecedence": 1,
-        "rules": [{"subjects": _groups("system:masters"), **_EVERYTHING}],
+        "rules": [{"subjects": _groups("system:masters"), **EVERYTHING}],
     },
     "catch-all": {
         "priorityLevelConfiguration": {"name": "catch-all"},
@@ -37,7 +37,7 @@ FLOW_SCHEMAS: dict[str, Spec] = {
         "rules": [
             {
                 "subjects": _groups("system:unauthenticated", "system:authenticated"),
-                **_EVERYTHING,
+                **EVERYTHING,
             }
         ],
     },

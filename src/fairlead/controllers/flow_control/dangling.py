@@ -1,0 +1,83 @@
+"""The condition of flow schemas that tells whether their priority level exists."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from fairlead.controllers.flow_control.objects import LEVELS, SCHEMAS
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads.conditions import condition, find, without
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+
+MANAGER = "api-priority-and-fairness-config-consumer-v1"
+_KIND = "Dangling"
+_COMPARED = ("status", "reason", "message")
+
+
+class DanglingSchemas:
+    """Keys are names of flow schemas."""
+
+    name = "priority-and-fairness-config-consumer"
+    workers = 1
+
+    def __init__(self, objects: Client) -> None:
+        self._objects = objects
+        self._level_of: dict[str, str] = {}
+        self._schemas_of: defaultdict[str, set[str]] = defaultdict(set)
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {SCHEMAS: self._schema, LEVELS: self._schemas_of_level}
+
+    def _schema(self, change: Change) -> Iterable[str]:
+        name = change.name
+        before = self._level_of.pop(name, None)
+        if before is not None:
+            self._schemas_of[before].discard(name)
+            if not self._schemas_of[before]:
+                del self._schemas_of[before]
+        if change.after is None:
+            return ()
+        level = self._level_of[name] = _level_of(change.after.object())
+        self._schemas_of[level].add(name)
+        return (name,)
+
+    def _schemas_of_level(self, change: Change) -> Iterable[str]:
+        """When a level comes or goes; what it is like does not matter."""
+        if change.before is not None and change.after is not None:
+            return ()
+        return tuple(self._schemas_of.get(change.name, ()))
+
+    async def sync(self, key: str) -> None:
+        schema = self._objects.find(SCHEMAS, "", key)
+        if schema is None or self._told(schema) is None:
+            return
+        await self._objects.change(SCHEMAS, "", key, self._change, "status")
+
+    def _change(self, schema: Object) -> Object:
+        """Of the newest version, which may be right by now."""
+        conditions = self._told(schema)
+        if conditions is None:
+            return schema
+        return {**schema, "status": {**(schema.get("status") or {}), "conditions": conditions}}
+
+    def _told(self, schema: Object) -> list[Object] | None:
+        """The conditions that it should have, if those are others."""
+        level = _level_of(schema)
+        text = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}"'
+        if self._objects.find(LEVELS, "", level) is not None:
+            new = condition(_KIND, "False", "Found", f"{text} and it exists")
+        else:
+            new = condition(_KIND, "True", "NotFound", f"{text} but there is no such object")
+        conditions = (schema.get("status") or {}).get("conditions") or []
+        old = find(conditions, _KIND) or {}
+        if all(old.get(name) == new[name] for name in _COMPARED):
+            return None
+        return [*without(conditions, _KIND), new]
+
+
+def _level_of(schema: Object) -> str:
+    name: str = schema["spec"]["priorityLevelConfiguration"]["name"]
+    return name

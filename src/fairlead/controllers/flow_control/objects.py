@@ -1,0 +1,135 @@
+"""The flow schemas and priority levels that a server begins with are there and as they should be.
+
+An annotation tells which of the suggested ones are the operator's own by now: `false`, or none on
+an object whose spec was changed. The mandatory ones are always put right. What has the annotation
+`true` and is wanted no more goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from functools import partial
+from time import monotonic
+
+from fairlead.controllers.framework import Keys
+from fairlead.dialect import Dialect
+from fairlead.errors import StatusError
+from fairlead.kinds.flowcontrol.mandatory import FLOW_SCHEMAS, PRIORITY_LEVELS, Spec
+from fairlead.kinds.flowcontrol.suggested import suggested_objects
+from fairlead.kinds.storage.shared import same
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.operations.options import DeleteOptions
+from fairlead.storage.change import Change
+
+SCHEMAS = "flowcontrol/v1beta2/flowschemas"
+LEVELS = "flowcontrol/v1beta2/prioritylevelconfigurations"
+MANAGER = "api-priority-and-fairness-config-producer-v1"
+_APART = 1.0  # seconds; servers of two releases that want different things do not race
+_WORDS = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+class FlowControlObjects:
+    """Keys are a resource and a name. One object is not written twice in a row without a pause."""
+
+    name = "priority-and-fairness-config-producer"
+    workers = 1
+    is_steady = True
+
+    def __init__(self, objects: Client, dialect: Dialect) -> None:
+        self._objects = objects
+        self._annotation = dialect.label("apf.@/autoupdate-spec")
+        self._mandatory = _by_key(PRIORITY_LEVELS, FLOW_SCHEMAS)
+        suggested = suggested_objects(dialect)
+        self._wanted = {**_by_key(suggested.levels, suggested.schemas), **self._mandatory}
+        self._written: dict[str, float] = {}  # when, of those that are wanted
+
+    def add_by(self, add: Callable[[str], None]) -> None:
+        for key in self._wanted:
+            add(key)
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {resource: partial(self._keys, resource) for resource in (LEVELS, SCHEMAS)}
+
+    def _keys(self, resource: str, change: Change) -> Iterable[str]:
+        return (f"{resource}/{change.name}",)
+
+    async def prepare(self) -> None:
+        """Make what is missing, all at once. Another server may be at the same work."""
+        await asyncio.gather(*(self._prepare(key) for key in self._wanted))
+
+    async def _prepare(self, key: str) -> None:
+        try:
+            await self.sync(key)
+        except StatusError as error:
+            if error.code != 409:
+                raise
+
+    async def sync(self, key: str) -> float | None:
+        resource, _, name = key.rpartition("/")
+        if not self._objects.serves(resource):
+            return None
+        wanted, found = self._wanted.get(key), self._objects.find(resource, "", name)
+        if wanted is None:
+            if found is not None and self._says(found):
+                await self._remove(resource, found)
+            return None
+        better = self._better(key, found, wanted)
+        if better is None:
+            return None
+        pause = self._written.get(key, float("-inf")) + _APART - monotonic()
+        if pause > 0:
+            return pause
+        self._written[key] = monotonic()
+        await (self._objects.create if found is None else self._objects.replace)(resource, better)
+        return None
+
+    def _better(self, key: str, found: Object | None, wanted: Spec) -> Object | None:
+        """What to write, if anything has to be."""
+        if found is not None:
+            return self._corrected(found, wanted, mandatory=key in self._mandatory)
+        metadata = {"name": key.rpartition("/")[2], "annotations": {self._annotation: "true"}}
+        return {"metadata": metadata, "spec": deepcopy(wanted)}
+
+    async def _remove(self, resource: str, found: Object) -> None:
+        """Unless somebody has just made it theirs."""
+        metadata = found["metadata"]
+        options = DeleteOptions(uid=metadata["uid"], revision=metadata["resourceVersion"])
+        try:
+            await self._objects.delete(resource, "", metadata["name"], options)
+        except StatusError as error:
+            if error.code != 409:
+                raise
+
+    def _corrected(self, found: Object, wanted: Spec, *, mandatory: bool) -> Object | None:
+        """What it should be like, if that is something else."""
+        updates = mandatory or self._is_ours(found)
+        spec = deepcopy(wanted) if updates and not same(found["spec"], wanted) else found["spec"]
+        if spec is found["spec"] and self._says(found) is updates:
+            return None
+        annotations = dict(found["metadata"].get("annotations") or {})
+        annotations[self._annotation] = "true" if updates else "false"
+        return {
+            **found,
+            "metadata": {**found["metadata"], "annotations": annotations},
+            "spec": spec,
+        }
+
+    def _says(self, found: Object) -> bool | None:
+        """What the annotation says, if that can be told."""
+        annotations = found["metadata"].get("annotations") or {}
+        return _WORDS.get(annotations.get(self._annotation, ""))
+
+    def _is_ours(self, found: Object) -> bool:
+        said = self._says(found)
+        return said if said is not None else found["metadata"].get("generation") == 1
+
+
+def _by_key(levels: Mapping[str, Spec], schemas: Mapping[str, Spec]) -> dict[str, Spec]:
+    found = {f"{LEVELS}/{name}": spec for name, spec in levels.items()}
+    return found | {f"{SCHEMAS}/{name}": spec for name, spec in schemas.items()}

@@ -1,0 +1,27 @@
+"""How long a request may take, where that is less than the server allows every one."""
+
+from __future__ import annotations
+
+from fairlead.endpoints.chain import is_long_running
+from fairlead.endpoints.parameters import timeout_of
+from fairlead.endpoints.request import Request
+from fairlead.errors import StatusError
+
+# Verbs of stored objects that may not take as long as others, and how many seconds they may.
+BRIEF = frozenset(("create", "update", "patch", "delete"))
+_BRIEF_SECONDS = 34.0
+
+
+def limit(request: Request) -> None:
+    """Let a request that was routed take as long as it says, but not longer than it may."""
+    target = request.target
+    if is_long_running(target):
+        return
+    try:
+        seconds = timeout_of(request) if request.query else 0
+    except StatusError:
+        seconds = 0  # it is refused for that
+    if target.verb in BRIEF and target.resource is not None and not 0 < seconds < _BRIEF_SECONDS:
+        seconds = _BRIEF_SECONDS
+    if seconds > 0:
+        request.exchange.limit(seconds)
