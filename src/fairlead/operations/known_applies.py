@@ -14,12 +14,12 @@ namespace had a say in it, so an apply is not remembered
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
+from fairlead.bounded import Bounded
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.storage.version import Version
@@ -44,7 +44,7 @@ class KnownApplies:
     digests, so that each takes the same room."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._known: Bounded[bytes, _Known] = Bounded(MOST_KEPT, name="unchanged applies")
 
     async def find(
         self, api: Api, operation: Operation, raw: bytes, options: WriteOptions
@@ -85,13 +85,8 @@ class KnownApplies:
             and api.admission.judges_updates_alone(operation.resource)
         ):
             known = _Known(before.revision, namespace, operation.annotations)
-            self._keep(_digest(operation, raw, options), known)
-
-    def _keep(self, question: bytes, known: _Known) -> None:
-        self._known[question] = known
-        self._known.move_to_end(question)
-        if len(self._known) > MOST_KEPT:
-            self._known.popitem(last=False)
+            question = _digest(operation, raw, options)
+            self._known.keep(question, known, len(question) + MOST_TOLD // 4)
 
 
 def _namespace(api: Api, operation: Operation) -> int:

@@ -7,13 +7,12 @@ notation of its language.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from fairlead.patching.field_sets import element_text, value_element
-from fairlead.patching.shapes import Index, Untrackable, item_element, item_index, key_default
+from fairlead.patching.shapes import Untrackable, item_element, key_default
 from fairlead.schema.model import ListOf, MapOf, Scalar, Struct, Type
-from fairlead.schema.remembering import ShapeMemory
 from fairlead.schema.wording import plain_text, source_text, type_text
 
 _Path = tuple[Any, str] | None
@@ -28,6 +27,85 @@ def problems(struct: Struct, value: Any) -> list[str]:
     return [f"{_text(path)}: {why}" if path else why for path, why in found]
 
 
+def fits(struct: Struct, value: Any) -> bool:
+    """Whether it is sure at a glance that nothing is wrong with an object, but for list items that
+    cannot be told apart, which extracting its fields finds out."""
+    return _fitter(struct)(value)
+
+
+_Fits = Callable[[Any], bool]
+
+
+def _fitter(kind: Type) -> _Fits:
+    """The function that looks at values of a type; nulls are of any type."""
+    if isinstance(kind, Struct):
+        known: _Fits | None = kind.walkers.get("fits")
+        if known is None:
+            known = kind.walkers["fits"] = _struct_fitter(kind)
+        return known
+    if isinstance(kind, MapOf):
+        return _map_fitter(kind)
+    if isinstance(kind, ListOf):
+        return _list_fitter(kind)
+    accepted = _or_null(kind)
+    return lambda value: type(value) in accepted
+
+
+def _or_null(kind: Type) -> frozenset[type]:
+    return frozenset((*_accepted(kind), type(None)))
+
+
+def _struct_fitter(kind: Struct) -> _Fits:
+    parts: dict[str, tuple[frozenset[type], _Fits | None]] = {}
+
+    def fits(value: Any) -> bool:
+        if type(value) is not dict:
+            return value is None
+        if not parts:  # on first use, since types may refer to themselves
+            for name, item in kind.fields.items():
+                is_leaf = isinstance(item.type, Scalar)
+                parts[name] = _or_null(item.type), None if is_leaf else _fitter(item.type)
+        for name, child in value.items():
+            part = parts.get(name)
+            if part is None:
+                if not kind.preserve_unknown:
+                    return False
+            elif type(child) not in part[0] and (part[1] is None or not part[1](child)):
+                return False
+        return True
+
+    return fits
+
+
+def _map_fitter(kind: MapOf) -> _Fits:
+    below, accepted = _fitter(kind.element), _or_null(kind.element)
+    is_leaf = isinstance(kind.element, Scalar)
+
+    def fits(value: Any) -> bool:
+        if type(value) is not dict:
+            return value is None
+        if is_leaf:
+            return accepted.issuperset(map(type, value.values()))
+        return all(map(below, value.values()))
+
+    return fits
+
+
+def _list_fitter(kind: ListOf) -> _Fits:
+    below = _fitter(kind.element)
+    is_leaf = isinstance(kind.element, Scalar)
+    accepted = frozenset(_accepted(kind.element)) if kind.kind == "set" else _or_null(kind.element)
+
+    def fits(value: Any) -> bool:
+        if type(value) is not list:
+            return value is None
+        if is_leaf:
+            return accepted.issuperset(map(type, value))
+        return all(map(below, value))
+
+    return fits
+
+
 def explained(found: list[str]) -> str:
     """The problems as one text."""
     return found[0] if len(found) == 1 else "\n  ".join(["errors:", *found])
@@ -38,38 +116,16 @@ def _text(path: _Path) -> str:
 
 
 def _value(kind: Type, value: Any, path: _Path, found: _Found) -> None:
-    if value is not None:
-        _CHECKS[type(kind)](kind, value, path, found)
-
-
-_Part = tuple[str, str, Type]
-"""A field to look into: its name, its step and its type."""
-
-
-class _Plan:
-    """What is known of a struct's fields, and, by the names and classes of those that an object
-    has, which of them are to be looked into."""
-
-    __slots__ = ("fields", "parts")
-
-    def __init__(self, kind: Struct) -> None:
-        self.fields = {
-            name: (_accepted(item.type), item.type) for name, item in kind.fields.items()
-        }
-        self.parts: ShapeMemory[list[_Part]] = ShapeMemory()
-
-
-_KEPT = 20_000
-_plans: dict[Struct, _Plan] = {}
-_indexes: dict[ListOf, Index] = {}
-
-
-def _plan(kind: Struct) -> _Plan:
-    if len(_plans) >= _KEPT:
-        _plans.clear()
-        _indexes.clear()
-    made = _plans[kind] = _Plan(kind)
-    return made
+    if value is None:
+        return
+    if isinstance(kind, Scalar):
+        _scalar(kind, value, path, found)
+    elif isinstance(kind, Struct):
+        _struct(kind, value, path, found)
+    elif isinstance(kind, MapOf):
+        _map(kind, value, path, found)
+    else:
+        _list(kind, value, path, found)
 
 
 def _struct(kind: Struct, value: Any, path: _Path, found: _Found) -> None:
@@ -77,23 +133,28 @@ def _struct(kind: Struct, value: Any, path: _Path, found: _Found) -> None:
         found.append((path, f"expected map, got &{{{plain_text(value)}}}"))
         return
     plan = _plans.get(kind) or _plan(kind)
-    shape = (*value, *map(type, value.values()))
-    parts = plan.parts.get(shape)
-    if parts is not None:
-        for name, element, below in parts:
-            _CHECKS[type(below)](below, value[name], (path, element), found)
-        return
-    parts = []
     for name, child in value.items():
-        known = plan.fields.get(name)
+        known = plan.get(name)
         if known is not None:
-            if child is not None and type(child) not in known[0]:
-                parts.append((name, "f:" + name, known[1]))
-                _value(known[1], child, (path, "f:" + name), found)
+            accepted, below = known
+            if type(child) not in accepted:
+                _value(below, child, (path, "f:" + name), found)
         elif not kind.preserve_unknown:
             found.append(((path, "f:" + name), "field not declared in schema"))
-    if plan.fields.keys() >= value.keys():
-        plan.parts.keep(shape, parts)
+
+
+_KEPT = 20_000
+_plans: dict[Struct, dict[str, tuple[tuple[type, ...], Type]]] = {}
+_names: dict[ListOf, Callable[[Any], str]] = {}
+
+
+def _plan(kind: Struct) -> dict[str, tuple[tuple[type, ...], Type]]:
+    if len(_plans) >= _KEPT:
+        _plans.clear()
+        _names.clear()
+    made = {name: (_accepted(item.type), item.type) for name, item in kind.fields.items()}
+    _plans[kind] = made
+    return made
 
 
 def _map(kind: MapOf, value: Any, path: _Path, found: _Found) -> None:
@@ -116,27 +177,9 @@ def _list(kind: ListOf, value: Any, path: _Path, found: _Found) -> None:
             if type(child) not in accepted:
                 _value(kind.element, child, (path, f"i:{index}"), found)
         return
-    for element, child in _named(kind, value, path, found):
-        if type(child) not in accepted:
-            _value(kind.element, child, (path, element), found)
-
-
-def _named(kind: ListOf, value: list[Any], path: _Path, found: _Found) -> Iterable[tuple[str, Any]]:
-    """The items of a list by their names; what is wrong with these is noted when it is met, and an
-    item that has none is the last."""
-    index = _indexes.get(kind)
-    if index is None:
-        index = _indexes[kind] = item_index(kind) if kind.keys else _index_values
-    try:
-        return index(value, False).items()
-    except Untrackable:
-        return _named_one_by_one(kind, value, path, found)
-
-
-def _named_one_by_one(
-    kind: ListOf, value: list[Any], path: _Path, found: _Found
-) -> Iterator[tuple[str, Any]]:
-    name_of = item_element(kind) if kind.keys else _value_element
+    name_of = _names.get(kind)
+    if name_of is None:
+        name_of = _names[kind] = item_element(kind) if kind.keys else _value_element
     seen: set[str] = set()
     for index, child in enumerate(value):
         try:
@@ -147,14 +190,8 @@ def _named_one_by_one(
         if element in seen:
             found.append((path, f"duplicate entries for key {element_text(element)}"))
         seen.add(element)
-        yield element, child
-
-
-def _index_values(items: Any, arranged: bool) -> dict[str, Any]:
-    index = {_value_element(item): item for item in items}
-    if len(index) != len(items):
-        raise Untrackable
-    return index
+        if type(child) not in accepted:
+            _value(kind.element, child, (path, element), found)
 
 
 def _value_element(value: Any) -> str:
@@ -212,11 +249,3 @@ def _scalar(kind: Scalar, value: Any, path: _Path, found: _Found) -> None:
     else:
         why = f"expected any scalar, got &{{{plain_text(value)}}}"
     found.append((path, why))
-
-
-_CHECKS: dict[type, Callable[[Any, Any, _Path, _Found], None]] = {
-    Scalar: _scalar,
-    Struct: _struct,
-    MapOf: _map,
-    ListOf: _list,
-}

@@ -8,8 +8,6 @@ What is touched comes out in order, see `field_sets.in_order`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import compress
-from operator import is_not
 from typing import Any, NamedTuple
 
 from fairlead.patching.extract import Extract, extractor
@@ -19,6 +17,7 @@ from fairlead.patching.field_sets import (
     FieldSet,
     level_in_order,
     recursive_difference,
+    value_element,
 )
 from fairlead.patching.shapes import (
     FREE,
@@ -178,19 +177,27 @@ def _emptied(old: Any, new: Any, below: Extract) -> _Nodes:
 
 def _list(shape: Items | Values, indexed: Index, item_shape: Shape) -> _Compare:
     below = extractor(shape, True, False)
-    key = shape.key if isinstance(shape, Items) else ""
+    key, element = (shape.key, shape.element) if isinstance(shape, Items) else ("", value_element)
     item = _Part(item_shape)
     part, whole = item.compare, item.whole
 
     def compare(old: Any, new: Any) -> _Nodes:
         if not old or not new:
             return _emptied(old, new, below)
-        if type(old) is list and type(new) is list and are_aligned(old, new, key):
-            changed = list(map(is_not, old, new))
-            old, new = list(compress(old, changed)), list(compress(new, changed))
-        before, after = indexed(old, False), indexed(new, False)
         touched: FieldSet = {}
         removed: FieldSet = {}
+        if key and type(old) is list and type(new) is list and are_aligned(old, new, key):
+            changed = [(b, a) for b, a in zip(old, new, strict=True) if b is not a]
+            if len(changed) > 1:
+                changed.sort(key=lambda pair: pair[1][key])
+            for one, other in changed:
+                more, less = part(one, other)
+                if more is not None:
+                    touched[element(other)] = more
+                if less is not None:
+                    removed[element(other)] = less
+            return touched or None, removed or None
+        before, after = indexed(old, False), indexed(new, False)
         for name, value in after.items():
             if name not in before:
                 touched[name] = (whole(value) or LEAF) if value else LEAF

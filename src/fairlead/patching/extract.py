@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fairlead.bounded import Shapes
 from fairlead.patching.field_sets import EMPTY, LEAF, FieldSet
 from fairlead.patching.shapes import (
     Free,
@@ -26,7 +27,6 @@ from fairlead.patching.shapes import (
     shape_of,
 )
 from fairlead.schema.model import Struct
-from fairlead.schema.remembering import ShapeMemory
 
 Extract = Callable[[Any], FieldSet | None]
 """Makes the node of a value that is not empty; None when there is nothing to own."""
@@ -87,7 +87,7 @@ are not."""
 
 
 def _record(shape: Record, whole: bool, member: bool) -> Extract:
-    plans: ShapeMemory[_Plan] = ShapeMemory()
+    plans: Shapes[_Plan] = Shapes()
     known = plans.get
 
     def part(name: str) -> tuple[str, Extract | None, bool]:
@@ -133,15 +133,11 @@ def _record(shape: Record, whole: bool, member: bool) -> Extract:
                     made[element] = node
             elif silent and child is not None:
                 del made[element]
-        return _finished(made, member)
+        if len(made) > member:
+            return made
+        return LEAF if member else None
 
     return extract
-
-
-def _finished(made: FieldSet, member: bool) -> FieldSet | None:
-    if member:
-        return made if len(made) > 1 else LEAF
-    return made or None
 
 
 def _table(shape: Table, whole: bool, member: bool) -> Extract:

@@ -12,7 +12,7 @@ from operator import is_
 
 from fairlead.dialect import Dialect
 from fairlead.patching.compare import Changes, compare
-from fairlead.patching.configuration import check_configuration, untrackable
+from fairlead.patching.configuration import check_configuration, check_items, untrackable
 from fairlead.patching.conflicts import ApplyConflict, Conflict, conflicts_with
 from fairlead.patching.entries import (
     Identity,
@@ -240,6 +240,7 @@ def apply(
         first = _first_entries(struct, live, api_version, subresource, now, ignored)
         application = _Application(versions, live, config, who, api_version, first, ignored)
     except Untrackable:
+        check_items(struct, config)
         raise untrackable(struct, live or config) from None
     found = [] if force else application.conflicts()
     annotation = dialect.label(ANNOTATION)

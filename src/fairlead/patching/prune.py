@@ -77,6 +77,8 @@ def reconciled(struct: Struct, fields: FieldSet) -> FieldSet:
 
 
 def _reconciled(shape: Shape, fields: FieldSet) -> FieldSet:
+    if not any(fields.values()):
+        return fields
     made: FieldSet | None = None
     steps = shape.steps if isinstance(shape, Record) else {}
     for element, node in fields.items():

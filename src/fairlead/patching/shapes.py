@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.patching.field_sets import scalar_json, value_element, value_order
-from fairlead.patching.values import are_plain, compact_json, string_json
+from fairlead.patching.values import compact_json, is_plain, string_json
 from fairlead.schema.decode import SCALAR_ZEROS, is_struct_like
 from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type, structs
 
@@ -205,7 +205,7 @@ def item_index(kind: ListOf) -> Index:
             raise Untrackable
         named = _by_text(items, only) if only is not None else None
         if named is not None:
-            texts = sorted(named) if arranged else named
+            texts = sorted(named) if arranged and len(named) > 1 else named
             return {f'{before}{text}"}}': named[text] for text in texts}
         index = {element(item): item for item in items}
         if len(index) != len(items):
@@ -248,9 +248,9 @@ def _by_text(items: list[Any], key: str) -> dict[str, Any] | None:
     it is."""
     try:
         texts = [item[key] for item in items]
-    except (TypeError, LookupError):
-        return None
-    if not _ONLY_TEXTS.issuperset(map(type, texts)) or not are_plain(texts):
+        if not is_plain("".join(texts)):
+            return None
+    except (TypeError, LookupError):  # no objects, or no texts
         return None
     named = dict(zip(texts, items, strict=True))
     if len(named) != len(items):

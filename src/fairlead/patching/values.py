@@ -49,11 +49,11 @@ def compact_json(value: Any) -> str:
 _PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*\Z")
 
 
+def is_plain(text: str) -> bool:
+    """Whether JSON shows a text as it is."""
+    return _PLAIN.match(text) is not None
+
+
 def string_json(text: str) -> str:
     """`compact_json` of a string."""
     return f'"{text}"' if _PLAIN.match(text) else compact_json(text)
-
-
-def are_plain(texts: list[str]) -> bool:
-    """Whether all stand in JSON as they are."""
-    return _PLAIN.match("".join(texts)) is not None
