@@ -71,6 +71,7 @@ class Handler:
         self.remote: Callable[[Request], Page | None] = no_remote
         self.groups: discovery.Groups = discovery.OwnGroups(api.resources)
         self.auditor: Auditor | None = None
+        self.classify: Callable[[Request], None] | None = None  # for priority and fairness
         self._address = address
         self._messages = DiscoveryMessages(api.resources)
         self._made: dict[tuple[tuple[str, ...], Representation], Answer] = {}
@@ -93,6 +94,8 @@ class Handler:
                 await storing
         if request.impersonates:
             await self._impersonate(request)
+        if self.classify is not None:
+            self.classify(request)
         await self._authorize(request)
 
     def reads_whole(self, request: Request) -> bool:

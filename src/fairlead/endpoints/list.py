@@ -19,6 +19,7 @@ from fairlead.operations.list import find
 from fairlead.operations.operation import Operation
 from fairlead.storage.version import Version
 
+_MANY = 2000
 _MOST_AT_ONCE = 1 << 20  # bytes of a list that is made before it is sent
 
 
@@ -26,12 +27,15 @@ async def answer_list(api: Api, request: Request, operation: Operation) -> Answe
     resource = operation.resource
     options = list_options(api.dialect, request, api.gates["APIListChunking"])
     found = await find(api, operation, options, selection_of(request, resource))
+    turn = request.exchange.turn
+    if turn is not None and len(found.versions) > _MANY:
+        await turn(_MANY)  # to find them took as long as others can wait
     if request.representation.is_plain and resource.sends_stored_bytes:
         return plain_answer(resource, found.metadata(), found.versions)
     include = _included(request)
     form = request.representation
     pieces = encoded_versions(
-        api.resources, resource, found.versions, found.metadata(), form, include
+        api.resources, resource, found.versions, found.metadata(), form, include, turn
     )
     return await _answer(pieces, form.media_type, is_binary(resource, form))
 
@@ -50,7 +54,8 @@ async def objects_answer(
     """A list of objects, with kind and apiVersion, in the form that was negotiated."""
     include = _included(request)
     form = request.representation
-    pieces = encoded_list(api.resources, resource, values, metadata, form, include)
+    turn = request.exchange.turn
+    pieces = encoded_list(api.resources, resource, values, metadata, form, include, turn)
     return await _answer(pieces, form.media_type, is_binary(resource, form))
 
 

@@ -17,6 +17,7 @@ from fairlead.endpoints.from_bytes import can_write, item_writer
 from fairlead.endpoints.kept_messages import is_binary, message_maker
 from fairlead.endpoints.negotiation import YAML, Representation
 from fairlead.endpoints.representing import metadata_only, read, table, untyped
+from fairlead.http.exchange import Turn
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Object
 from fairlead.schema.model import ListOf, Struct
@@ -25,7 +26,8 @@ from fairlead.serialization.protobuf import envelope_around
 from fairlead.serialization.wire import BYTES, key, varint
 from fairlead.storage.version import Version
 
-STEP_SECONDS = 0.004
+STEP_SECONDS = 0.001
+_STEP_PIECES = 10  # that could be sent within a step
 PIECE_BYTES = 256 * 1024
 _LOOK_BYTES = 16 * 1024
 
@@ -58,18 +60,20 @@ def encoded_versions(
     metadata: Object,
     representation: Representation,
     include: str = "Metadata",
+    turn: Turn | None = None,
 ) -> AsyncGenerator[bytes]:
     """The pieces of a list of stored objects, which are not read where their bytes will do."""
     if is_binary(resource, representation):
         listed = _listed(resources, resource, metadata, representation, include)
-        return _message(resources, listed, message_maker(resource, representation), versions)
+        made = message_maker(resource, representation)
+        return _message(resources, listed, made, versions, turn)
     if not can_write(resource, representation):
         values = (read(resource, version) for version in versions)
-        return encoded_list(resources, resource, values, metadata, representation, include)
+        return encoded_list(resources, resource, values, metadata, representation, include, turn)
     listed = _listed(resources, resource, metadata, representation, include)
     opening, _, between, closing = _json_layout(listed)
     item = item_writer(resource, representation, include)
-    return _text(_Layout(opening, item, between, closing), iter(versions))
+    return _text(_Layout(opening, item, between, closing), iter(versions), turn)
 
 
 async def encoded_list(
@@ -79,10 +83,12 @@ async def encoded_list(
     metadata: Object,
     representation: Representation,
     include: str = "Metadata",
+    turn: Turn | None = None,
 ) -> AsyncGenerator[bytes]:
     """The pieces of a list answer, with the same bytes as if it had been encoded at once. At most
     a piece is held at a time; in protobuf, which tells its length first, all of them are.
-    `values` carry kind and apiVersion and may be made while they are asked for."""
+    `values` carry kind and apiVersion and may be made while they are asked for. `turn` is waited
+    for before each step."""
     listed = _listed(resources, resource, metadata, representation, include)
     values = iter(values)
     first = next(values, None)
@@ -91,12 +97,12 @@ async def encoded_list(
         return
     values = chain((first,), values)
     if listed.field == "rows":
-        values = await _in_order(resource, resources, values)
+        values = await _in_order(resource, resources, values, turn)
     if is_binary(resource, representation):
         write = writer(_element(resources, listed))
-        pieces = _message(resources, listed, lambda value: write(listed.item(value)), values)
+        pieces = _message(resources, listed, lambda value: write(listed.item(value)), values, turn)
     else:
-        pieces = _text(_layout(representation, listed), map(listed.item, values))
+        pieces = _text(_layout(representation, listed), map(listed.item, values), turn)
     async for piece in pieces:
         yield piece
 
@@ -139,7 +145,7 @@ def _as_it_is(value: Object) -> Object:
 
 
 async def _in_order(
-    resource: Resource, resources: Resources, values: Iterable[Object]
+    resource: Resource, resources: Resources, values: Iterable[Object], turn: Turn | None
 ) -> Iterable[Object]:
     """The objects in the order of their Table, if it has one of its own."""
     from fairlead.kinds.printing import printer_of
@@ -147,11 +153,11 @@ async def _in_order(
     order = printer_of(resource).order
     if order is None:
         return values
-    found = [value async for group in _in_steps(values) for value in group]
+    found = [value async for group in _in_steps(values, turn) for value in group]
     return sorted(found, key=order)
 
 
-async def _in_steps(values: Iterable[Object]) -> AsyncIterator[list[Object]]:
+async def _in_steps(values: Iterable[Object], turn: Turn | None) -> AsyncIterator[list[Object]]:
     """Values in groups that take one step each to make."""
     group: list[Object] = []
     end = perf_counter() + STEP_SECONDS
@@ -159,7 +165,7 @@ async def _in_steps(values: Iterable[Object]) -> AsyncIterator[list[Object]]:
         group.append(value)
         if perf_counter() >= end:
             yield group
-            await asyncio.sleep(0)
+            await _rest(turn)
             group, end = [], perf_counter() + STEP_SECONDS
     yield group
 
@@ -193,7 +199,7 @@ def _yaml_layout(listed: _List) -> _Layout[Object]:
     return _Layout(dump(before) + f"{listed.field}:\n".encode(), dump_item, b"", closing)
 
 
-async def _text(layout: _Layout[T], items: Iterator[T]) -> AsyncGenerator[bytes]:
+async def _text(layout: _Layout[T], items: Iterator[T], turn: Turn | None) -> AsyncGenerator[bytes]:
     piece = [layout.opening]
     between = b""
     while True:
@@ -202,7 +208,7 @@ async def _text(layout: _Layout[T], items: Iterator[T]) -> AsyncGenerator[bytes]
         if not more:
             break
         yield b"".join(piece)
-        await asyncio.sleep(0)
+        await _rest(turn)
         piece, between = [], layout.between
     piece.append(layout.closing)
     yield b"".join(piece)
@@ -225,13 +231,22 @@ def _step(layout: _Layout[T], items: Iterator[T], piece: list[bytes], between: b
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
+async def _rest(turn: Turn | None) -> None:
+    """Between two steps."""
+    await (turn(_STEP_PIECES) if turn is not None else asyncio.sleep(0))
+
+
 def _turn() -> asyncio.Lock:
     """Held during a step: however many lists are written, others wait for one step of one."""
     return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
 async def _message(
-    resources: Resources, listed: _List, made: Callable[[T], bytes], values: Iterable[T]
+    resources: Resources,
+    listed: _List,
+    made: Callable[[T], bytes],
+    values: Iterable[T],
+    turn: Turn | None,
 ) -> AsyncGenerator[bytes]:
     """A list from the messages of its items."""
     head = listed.head
@@ -245,7 +260,7 @@ async def _message(
         pieces.append(b"".join(piece))
         if not more:
             break
-        await asyncio.sleep(0)
+        await _rest(turn)
         piece = []
     opening, closing = envelope_around(head["apiVersion"], head["kind"], sum(map(len, pieces)))
     yield opening

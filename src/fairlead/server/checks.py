@@ -15,7 +15,6 @@ STORE, PARTS, OBJECTS, WORK = "store", "parts", "objects", "work"
 HOOKS = {
     "start-kube-apiserver-admission-initializer": PARTS,
     "generic-apiserver-start-informers": WORK,
-    "priority-and-fairness-config-consumer": WORK,
     "start-apiextensions-informers": PARTS,
     "start-apiextensions-controllers": WORK,
     "crd-informer-synced": PARTS,
@@ -33,6 +32,9 @@ HOOKS = {
     "apiservice-openapi-controller": WORK,
     "apiservice-openapiv3-controller": WORK,
 }
+# And by what bounds how many requests are under way.
+FAIR = {"priority-and-fairness-config-consumer": WORK, "priority-and-fairness-filter": WORK}
+PLAIN = {"max-in-flight-filter": WORK}
 # All others are called hooks.
 _BARE = ("autoregister-completion",)
 
@@ -62,6 +64,8 @@ def named_checks(
     store_is_healthy: Callable[[], bool],
     is_shutting_down: Callable[[], bool],
     grace: float,
+    *,
+    fair: bool = True,
 ) -> dict[str, dict[str, Check]]:
     """The checks by endpoint. While starting, only readiness minds what is not done yet before
     `grace` seconds are over."""
@@ -84,7 +88,8 @@ def named_checks(
         return check
 
     def hooks(patience: float) -> dict[str, Check]:
-        return {_shown(name): hook(stage, patience) for name, stage in HOOKS.items()}
+        wanted = {**HOOKS, **(FAIR if fair else PLAIN)}
+        return {_shown(name): hook(stage, patience) for name, stage in wanted.items()}
 
     common: dict[str, Check] = {"ping": ping, "log": ping, "etcd": store}
     alive = {**common, **hooks(grace)}

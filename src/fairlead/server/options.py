@@ -139,6 +139,12 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
     )
     for name, most, text in _REQUESTS:
         flag(name, type=whole_number, default=most, metavar="N", help=text)
+    switch(
+        group,
+        "--enable-priority-and-fairness",
+        True,
+        "divide both together among priority levels, whose requests wait in queues",
+    )
     for name, seconds, text in _PERIODS:
         flag(name, type=duration, default=seconds, metavar="DURATION", help=text)
     for name, most, text in _CONNECTIONS:

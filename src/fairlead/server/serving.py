@@ -26,6 +26,8 @@ from fairlead.endpoints.answers import PUBLIC, Answer
 from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.openapi import OpenApi
 from fairlead.endpoints.request import Request
+from fairlead.fairness.dumps import PATH as DUMPS
+from fairlead.fairness.setup import build_gate, place_gate
 from fairlead.http.connections import Connections, either
 from fairlead.http.limits import Limits
 from fairlead.http.protocol import HttpProtocol
@@ -286,6 +288,7 @@ class Server:
             lambda: self.store.healthy and (worker is None or worker.store_is_healthy),
             lambda: self._shutting_down,
             options.livez_grace_period,
+            fair=options.enable_priority_and_fairness,
         )
         for name, checks in checks_by_name.items():
             handler.prefixes[f"/{name}"] = Health(self.dialect, name, checks).answer
@@ -298,7 +301,8 @@ class Server:
 
         async def show_paths(request: Request) -> Answer:
             others = [*handler.pages, *handler.prefixes, "/openapi/v2", "/openapi/v3"]
-            shown = [path for path in others if path not in ("/", "/openapi")]
+            unlisted = ("/", "/openapi", *(path for path in others if path.startswith(DUMPS)))
+            shown = [path for path in others if path not in unlisted]
             listed = discovery.paths(self.api.resources, handler.groups, shown)
             return handler.any_document(request, listed)
 
@@ -321,6 +325,9 @@ class Server:
             handler.pages |= {CONFIGURATION_PATH: show_issuer, JWKS_PATH: show_keys}
         add_backup_page(handler)
         self.assembly.aggregation.attach(handler)
+        gate = build_gate(options, self.api, self.assembly.follow)
+        if gate is not None:
+            place_gate(gate, handler)
         return Application(
             handler,
             metrics,
@@ -330,6 +337,7 @@ class Server:
             auditor,
             worker.slot if worker is not None else None,
             powers.record.ended if powers is not None else None,
+            gate,
         )
 
     def _client_trust(self, pki: Pki) -> ClientTrust:
