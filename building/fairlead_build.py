@@ -96,16 +96,18 @@ def extensions(words: list[str]) -> list[Extension]:
             raise RuntimeError("there is no C compiler with the headers of Python")
         from mypyc.build import mypycify
 
-        return list(mypycify([*_CHECKS, *sources()], group_name=LIBRARY, debug_level="0"))
+        made: list[Any] = mypycify([*_CHECKS, *sources()], group_name=LIBRARY, debug_level="0")
+        return made
     except (Exception, SystemExit) as error:
         _give_up(error)
         return []
 
 
 def _give_up(error: BaseException) -> None:
+    why = "mypyc stopped, see above" if isinstance(error, SystemExit) else error
     if wish() == "1":
-        raise SystemExit(f"fairlead cannot be compiled: {error}") from error
-    print(f"fairlead: not compiled, plain Python is used: {error}", file=sys.stderr, flush=True)
+        raise SystemExit(f"fairlead cannot be compiled: {why}") from error
+    print(f"fairlead: not compiled, plain Python is used: {why}", file=sys.stderr, flush=True)
 
 
 class BuildExtensions(build_ext):
@@ -127,7 +129,9 @@ class BuildModules(build_py):
     def run(self) -> None:
         made: set[Path] = set()
         if self.distribution.ext_modules:
-            made = {Path(file) for file in self.get_finalized_command("build_ext").get_outputs()}
+            compiling = self.get_finalized_command("build_ext")
+            assert isinstance(compiling, build_ext)
+            made = {Path(file) for file in compiling.get_outputs()}
         for file in Path(self.build_lib).rglob("*.so"):
             if file not in made:
                 file.unlink()
