@@ -72,7 +72,8 @@ class Server:
             "--secure-port": self.address.port,
             "--token-auth-file": tokens,
         }
-        paths = filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")])
+        # A compiled copy goes before the sources.
+        paths = filter(None, [os.environ.get("PYTHONPATH"), str(SOURCE)])
         with self._log.open("ab") as log:
             began = time.perf_counter()
             self.process = subprocess.Popen(
