@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SERVING := $(VENV)/.serving
 TESTING := $(VENV)/.testing
 DOCUMENTING := $(VENV)/.documenting
-CHECKED := src tests bench tools examples
+CHECKED := src tests bench tools examples building setup.py
 
 # What is tried by `make quick`: every layer, and the paths that people meet first.
 QUICK := tests/schema/test_notation.py tests/schema/test_texts.py tests/schema/test_times.py \
@@ -16,15 +16,21 @@ QUICK := tests/schema/test_notation.py tests/schema/test_texts.py tests/schema/t
 	tests/endpoints/test_delete.py tests/endpoints/test_list_versions.py \
 	tests/endpoints/test_selectors.py tests/endpoints/test_openapi_schemas.py \
 	tests/server/test_health.py tests/server/test_banner.py tests/cli/test_kubectl.py
+# What is tried with compiled modules: what they do, and requests that go through all of them.
+ON_COMPILED := tests/test_compilation.py tests/schema tests/patching $(wildcard tests/kinds/test_pod_*.py) \
+	tests/endpoints/test_create.py tests/endpoints/test_update.py tests/endpoints/test_delete.py \
+	tests/endpoints/test_list_versions.py tests/endpoints/test_selectors.py \
+	tests/endpoints/test_fuzzed_requests.py tests/endpoints/test_out_of_range.py
 # Lines that must be run by the tests, in percent, by `make coverage`.
 COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick coverage covered lint format docs bench parity crash chaos fuzz fuzz-wire
+.PHONY: help serve compile test quick test-compiled coverage covered lint format docs bench \
+	bench-table bench-quick bench-baseline parity crash chaos fuzz fuzz-wire
 
 help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
-	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -49,12 +55,31 @@ $(DOCUMENTING): pyproject.toml | $(VENV)/bin/python
 	@$(PIP) -e '.[docs]'
 	@touch $@
 
+# A whole copy of the package with compiled modules: none of them can hide a newer source, because
+# everything that runs it makes it anew when a source has changed.
+COPY := build/compiled
+COPIED := $(COPY)/.made
+SOURCES := setup.py $(wildcard building/*.py) $(shell find src/fairlead -type f -not -name '*.pyc')
+$(COPIED): $(SOURCES) | $(TESTING)
+	@echo "Compiling the hot modules into $(COPY), about a minute; only what changed the next time ..."
+	@mkdir -p $(COPY)
+	@find $(COPY) -type f -not -name '*.so' -delete
+	@$(BIN)/python setup.py --quiet build --build-lib $(COPY) >build/compiling.log 2>&1 || \
+		{ cat build/compiling.log; exit 1; }
+	@grep '^fairlead:' build/compiling.log || true
+	@$(BIN)/python -m compileall -q $(COPY)
+	@touch $@
+RUN_COPY := PYTHONPATH="$(CURDIR)/$(COPY)"
+
 # Compiled beforehand, also where PYTHONDONTWRITEBYTECODE would have every start compile again.
 COMPILE := $(BIN)/python -m compileall -q src
 
-serve: $(SERVING) ## run a server; its flags go into ARGS
+# A copy that was once made is kept up to date and used; nobody has to have a compiler.
+serve: $(SERVING) $(if $(wildcard $(COPIED)),$(COPIED)) ## run a server; its flags go into ARGS
 	@$(COMPILE)
-	@$(BIN)/fairlead serve $(ARGS)
+	@$(if $(wildcard $(COPIED)),$(RUN_COPY)) $(BIN)/fairlead serve $(ARGS)
+
+compile: $(COPIED) ## compile the hot modules, for serve and bench; about a minute
 
 test: $(TESTING) ## run all tests, about 9 minutes on two cores
 	@echo "Running all tests, about 9 minutes on two cores; make quick takes less than one."
@@ -64,6 +89,13 @@ test: $(TESTING) ## run all tests, about 9 minutes on two cores
 quick: $(TESTING) ## run a choice of tests, under a minute
 	@$(COMPILE)
 	@$(BIN)/pytest -n 3 --dist worksteal $(QUICK) $(ARGS)
+
+test-compiled: $(COPIED) ## run a choice of tests with compiled modules, about two minutes
+	@if ls $(COPY)/fairlead__mypyc* >/dev/null 2>&1; then \
+		$(RUN_COPY) $(BIN)/pytest -n 3 --dist worksteal $(ON_COMPILED) $(ARGS); \
+	else \
+		echo "SKIPPED: nothing could be compiled here, so compiled modules are not tested"; \
+	fi
 
 coverage: $(TESTING) ## run all tests and measure which lines they reach
 	@rm -f .coverage .coverage.*
@@ -87,9 +119,19 @@ format: $(TESTING) ## bring the sources into shape
 docs: $(DOCUMENTING) ## build the documentation into site/, strictly
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet $(ARGS)
 
-bench: $(TESTING) ## measure
+bench: $(TESTING) $(COPIED) ## measure everything, with compiled modules, about 8 minutes
+	$(RUN_COPY) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench $(ARGS)
+
+bench-table: $(TESTING) ## write the table of docs/performance.md from the last whole run of bench
+	$(BIN)/python -m bench.document $(ARGS)
+
+bench-quick: $(TESTING) ## compare what a few requests cost with the baseline, about a minute
 	@$(COMPILE)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench $(ARGS)
+	$(BIN)/python -m bench.quick $(ARGS)
+
+bench-baseline: $(TESTING) ## renew that baseline, where requests may cost more
+	@$(COMPILE)
+	$(BIN)/python -m bench.quick --renew
 
 parity: $(TESTING) ## compare with the recorded answers of the reference, under 5 minutes a dialect
 	@$(COMPILE)

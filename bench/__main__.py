@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from dataclasses import replace
@@ -10,9 +11,10 @@ from pathlib import Path
 
 from bench.client import WorkFailedError
 from bench.etcd import Etcd
+from bench.measuring import Bench, Row
 from bench.report import previous_figures, table, write
 from bench.targets import ON_ETCD, WITH_WORKERS
-from bench.works import Bench, Row, run, works
+from bench.works import run, works
 
 
 def _arguments() -> argparse.Namespace:
@@ -59,6 +61,7 @@ def main() -> int:
     elif options.workers > 1:
         bench.plain, bench.factors = plain, WITH_WORKERS
     rows: list[Row] = []
+    load = os.getloadavg()[0]
     try:
         bench.etcd = Etcd() if options.storage == "etcd" else None
         for name, work in chosen.items():
@@ -71,8 +74,12 @@ def main() -> int:
         bench.close()
         if bench.etcd is not None:
             bench.etcd.close()
-    settings = {"seconds": options.seconds, "connections": options.connections, "command": command}
-    settings["storage"] = options.storage
+    settings: dict[str, object] = {
+        "seconds": options.seconds,
+        "connections": options.connections,
+        "command": command,
+    }
+    settings |= {"storage": options.storage, "load": load}
     write(options.json, rows, settings)
     print(table(rows, previous))
     return 1 if any(row.error for row in rows) else 0

@@ -25,6 +25,11 @@ TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 TLS.check_hostname = False
 TLS.verify_mode = ssl.CERT_NONE
 
+PROTOBUF = "vnd.kubernetes.protobuf"
+TABLE = "json;as=Table;v=v1;g=meta.k8s.io"
+MERGE = "merge-patch+json"
+APPLY = "apply-patch+yaml"
+
 Maker = Callable[[], bytes]
 
 
@@ -40,12 +45,21 @@ class Address:
     port: int
     token: str
 
-    def request(self, method: str, path: str, body: bytes = b"", kind: str = "json") -> bytes:
-        """A whole request as bytes."""
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        kind: str = "json",
+        *,
+        accept: str = "json",
+        encoding: str = "identity",
+    ) -> bytes:
+        """A whole request as bytes; `kind` and `accept` without their `application/`."""
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
-            f"Authorization: Bearer {self.token}\r\nAccept: application/json\r\n"
-            "User-Agent: bench/1\r\n"
+            f"Authorization: Bearer {self.token}\r\nAccept: application/{accept}\r\n"
+            f"Accept-Encoding: {encoding}\r\nUser-Agent: bench/1\r\n"
         )
         if body:
             head += f"Content-Type: application/{kind}\r\nContent-Length: {len(body)}\r\n"

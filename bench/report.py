@@ -8,15 +8,15 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from bench.measuring import Row
 from bench.targets import TARGETS, Target
-from bench.works import Row
 
 HEAD = ["work", "per s", "p50 ms", "p99 ms", "figure", "best", "previous", "wanted"]
 HEAD += ["", "reference", "client", "others", "etcd"]
 PREVIOUS = HEAD.index("previous")
 
 
-def _number(value: float | None, unit: str = "") -> str:
+def number(value: float | None, unit: str = "") -> str:
     if value is None:
         return ""
     return f"{value:,.{0 if value >= 100 else 1 if value >= 1 else 2}f} {unit}".strip()
@@ -28,24 +28,23 @@ def _wanted(row: Row, target: Target) -> tuple[str, str]:
     verdict = "ok"
     limit, least = row.limit or target.limit, row.least_rate or target.least_rate
     if limit and row.figure is not None:
-        texts.append(f"≤ {_number(limit, row.unit)}")
-        verdict = verdict if row.figure <= limit else "OVER"
+        texts.append(f"≤ {number(limit, row.unit)}")
+        verdict = verdict if row.ours <= limit else "OVER"
     if least and row.rate is not None:
-        texts.append(f"≥ {_number(least)}/s")
+        texts.append(f"≥ {number(least)}/s")
         verdict = verdict if row.rate >= least else "UNDER"
     return ", ".join(texts), verdict if texts else ""
 
 
 def _cells(row: Row, before: float | None) -> list[str]:
     target = TARGETS.get(row.name, Target(row.name))
-    rate = f", {_number(target.reference_rate)}/s" if target.reference_rate else ""
-    reference = _number(target.reference, row.unit) + rate
+    reference = number(target.reference, row.unit)
     change = f" ({row.figure / before - 1:+.0%})" if before and row.figure else ""
     shares = [f"{share:.0%}" if share is not None else "" for share in (row.client, row.others)]
-    speed = [_number(value) for value in (row.rate, row.p50, row.p99)]
-    figures = [_number(row.figure, row.unit), _number(row.best, row.unit)]
-    previous = _number(before, row.unit) + change
-    store = _number(row.store, "µs") if row.store is not None else ""
+    speed = [number(value) for value in (row.rate, row.p50, row.p99)]
+    figures = [number(row.figure, row.unit), number(row.best, row.unit)]
+    previous = number(before, row.unit) + change
+    store = number(row.store, "µs") if row.store is not None else ""
     return [row.name, *speed, *figures, previous, *_wanted(row, target), reference, *shares, store]
 
 

@@ -57,6 +57,7 @@ class Server:
         command: Sequence[str],
         directory: Path | None = None,
         more: Callable[[Path], list[str]] | None = None,
+        ready_seconds: float = READY_SECONDS,
     ) -> None:
         self._temporary = directory is None
         self.directory = directory or Path(tempfile.mkdtemp(prefix="fairlead-bench-"))
@@ -71,7 +72,8 @@ class Server:
             "--secure-port": self.address.port,
             "--token-auth-file": tokens,
         }
-        paths = filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")])
+        # A compiled copy goes before the sources.
+        paths = filter(None, [os.environ.get("PYTHONPATH"), str(SOURCE)])
         with self._log.open("ab") as log:
             began = time.perf_counter()
             self.process = subprocess.Popen(
@@ -85,7 +87,7 @@ class Server:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             )
         try:
-            self._wait(began + READY_SECONDS)
+            self._wait(began + ready_seconds)
         except BaseException:
             self.close()
             raise

@@ -18,60 +18,21 @@ from itertools import count, cycle
 from typing import Any
 
 from bench import objects
-from bench.client import Maker, connections, drive
+from bench.client import APPLY, MERGE, Maker, connections, drive
 from bench.server import SOURCE, Server
-from bench.works import APPLY, MERGE, call, collection
+from bench.setting_up import call, collection
 
 STANDING = 600  # objects that are patched and applied to in turn: more than any memory has room for
 
 
-def config_map(number: int) -> dict[str, Any]:
-    """1.1 KB of which every value is of this object alone."""
-    lines = {
-        f"setting-{n}.conf": (f"level={number}.{n},format=json,target=stderr;" * 4)[:140]
-        for n in range(4)
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": f"cm-{number:08d}"},
-        "data": {**lines, "count": str(number)},
-    }
-
-
-def pod(number: int) -> dict[str, Any]:
-    """The bench's two-container Pod with its own texts: labels, images, arguments, values, sizes,
-    and the names of containers, volumes and ports."""
-    port = 1024 + number % 50_000
-    made: dict[str, Any] = json.loads(json.dumps(objects.POD))
-    made["metadata"] = {
-        "name": f"pod-{number:08d}",
-        "labels": {"app": f"web-{number}", "tier": f"t{number}", "release": f"r-{number}"},
-        "annotations": {"count": str(number)},
-    }
-    spec = made["spec"]
-    for container in spec["containers"]:
-        name = container["name"]
-        container["name"] = f"{name}-{number}"
-        container["image"] = f"registry.example/shop/{name}:1.{number}"
-        container["args"] = ["--config", f"/etc/app/{number}.yaml", f"--listen=:{port}"]
-        container["ports"][0] |= {"name": f"p-{number}", "containerPort": port}
-        container["env"][0]["value"] = f"level-{number}"
-        container["env"][2]["valueFrom"]["secretKeyRef"]["name"] = f"database-{number}"
-        container["resources"]["requests"]["memory"] = f"{100 + number}Ki"
-        container["resources"]["limits"]["memory"] = f"{200 + number}Ki"
-        container["livenessProbe"]["httpGet"] |= {"path": f"/healthz/{number}", "port": port}
-        container["readinessProbe"]["httpGet"] |= {"path": f"/r/{number}", "port": f"p-{number}"}
-        for mount in container["volumeMounts"]:
-            mount["name"] += f"-{number}"
-            mount["mountPath"] += f"/{number}"
-    for volume in spec["volumes"]:
-        volume["name"] += f"-{number}"
-    spec["volumes"][0]["configMap"]["name"] = f"config-{number}"
+def new(resource: str, number: int) -> dict[str, Any]:
+    """An object whose texts, labels, images and sizes are its own."""
+    made: dict[str, Any] = json.loads(
+        objects.with_number(objects.encode(objects.new(resource)), number)
+    )
     return made
 
 
-NEW: dict[str, Callable[[int], dict[str, Any]]] = {"configmaps": config_map, "pods": pod}
 Work = Callable[[Server], Maker]
 
 
@@ -82,7 +43,7 @@ def create(resource: str) -> Work:
             call(server, "POST", path, objects.new("pods", "first"))
         numbers = count(1)
         return lambda: server.address.request(
-            "POST", path, objects.encode(NEW[resource](next(numbers)))
+            "POST", path, objects.encode(new(resource, next(numbers)))
         )
 
     return work
@@ -96,7 +57,7 @@ def _standing(server: Server, name: str, resource: str) -> Iterator[tuple[str, i
     found = []
     with connections(server.address, 1) as (one,):
         for number in range(STANDING):
-            body = NEW[resource](number)
+            body = new(resource, number)
             item = f"{path}/{body['metadata']['name']}?fieldManager=bench"
             one.call(server.address.request("PATCH", item, objects.encode(body), APPLY))
             one.check()
@@ -110,7 +71,7 @@ def apply_label(server: Server) -> Maker:
 
     def make() -> bytes:
         path, number = next(standing)
-        body = pod(number)
+        body = new("pods", number)
         body["metadata"]["labels"]["release"] = f"changed-{next(fresh)}"
         return server.address.request("PATCH", path, objects.encode(body), APPLY)
 

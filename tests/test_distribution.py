@@ -42,14 +42,17 @@ def run(directory: Path, *words: str, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, as pip does it but with what is installed: no network is needed."""
+    """Built from a copy, as pip does it but with what is installed: no network is needed. Nothing
+    is compiled for it; `make test-compiled` has what is."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "MANIFEST.in"):
+    files = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md")
+    for name in files:
         copy(ROOT / name, source)
+    copytree(ROOT / "building", source / "building", ignore=COMPILED)
     copytree(ROOT / "src", source / "src", ignore=COMPILED)
-    module, _, function = PROJECT["build-system"]["build-backend"].partition(":")
-    build = f"import {module} as backend; backend{function}.build_wheel({str(out)!r})"
-    run(source, "-c", build)
+    system = PROJECT["build-system"]
+    build = f"import {system['build-backend']} as backend; backend.build_wheel({str(out)!r})"
+    run(source, "-c", build, PYTHONPATH=system["backend-path"][0], FAIRLEAD_COMPILE="0")
     (found,) = out.iterdir()
     return found
 
@@ -153,7 +156,8 @@ def test_what_is_copied_into_the_image_is_there() -> None:
     for name in copied:
         assert (ROOT / name).exists()
         assert f"!{name}" in ignored
-    needed = {PROJECT["project"]["readme"], *PROJECT["project"]["license-files"], "pyproject.toml"}
+    needed = {PROJECT["project"]["readme"], *PROJECT["project"]["license-files"]}
+    needed |= {"pyproject.toml", "setup.py", *PROJECT["build-system"]["backend-path"]}
     assert needed <= copied
 
 

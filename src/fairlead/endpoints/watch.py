@@ -6,10 +6,11 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 
 import orjson
 
+from fairlead.bounded import remembered
 from fairlead.endpoints.answers import Answer, encode
 from fairlead.endpoints.from_bytes import can_write, item_writer, table_of
 from fairlead.endpoints.kept_messages import enveloped_message, is_binary
@@ -48,10 +49,11 @@ _PATIENCE = 1.0
 _SOON = 0.01  # timers may be early by less
 
 
-@lru_cache(1024)
-def _frame_keys(api_version: str, representation: Representation) -> Mapping[str, str]:
-    """Under what a change keeps its frames, by what the change is; the same for all watchers."""
-    return {kind: f"{kind} {api_version} {representation}" for kind in (ADDED, MODIFIED, DELETED)}
+@remembered()
+def _frame_keys(form: str) -> Mapping[str, str]:
+    """Under what a change keeps its frames of a form, by what the change is; the same for all
+    watchers."""
+    return {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
 
 
 class Framing:
@@ -68,7 +70,7 @@ class Framing:
         plain = representation.media_type == JSON and not representation.transform
         self.sends_stored_bytes = plain and resource.sends_stored_bytes
         self._writes_bytes = can_write(resource, representation)
-        self.keys = _frame_keys(resource.api_version, representation)
+        self.keys = _frame_keys(f"{resource.api_version} {representation}")
 
     def chooser(self) -> Frame:
         if self.representation.transform == "Table":

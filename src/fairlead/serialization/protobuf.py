@@ -7,7 +7,7 @@ text, quantities are text.
 from __future__ import annotations
 
 import binascii
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import orjson
@@ -56,9 +56,9 @@ def envelope_around(api_version: str, kind: str, size: int) -> tuple[bytes, byte
     return envelope_head(api_version, kind) + varint(size), EMPTY_TAIL
 
 
-@lru_cache(1024)
+@cache
 def envelope_head(api_version: str, kind: str) -> bytes:
-    """What stands before the size of a message there."""
+    """What stands before the size of a message there. The types are ours, not of clients."""
     meta = delimited(_FIRST, text_bytes(api_version)) + delimited(_SECOND, text_bytes(kind))
     return MAGIC + delimited(_FIRST, meta) + _SECOND
 

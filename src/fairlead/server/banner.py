@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead.compilation import is_compiled
 from fairlead.dialect import CLUSTER, Dialect
 from fairlead.logs import are_for_programs
 
@@ -41,7 +42,7 @@ def banner(address: str, dialect: Dialect, directory: Path, seconds: float, foun
     config = (directory / "admin.kubeconfig").absolute()
     lines = [
         f"Fairlead serves on {address} (dialect {dialect.name})",
-        f"  ready in      {seconds:.2f} s",
+        f"  ready in      {seconds:.2f} s" + (" (compiled)" if is_compiled() else ""),
         f"  data          {directory.absolute()}" + (f" ({found})" if found else ""),
         f"  credentials   export KUBECONFIG={_quoted(config)}",
         f"  try           {_own_command()} get namespaces",

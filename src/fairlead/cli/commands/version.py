@@ -11,6 +11,7 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import documents
 from fairlead.cli.screen import printable
 from fairlead.client.session import Request
+from fairlead.compilation import is_compiled
 
 _PATIENCE = 10.0
 
@@ -26,7 +27,7 @@ async def run(at: Invocation) -> int:
         raise CommandFailed("error: --output must be 'yaml' or 'json'")
     asks = not options.client and _has_configuration(at)
     if not options.output:
-        at.screen.print(f"fairlead {__version__}")
+        at.screen.print(f"fairlead {__version__}" + (" (compiled)" if is_compiled() else ""))
         at.screen.flush()
         if asks:
             server = await _server(at)

@@ -1,0 +1,97 @@
+"""`python -m bench.document`: writes the table of docs/performance.md from the results of a run.
+
+The results it was made from lie beside this file; a test holds that the table follows from them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench.report import number
+from bench.targets import TARGETS, Target
+
+RESULTS = Path(__file__).with_name("results.json")
+PUBLISHED = Path(__file__).with_name("published.json")
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
+BEGIN, END = "<!-- bench: the table -->\n", "<!-- bench: its end -->\n"
+HEAD = ["case", "ours", "wanted", "reference", "ratio", "what bounds it now"]
+WHOLE_SECONDS = 3.0  # a case, unless the bench is told otherwise
+ELSEWHERE = {"etcd-alone"}  # not of a run on the embedded store
+KEPT = ("name", "figure", "best", "unit", "limit", "rate", "error")
+
+
+def rendered(document: dict[str, Any]) -> str:
+    """The table of a run, with where and when it was measured."""
+    rows = {row["name"]: row for row in document["rows"]}
+    lines = [HEAD, ["---"] * len(HEAD)]
+    lines += [_cells(rows[name], target) for name, target in TARGETS.items() if name in rows]
+    table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    day, python = document["when"][:10], document["python"]
+    note = f"Measured on {day} with CPython {python}, {document['seconds']:g} s a case"
+    if document["parts"] > 1:
+        note += f", in {document['parts']} parts that may be of different sources"
+    load = document["load"]
+    note += ", load of the machine not recorded." if load is None else f", load before {load:.1f}."
+    if document["seconds"] < WHOLE_SECONDS:
+        note += " **A trial with short windows: not figures to go by.**"
+    return f"{table}\n{note}\n"
+
+
+def _cells(row: dict[str, Any], target: Target) -> list[str]:
+    unit = row["unit"]
+    ours = row["figure"] if row["best"] is None else row["best"]
+    limit = row["limit"] or target.limit
+    wanted = number(limit, unit)
+    rate = row["rate"]
+    if target.least_rate is not None:
+        wanted, limit = f"{number(target.least_rate)}/s", None
+    missed = (limit and ours > limit) or (target.least_rate and rate < target.least_rate)
+    text = f"**{number(ours, unit)}**" if missed else number(ours, unit)
+    ratio = f"{ours / target.reference:.3f}" if target.reference else ""
+    return [target.title, text, wanted, number(target.reference, unit), ratio, target.bounds]
+
+
+def joined(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """A run in parts as one; rows of later parts go before those of earlier ones."""
+    rows = {row["name"]: row for run in runs for row in run["rows"]}
+    seconds = min(run["seconds"] for run in runs)
+    recorded = all("load" in run for run in runs)
+    load = max(run["load"] for run in runs) if recorded else None
+    told = {"seconds": seconds, "load": load, "parts": len(runs), "rows": list(rows.values())}
+    return {**runs[-1], **told}
+
+
+def missing(document: dict[str, Any]) -> list[str]:
+    """Cases that a run does not have, or that failed in it."""
+    good = {row["name"] for row in document["rows"] if not row["error"]}
+    return [name for name in TARGETS if name not in good | ELSEWHERE]
+
+
+def page_with(page: str, table: str) -> str:
+    """The page with this table between its marks."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}{table}{END}{after}"
+
+
+def main() -> int:
+    """Write the table; 1 when the run is not whole."""
+    parser = argparse.ArgumentParser(prog="python -m bench.document", description=__doc__)
+    parser.add_argument("results", type=Path, nargs="*", default=[RESULTS])
+    document = joined([json.loads(file.read_text()) for file in parser.parse_args().results])
+    if absent := missing(document):
+        print(f"bench: no figures of {', '.join(absent)}", file=sys.stderr)
+        return 1
+    rows = [{key: row[key] for key in KEPT} for row in document["rows"]]
+    kept = {key: document[key] for key in ("when", "python", "machine", "seconds", "load", "parts")}
+    PUBLISHED.write_text(json.dumps({**kept, "rows": rows}, indent=1) + "\n")
+    PAGE.write_text(page_with(PAGE.read_text(), rendered(document)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

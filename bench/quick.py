@@ -1,0 +1,124 @@
+"""`python -m bench.quick`: whether requests cost much more than they did, in about a minute.
+
+What each case costs is compared with `baseline.json`, which `--renew` writes. A case fails at 1.5
+times its baseline; `bench.counting` says what is counted, and why that moves little between runs.
+Plain and compiled modules have baselines of their own, and so have the two ways of counting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from bench.client import Maker, Watcher, WorkFailedError, connections, drive
+from bench.counting import Counter, counter
+from bench.quick_cases import CASES
+from bench.server import Server
+from bench.setting_up import collection
+from bench.watches import watch_request
+
+BASELINE = Path(__file__).with_name("baseline.json")
+MOST = 1.5
+WARM = 30
+WATCHERS = 20
+
+
+@contextmanager
+def _watchers(server: Server, namespace: str) -> Iterator[list[Watcher]]:
+    """Watchers of a namespace's ConfigMaps, none where no namespace is named."""
+    with ExitStack() as opened:
+        watchers: list[Watcher] = []
+        for _ in range(WATCHERS if namespace else 0):
+            watcher = Watcher(server.address)
+            opened.callback(watcher.sock.close)
+            watcher.open(watch_request(server, collection(server, namespace)))
+            watchers.append(watcher)
+        yield watchers
+
+
+def _costs(counting: Counter) -> dict[str, float]:
+    """What a request of each case costs, the least of the rounds: all else only adds to it."""
+    server = counting.server
+    makers: dict[str, Maker] = {}
+    for name, case in CASES.items():
+        needed = WARM + case.number * counting.times * counting.rounds
+        makers[name] = case.prepare(server, needed)
+        with connections(server.address, 1) as opened:
+            drive(opened, makers[name], count=WARM)
+    counting.begin()
+    costs: dict[str, float] = {}
+    for name, case in CASES.items():
+        number = case.number * counting.times
+        with (
+            connections(server.address, 1) as opened,
+            _watchers(server, case.watched) as watchers,
+        ):
+
+            def run(count: int = number) -> None:
+                drive(opened, makers[name], count=count, watchers=watchers)  # noqa: B023
+
+            found = min(counting.spent(run) for _ in range(counting.rounds))
+        costs[name] = found / number
+        print(f"quick: {name}: {costs[name]:,.0f} {counting.unit} a request", file=sys.stderr)
+    return costs
+
+
+def _compiled() -> bool:
+    spec = importlib.util.find_spec("fairlead")
+    places = spec.submodule_search_locations if spec is not None else None
+    return any(any(Path(place).rglob("*.so")) for place in places or ())
+
+
+def table(costs: dict[str, float], baseline: dict[str, float]) -> tuple[str, list[str]]:
+    """Costs beside the baseline, and the cases that fail."""
+    lines, failed = [f"{'case':<22}{'now':>14}{'baseline':>14}{'times':>8}"], []
+    for name, cost in costs.items():
+        known = baseline.get(name)
+        if known is None or cost > known * MOST:
+            failed.append(name)
+        beside = f"{known:>14,.0f}{cost / known:>8.2f}" if known else f"{'none':>14}"
+        lines.append(f"{name:<22}{cost:>14,.0f}{beside}")
+    return "\n".join(lines), failed
+
+
+def main() -> int:
+    """Count and compare; 1 when a case costs too much, 2 when it could not be counted."""
+    parser = argparse.ArgumentParser(prog="python -m bench.quick", description=__doc__)
+    parser.add_argument("--renew", action="store_true", help="write the baseline")
+    parser.add_argument("--cpu", action="store_true", help="CPU time, also where valgrind is")
+    options = parser.parse_args()
+    os.environ["PYTHONHASHSEED"] = "0"  # of the server: sets have one order
+    with tempfile.TemporaryDirectory(prefix="fairlead-quick-") as directory:
+        try:
+            counting = counter(Path(directory), options.cpu)
+            with closing(counting.server):
+                costs = _costs(counting)
+        except WorkFailedError as error:
+            print(f"quick: {error}", file=sys.stderr)
+            return 2
+    kept: dict[str, Any] = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+    key = f"{counting.unit}, {'compiled' if _compiled() else 'plain'}"
+    if options.renew:
+        whole = {name: round(cost) for name, cost in costs.items()}
+        kept[key] = {"python": platform.python_version(), "a request": whole}
+        BASELINE.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+        return 0
+    text, failed = table(costs, kept.get(key, {}).get("a request", {}))
+    print(f"{key}\n{text}")
+    if failed:
+        print(f"quick: over {MOST} times the baseline, or not in it: {', '.join(failed)}")
+        print("quick: where that is right, `make bench-baseline` and say why in the commit")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

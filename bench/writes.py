@@ -1,0 +1,107 @@
+"""Writes of objects that all differ."""
+
+from __future__ import annotations
+
+from itertools import count, cycle
+
+from bench import objects
+from bench.client import APPLY, MERGE, PROTOBUF
+from bench.measuring import Bench, Row, Work
+from bench.setting_up import call, collection, creator, standing
+from bench.targets import BY_PROTOBUF, OF_ETCD_ALONE
+
+STANDING = 600  # objects that are written to in turn: more than the server remembers by content
+
+
+def create(name: str, resource: str) -> Work:
+    """Creates by JSON, then by protobuf."""
+
+    def work(bench: Bench) -> list[Row]:
+        server = bench.server()
+        rows = []
+        for suffix, kind in {"": "json", "-proto": PROTOBUF}.items():
+            path = collection(server, f"bench-{name}{suffix}", resource)
+            rows += bench.load(f"{name}{suffix}", creator(server, path, kind))
+        rows[1].limit = rows[0].ours * BY_PROTOBUF
+        alone = bench.etcd_alone() if name == "create-configmap" else None
+        if alone is not None:
+            rows[0].least_rate = (alone.rate or 0.0) * OF_ETCD_ALONE
+            rows.append(alone)
+        return rows
+
+    return work
+
+
+def update(name: str, resource: str) -> Work:
+    """Updates in turn, of which each changes one value."""
+
+    def work(bench: Bench) -> list[Row]:
+        server = bench.server()
+        requests = []
+        for path in standing(server, name, resource, 64):
+            body = call(server, "GET", path.partition("?")[0])
+            for key in ("resourceVersion", "managedFields"):
+                body["metadata"].pop(key, None)
+            changed = body["metadata"]["annotations"] if resource == "pods" else body["data"]
+            changed["count"] = objects.COUNTER
+            request = server.address.request("PUT", path, objects.encode(body))
+            requests.append(request)
+        return bench.load(name, objects.numbered(requests))
+
+    return work
+
+
+def patch(name: str, resource: str, number: int) -> Work:
+    """Merge patches in turn, of which each changes one value."""
+
+    def work(bench: Bench) -> list[Row]:
+        server = bench.server()
+        fresh = {"count": f"changed-{objects.COUNTER}"}
+        value = {"metadata": {"annotations": fresh}} if resource == "pods" else {"data": fresh}
+        body = objects.encode(value)
+        paths = standing(server, name, resource, number)
+        requests = [server.address.request("PATCH", path, body, MERGE) for path in paths]
+        return bench.load(name, objects.numbered(requests))
+
+    return work
+
+
+def apply_unchanged(bench: Bench) -> list[Row]:
+    server = bench.server()
+    (path,) = standing(server, "apply-pod", "pods", 1)
+    body = objects.encode(objects.new("pods"))
+    request = objects.with_number(server.address.request("PATCH", path, body, APPLY), 1)
+    return bench.load("apply-pod", objects.constant(request), 1)
+
+
+def apply_label(bench: Bench) -> list[Row]:
+    """Applies of which each changes one label of a Pod."""
+    server = bench.server()
+    paths = standing(server, "apply-label", "pods", STANDING)
+    value = objects.new("pods")
+    mark = "changed-label-00"
+    value["metadata"]["labels"] = {**value["metadata"]["labels"], "release": mark}
+    body = objects.encode(value)
+    requests = [
+        objects.with_number(server.address.request("PATCH", path, body, APPLY), number)
+        for number, path in enumerate(paths, 1)
+    ]
+    turns, fresh = cycle(requests), count()
+
+    def make() -> bytes:
+        return next(turns).replace(mark.encode(), b"changed-%08d" % next(fresh))
+
+    return bench.load("apply-label", make)
+
+
+WRITES: dict[str, Work] = {
+    "create-configmap": create("create-configmap", "configmaps"),
+    "create-pod": create("create-pod", "pods"),
+    "update-configmap": update("update-configmap", "configmaps"),
+    "update-pod": update("update-pod", "pods"),
+    "patch": patch("patch", "configmaps", STANDING),
+    "patch-pod": patch("patch-pod", "pods", STANDING),
+    "patch-hot": patch("patch-hot", "configmaps", 1),
+    "apply-label": apply_label,
+    "apply-pod": apply_unchanged,
+}

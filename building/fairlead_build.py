@@ -1,0 +1,148 @@
+"""How the package is built: by setuptools, with its hot modules compiled by mypyc where that can be
+done.
+
+The environment variable FAIRLEAD_COMPILE says what is wanted: 0 for plain Python, 1 for compiled
+modules or no package at all. Otherwise they are compiled if there is a C compiler with the headers
+of Python, and the package is plain Python if there is none. Editable installations stay plain:
+compiled modules would go on to be used when their sources have changed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from setuptools import Extension, build_meta
+from setuptools.build_meta import (
+    build_editable,
+    build_sdist,
+    build_wheel,
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+    prepare_metadata_for_build_editable,
+    prepare_metadata_for_build_wheel,
+)
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+from setuptools.dist import Distribution
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+# Those that pay; docs/performance.md has what each group of them gives.
+MODULES = """
+schema: base64 decode defaults model names quantity required times
+patching: check compare conflicts entries extract field_sets merge merge_patch ownership prune
+patching: shapes values
+kinds: go_values metadata rules
+kinds/core/pods: annotations behaviour changes containers defaults difference environment go_text
+kinds/core/pods: handlers images mounts networking qos resources scheduling security spec status
+kinds/core/pods: template visiting warnings windows
+"""
+COMPILER = "mypy[mypyc]>=1.13,<3"
+LIBRARY = "fairlead"  # gives its name to the library behind all compiled modules
+
+# What is imported need not be installed to be compiled against, and is checked by `make lint`.
+_CHECKS = ("--config-file=", "--follow-imports=silent", "--ignore-missing-imports")
+_BUILDING = {"bdist_wheel", "build"}
+
+
+def sources() -> list[str]:
+    """The files of the modules that are compiled, from the root of the project."""
+    return [
+        f"src/fairlead/{package.strip()}/{name}.py"
+        for package, _, names in (line.partition(":") for line in MODULES.split("\n") if line)
+        for name in names.split()
+    ]
+
+
+def wish() -> str:
+    """What FAIRLEAD_COMPILE says: `0`, `1`, or nothing."""
+    said = os.environ.get("FAIRLEAD_COMPILE", "")
+    if said not in ("", "0", "1"):
+        raise SystemExit(f"FAIRLEAD_COMPILE must be 0 or 1, not {said!r}")
+    return said
+
+
+def has_compiler() -> bool:
+    """Whether a small extension can be built here: there are a compiler and the headers."""
+    with tempfile.TemporaryDirectory() as directory:
+        source = Path(directory, "probe.c")
+        source.write_text("#include <Python.h>\nint probe(void) { return PY_VERSION_HEX != 0; }\n")
+        command = build_ext(Distribution({"ext_modules": [Extension("probe", [str(source)])]}))
+        command.build_lib = command.build_temp = directory
+        try:
+            command.ensure_finalized()
+            command.run()
+        except Exception:  # whatever a compiler that is half there may raise
+            return False
+    return True
+
+
+def extensions(words: list[str]) -> list[Extension]:
+    """What a command of setuptools is to compile: nothing if it builds no wheel or copy, and where
+    it is not wanted or cannot be done."""
+    if wish() == "0" or not _BUILDING.intersection(words):
+        return []
+    try:
+        if not has_compiler():
+            raise RuntimeError("there is no C compiler with the headers of Python")
+        from mypyc.build import mypycify
+
+        made: list[Any] = mypycify([*_CHECKS, *sources()], group_name=LIBRARY, debug_level="0")
+        return made
+    except (Exception, SystemExit) as error:
+        _give_up(error)
+        return []
+
+
+def _give_up(error: BaseException) -> None:
+    why = "mypyc stopped, see above" if isinstance(error, SystemExit) else error
+    if wish() == "1":
+        raise SystemExit(f"fairlead cannot be compiled: {why}") from error
+    print(f"fairlead: not compiled, plain Python is used: {why}", file=sys.stderr, flush=True)
+
+
+class BuildExtensions(build_ext):
+    """Builds all compiled modules or none: they share one library."""
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except Exception as error:
+            for file in self.get_outputs():
+                Path(file).unlink(missing_ok=True)
+            self.extensions = self.distribution.ext_modules = []
+            _give_up(error)
+
+
+class BuildModules(build_py):
+    """Copies the sources; compiled modules that an earlier build left there would hide them."""
+
+    def run(self) -> None:
+        made: set[Path] = set()
+        if self.distribution.ext_modules:
+            compiling = self.get_finalized_command("build_ext")
+            assert isinstance(compiling, build_ext)
+            made = {Path(file) for file in compiling.get_outputs()}
+        for file in Path(self.build_lib).rglob("*.so"):
+            if file not in made:
+                file.unlink()
+        super().run()
+
+
+def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
+    """The compiler of Python is asked for only where a compiler of C can follow it."""
+    wanted = wish() == "1" or (wish() != "0" and has_compiler())
+    return [*build_meta.get_requires_for_build_wheel(config_settings), *([COMPILER] * wanted)]
