@@ -9,7 +9,7 @@ import pytest
 from support.waiting import eventually
 
 from fairlead import logs
-from fairlead.logs import FORMAT, OneLine, Tally, quoted
+from fairlead.logs import FORMAT, OneLine, Tally, quoted, shortened
 
 logger = logging.getLogger("fairlead.test")
 
@@ -81,6 +81,11 @@ def test_the_count_is_said_though_nothing_follows(
 )
 def test_text_of_others_is_quoted(text: str, shown: str) -> None:
     assert quoted(text) == shown
+
+
+def test_a_list_of_thousands_is_cut_off() -> None:
+    assert shortened("ü" * 2000) == "ü" * 2000
+    assert shortened("ü" * 2001) == "ü" * 2000 + "... (2001 characters)"
 
 
 def test_a_message_is_one_line_and_a_traceback_follows() -> None:

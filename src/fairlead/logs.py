@@ -20,6 +20,7 @@ WINDOW = 60.0  # seconds for which one line stands for all that are like it
 _MOST_KINDS = 32
 _OTHERS = "other reasons"
 _LONGEST = 200
+_LONGEST_LIST = 2000
 
 
 def quoted(text: object, longest: int = _LONGEST) -> str:
@@ -27,6 +28,14 @@ def quoted(text: object, longest: int = _LONGEST) -> str:
     full = str(text)
     shown = ascii(full[:longest])
     return shown if len(full) <= longest else f"{shown}... ({len(full)} characters)"
+
+
+def shortened(text: object) -> str:
+    """Text of ours that names as many things as there are."""
+    full = str(text)
+    if len(full) <= _LONGEST_LIST:
+        return full
+    return f"{full[:_LONGEST_LIST]}... ({len(full)} characters)"
 
 
 class OneLine(logging.Formatter):

@@ -11,8 +11,17 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.extension import Caller, RawExtension, Registered, bundle, fields
-from support.process import ServerProcess
+from support.extension import (
+    HERE,
+    SERVICE,
+    SERVICES,
+    Caller,
+    RawExtension,
+    Registered,
+    bundle,
+    fields,
+)
+from support.process import FreshServer, ServerProcess
 from support.wire import ADMIN, Wire
 
 MIB = 1024 * 1024
@@ -23,7 +32,7 @@ def test_method_path_and_query_pass_as_they_came(
     front: ServerProcess, raw: RawExtension, group: Registered, method: str
 ) -> None:
     raw.talk = lambda caller, head: caller.answer(b'{"a": 1}', 209, "x-own: 1")
-    target = f"{group.path}/namespaces/n/things/a%2Fb%20c?x=%2f&y=1&y=+&bare"
+    target = f"{group.path}/namespaces/n/things/a%20c?x=%2f&y=1&y=+&bare"
     with Wire(front).ask(f"{method} {target}") as wire:
         assert wire.answer() == (209, b'{"a": 1}')
     assert b"\r\nx-own: 1" in wire.head
@@ -339,6 +348,24 @@ def test_a_path_that_others_might_read_otherwise_is_refused(
     assert raw.heads == []
 
 
+@pytest.mark.parametrize(
+    ("asked", "passed"),
+    [
+        ("namespaces%2Fa/things", "namespaces/a/things"),
+        ("things/a%252Fb", "things/a%252Fb"),
+        ("%74hings/a%20b%3Fc", "things/a%20b%3Fc"),
+        ("things/%C3%A4;x=y", "things/%C3%A4;x=y"),
+        ("things/(a)", "things/(a)"),
+    ],
+)
+def test_the_other_server_sees_the_path_that_was_judged(
+    front: ServerProcess, raw: RawExtension, group: Registered, asked: str, passed: str
+) -> None:
+    with Wire(front).ask(f"GET {group.path}/{asked}?x=%2F") as wire:
+        assert wire.status() == 200
+    assert raw.heads[0].startswith(f"GET {group.path}/{passed}?x=%2F HTTP/1.1\r\n".encode())
+
+
 def test_an_unavailable_group_is_503(front: ServerProcess) -> None:
     nobody = Registered(front, 9, insecureSkipTLSVerify=True)
     answer = nobody.client.get(f"{nobody.path}/things")
@@ -378,3 +405,41 @@ def test_the_server_shows_its_certificate(front: ServerProcess, tmp_path: Path) 
     assert names == ["front-proxy-client"]
     group.remove()
     strict.close()
+
+
+def test_through_a_server_that_is_read_only_nobody_writes(
+    raw: RawExtension, tmp_path: Path
+) -> None:
+    front = ServerProcess(tmp_path, flags=HERE).start()
+    group = Registered(front, raw.port, caBundle=bundle(raw.ca))
+    front.stop()
+    front.flags = (*HERE, "--read-only")
+    client = front.start().client()
+    raw.heads.clear()
+    assert client.get(f"{group.path}/things").status == 200
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        answer = client.request(method, f"{group.path}/things/a")
+        assert answer.status == 403
+        assert answer.message == f'things.{group.group} "a" is forbidden: the server is read-only'
+    assert len(raw.heads) == 1
+    front.stop()
+
+
+def test_the_group_without_a_name_can_be_that_of_another_server(
+    fresh_server: FreshServer, raw: RawExtension
+) -> None:
+    client = fresh_server(*HERE).client()
+    place = {"type": "ExternalName", "externalName": "127.0.0.1"}
+    services = "/api/v1/namespaces/default/services"
+    assert client.post(services, {"metadata": {"name": SERVICE}, "spec": place}).status == 201
+    own = f"{SERVICES.format(domain='k8s.io')}/v1."
+    service = {"namespace": "default", "name": SERVICE, "port": raw.port}
+    spec = {"service": service, "insecureSkipTLSVerify": True}
+    assert client.patch(own, {"spec": spec}).status == 200
+    for path in ("/api", "/api/v1", "/api/v1/namespaces/default/pods/a"):
+        assert client.get(path).text == "{}"
+        assert raw.heads[-1].startswith(f"GET {path} HTTP/1.1\r\n".encode())
+    assert client.get("/apis/apps/v1/deployments").body["kind"] == "DeploymentList"
+    back = {"service": None, "insecureSkipTLSVerify": None}
+    assert client.patch(own, {"spec": back}).status == 200
+    assert client.get("/api/v1/namespaces/default").body["kind"] == "Namespace"

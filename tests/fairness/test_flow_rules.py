@@ -210,3 +210,12 @@ def test_a_level_that_is_not_wanted_stays_until_its_last_request_ends() -> None:
     level.queues.give_back(1, 0.0)
     asked.configuration.drained(level)
     assert "mine" not in asked.configuration.levels
+
+
+def test_a_level_of_the_same_name_does_not_go_with_the_one_before() -> None:
+    asked = Asked()
+    before = asked.configuration.levels["mine"]
+    asked.configuration.level_changed(gone("mine"))
+    asked.configuration.level_changed(change("mine", LIMITED))
+    asked.configuration.drained(before)  # by a request that came before all of that
+    assert asked.configuration.levels["mine"] is not before

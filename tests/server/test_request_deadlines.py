@@ -116,6 +116,16 @@ def test_what_was_set_aside_for_it_is_given_back(hooks: Hooked, gate: Gate, chan
     assert space.client.post(services.path, service(port)).status == 201
 
 
+@pytest.mark.parametrize("timeout", ["1ns", "1us"])
+def test_nothing_is_begun_of_what_is_late_from_the_start(space: Space, timeout: str) -> None:
+    path = space.secrets.path
+    for number in range(5):
+        answer = space.client.post(path, {"metadata": {"name": f"s{number}"}}, timeout=timeout)
+        assert (answer.status, answer.body) == (504, TIMED_OUT)
+    assert space.client.get(path, timeout=timeout).status == 504
+    assert space.secrets.names() == []
+
+
 def test_a_body_that_does_not_come_is_not_waited_for(space: Space) -> None:
     head = ("Content-Type: application/json", "Content-Length: 100")
     line = f"POST {space.config_maps.path}?timeout=100ms"

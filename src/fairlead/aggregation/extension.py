@@ -7,6 +7,7 @@ from typing import Any
 
 Object = dict[str, Any]
 _DEFAULT_PORT = 443
+UNNAMED = ("", "v1")  # the group and version that are served below `/api`
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,11 @@ class Extension:
     @property
     def group_version(self) -> tuple[str, str]:
         return (self.group, self.version)
+
+    @property
+    def path(self) -> str:
+        """Below which it serves; the group without a name has a path of its own."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     @property
     def host(self) -> str:

@@ -100,7 +100,7 @@ class Prober:
 
     async def _attempt(self, extension: Extension) -> str:
         """Why a server gave no good answer, nothing if it did."""
-        path = f"/apis/{extension.group}/{extension.version}" if extension.group else "/api/v1"
+        path = extension.path
         url = f"https://{extension.host}:{extension.service_port}{path}"
         try:
             async with asyncio.timeout(_SECONDS):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from urllib.parse import quote
 
-from fairlead.aggregation.extension import Extension
+from fairlead.aggregation.extension import UNNAMED, Extension
 from fairlead.aggregation.identity import identity_fields
 from fairlead.aggregation.links import Link, Links
 from fairlead.aggregation.registry import Extensions
@@ -15,7 +16,7 @@ from fairlead.endpoints.relaying.answers import NoChange, answer_of
 from fairlead.endpoints.relaying.headers import forwarded, wanted_protocol
 from fairlead.endpoints.relaying.passing import Passed, pass_on
 from fairlead.endpoints.request import Request
-from fairlead.errors import bad_request
+from fairlead.errors import ResourceRef, bad_request, forbidden
 from fairlead.http.head import raw_parts
 from fairlead.logs import quoted
 from fairlead.outgoing.client import CallError
@@ -23,12 +24,15 @@ from fairlead.outgoing.client import CallError
 logger = logging.getLogger("fairlead")
 
 _SECONDS_TO_DISCOVER = 5.0
+_READING = ("GET", "HEAD", "OPTIONS")
+_PLAIN_IN_PATHS = "/$&+,:;=@"  # beside letters, digits and `-_.~`
 _NO_SNIFF = (b"x-content-type-options", b"nosniff")
 _NO_REDIRECTS = "the backend attempted to redirect this request, which is not permitted"
 
 
 class ExtensionProxy:
-    """`identity` is how headers begin in which a proxy in front of us names users."""
+    """`identity` is how headers begin in which a proxy in front of us names users. One that is
+    `read_only` lets nobody change what other servers keep."""
 
     def __init__(
         self,
@@ -37,19 +41,24 @@ class ExtensionProxy:
         identity: tuple[bytes, ...],
         *,
         passes_redirects: bool,
+        read_only: bool = False,
     ) -> None:
         self._extensions = extensions
         self._links = links
         self._identity = identity
         self._passes_redirects = passes_redirects
+        self._read_only = read_only
 
     def find(self, request: Request) -> Page | None:
         """What answers a request, if that is an extension server."""
         path = request.path
-        if not path.startswith("/apis/"):
+        if path.startswith("/apis/"):
+            _, _, group, *rest = path.split("/", 4)
+            extension = self._extensions.serving(group, rest[0]) if rest else None
+        elif path.startswith("/api/") or path == "/api":
+            extension = self._extensions.serving(*UNNAMED)
+        else:
             return None
-        _, _, group, *rest = path.split("/", 4)
-        extension = self._extensions.serving(group, rest[0]) if rest else None
         if extension is None:
             return None
         return lambda request: self._answer(extension, request)
@@ -58,6 +67,10 @@ class ExtensionProxy:
         request.target.remote = True
         if _is_ambiguous(request.path):
             raise bad_request("the path has empty or dotted segments")
+        if self._read_only and request.method not in _READING:
+            target = request.target
+            ref = ResourceRef(target.group, target.resource_name, target.name)
+            raise forbidden(ref, "the server is read-only")
         if not extension.available:
             return _error(503, "service unavailable")
         try:
@@ -81,8 +94,7 @@ class ExtensionProxy:
     async def _passed(self, link: Link, request: Request) -> Answer:
         if is_long_running(request.target):
             request.exchange.no_deadline()
-        target = request.exchange.head.target
-        path, query = raw_parts(target)
+        path, query = _target(request)
         own = [
             *identity_fields(request.user),
             *forwarded(request, path),
@@ -113,6 +125,15 @@ class ExtensionProxy:
         if self._passes_redirects or not 300 <= passed.answer.status < 400:
             return False
         return bool(passed.answer.field(b"location"))
+
+
+def _target(request: Request) -> tuple[bytes, bytes]:
+    """The path and the query to ask for. What was judged here is the decoded path: of `a%2Fb` the
+    other server has to see two segments as well."""
+    path, query = raw_parts(request.exchange.head.target)
+    if b"%" in path:
+        path = quote(request.path, _PLAIN_IN_PATHS, errors="surrogateescape").encode()
+    return path, query
 
 
 def _is_ambiguous(path: str) -> bool:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import orjson
 
 from fairlead.aggregation.calling import ExtensionCalls
-from fairlead.aggregation.extension import Extension
+from fairlead.aggregation.extension import UNNAMED, Extension
 from fairlead.aggregation.groups import RegisteredGroups
 from fairlead.aggregation.registry import Extensions
 from fairlead.authentication.user import User
@@ -43,9 +43,8 @@ class _Resource:
     verbs: frozenset[str]
 
     def path(self, namespace: str, name: str = "") -> str:
-        group, version = self.extension.group_version
-        steps = ("apis", group, version, "namespaces", namespace, self.name, name)
-        return "/" + "/".join(quote(step, safe="") for step in steps if step)
+        steps = ("namespaces", namespace, self.name, name)
+        return "/".join((self.extension.path, *(quote(step, safe="") for step in steps if step)))
 
 
 class RemoteContent:
@@ -70,8 +69,8 @@ class RemoteContent:
     async def empty(self, user: User, namespace: str, remains: Remains) -> None:
         if not self._extensions:
             return
-        resources = await self._discover(user, remains)
         room = asyncio.Semaphore(_AT_ONCE)
+        resources = await self._discover(user, remains, room)
 
         async def empty_one(resource: _Resource) -> None:
             async with room:
@@ -79,13 +78,23 @@ class RemoteContent:
 
         await asyncio.gather(*map(empty_one, resources))
 
-    async def _discover(self, user: User, remains: Remains) -> list[_Resource]:
+    async def _discover(
+        self, user: User, remains: Remains, room: asyncio.Semaphore
+    ) -> list[_Resource]:
         """The resources that extension servers have, each in the version that its group prefers;
         notes who does not tell."""
-        asked = list(self._preferred())
-        answers = await asyncio.gather(
-            *(self._tell(user, one, remains.undiscovered) for one in asked)
-        )
+        asked = []
+        for one in self._preferred():
+            if one.available:
+                asked.append(one)
+            else:
+                remains.undiscovered["/".join(one.group_version)] = WORDS[503]
+
+        async def tell(extension: Extension) -> list[_Resource]:
+            async with room:
+                return await self._tell(user, extension, remains.undiscovered)
+
+        answers = await asyncio.gather(*map(tell, asked))
         found: dict[tuple[str, str], _Resource] = {}
         for resource in (one for answer in answers for one in answer):
             found.setdefault((resource.extension.group, resource.name), resource)
@@ -97,15 +106,16 @@ class RemoteContent:
                 extension = self._extensions.serving(group, version)
                 if extension is not None:
                     yield extension
+        unnamed = self._extensions.serving(*UNNAMED)
+        if unnamed is not None:
+            yield unnamed
 
     async def _tell(
         self, user: User, extension: Extension, undiscovered: dict[str, str]
     ) -> list[_Resource]:
         group, version = extension.group_version
         try:
-            if not extension.available:
-                raise CallError(WORDS[503], 503)
-            found = await self._call(user, extension, "GET", f"/apis/{group}/{version}")
+            found = await self._call(user, extension, "GET", extension.path)
             return list(_namespaced(extension, found))
         except CallError as error:
             undiscovered[f"{group}/{version}"] = str(error)

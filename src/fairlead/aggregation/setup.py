@@ -29,12 +29,17 @@ class Aggregation:
         identity: tuple[bytes, ...],
         *,
         passes_redirects: bool = False,
+        read_only: bool = False,
     ) -> None:
         self.extensions = Extensions()
         self._links = Links(self.extensions, services, ProxyTrust(certificate, key))
         self.calls = ExtensionCalls(self._links)
         self._proxy = ExtensionProxy(
-            self.extensions, self._links, identity, passes_redirects=passes_redirects
+            self.extensions,
+            self._links,
+            identity,
+            passes_redirects=passes_redirects,
+            read_only=read_only,
         )
         documents = DocumentProxy(
             self.extensions, self._links, identity, passes_redirects=passes_redirects

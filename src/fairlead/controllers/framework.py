@@ -17,6 +17,7 @@ from fairlead.controllers.events import EventWriter
 from fairlead.controllers.queue import WorkQueue
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
+from fairlead.logs import shortened
 from fairlead.operations.api import Api
 from fairlead.storage.backend import StorageError
 from fairlead.storage.change import Change, existing
@@ -199,6 +200,6 @@ async def _work(controller: Controller, queue: WorkQueue[str]) -> None:
 def _report(name: str, key: str, error: Exception, pause: float) -> None:
     if isinstance(error, (StatusError, StorageError)):
         level = logging.DEBUG if pause < 1 else logging.WARNING
-        logger.log(level, "%s: %s: %s; again in %.3gs", name, key, error, pause)
+        logger.log(level, "%s: %s: %s; again in %.3gs", name, key, shortened(error), pause)
     else:
         logger.error("%s: %s; again in %.3gs", name, key, pause, exc_info=error)

@@ -12,11 +12,12 @@ BRIEF = frozenset(("create", "update", "patch", "delete"))
 _BRIEF_SECONDS = 34.0
 
 
-def limit(request: Request) -> None:
-    """Let a request that was routed take as long as it says, but not longer than it may."""
+def limit(request: Request) -> bool:
+    """Let a request that was routed take as long as it says, but not longer than it may; gives
+    whether that is over already, so that nothing need be begun."""
     target = request.target
     if is_long_running(target):
-        return
+        return False
     try:
         seconds = timeout_of(request) if request.query else 0
     except StatusError:
@@ -25,3 +26,4 @@ def limit(request: Request) -> None:
         seconds = _BRIEF_SECONDS
     if seconds > 0:
         request.exchange.limit(seconds)
+    return request.exchange.timed_out

@@ -176,8 +176,10 @@ class Configuration:
 
     def drained(self, level: Level) -> None:
         """Let go of a level that nobody wants and nobody uses any more."""
-        if level.quiescing and (level.queues is None or level.queues.is_idle):
-            self.levels.pop(level.name, None)
+        if not level.quiescing or self.levels.get(level.name) is not level:
+            return  # it is wanted, or there is another one of its name by now
+        if level.queues is None or level.queues.is_idle:
+            del self.levels[level.name]
             hide_level(level.name)
 
     # Classifying

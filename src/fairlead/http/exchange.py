@@ -167,7 +167,8 @@ class Exchange:
             self._waiter = None
 
     def limit(self, seconds: float) -> None:
-        """Let the request take no longer than this, from when its head had come."""
+        """Let the request take no longer than this, from when its head had come. If that is over
+        already, it is out of time from now on."""
         deadline = self.began + seconds
         if deadline >= self.deadline or self._connection is None:
             return

@@ -17,6 +17,7 @@ from fairlead.http.writing import refusal
 
 logger = logging.getLogger("fairlead.http")
 
+_CLOCK_STEP = 0.001  # seconds; the loop's clock may stand still for as long
 _FOREVER = float("inf")
 
 
@@ -323,7 +324,10 @@ class HttpProtocol(asyncio.Protocol):
         then would be too coarse."""
         if seconds >= self._connections.coarse:
             return None
-        deadline = exchange.deadline
+        deadline, now = exchange.deadline, self._loop.time()
+        if deadline - now < _CLOCK_STEP:
+            self._run_out(exchange, now)
+            return None
         return self._loop.call_at(deadline, self._ring, exchange, deadline)
 
     def _ring(self, exchange: Exchange, deadline: float) -> None:
@@ -342,6 +346,10 @@ class HttpProtocol(asyncio.Protocol):
             if exchange.started or exchange.timed_out or self._task is None:
                 self.abort()
                 return
-            exchange.timed_out = True
-            exchange.deadline = now + self.limits.linger_seconds
+            self._run_out(exchange, now)
             self._task.cancel()
+
+    def _run_out(self, exchange: Exchange, now: float) -> None:
+        """A request is out of time; what is left is for saying so."""
+        exchange.timed_out = True
+        exchange.deadline = now + self.limits.linger_seconds

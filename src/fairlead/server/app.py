@@ -88,7 +88,7 @@ class Application:
             self.handler.route(request)
         target = request.target
         if request.query or target.verb in BRIEF:
-            limit(request)
+            behind = limit(request) or behind
         auditor = self._auditor
         if auditor is not None:
             auditor.begin(request)
@@ -139,7 +139,8 @@ class Application:
         what is served, who may do what, and what admission goes by."""
         if request.query:  # what it is about may be known better afterwards
             self.handler.route(request)
-            limit(request)
+            if limit(request):
+                return False
         try:
             await self._catch_up()
         except StorageError:

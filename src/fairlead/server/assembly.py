@@ -121,6 +121,7 @@ class Assembly:
             proxy.key,
             self.api.authentication.identity_headers,
             passes_redirects=not options.aggregator_reject_forwarding_redirect,
+            read_only=options.read_only,
         )
         self.registering = Registering(self.api, self._objects, self.aggregation, self.webhooks)
         self.follow(API_SERVICES, self.aggregation.extensions.changed)

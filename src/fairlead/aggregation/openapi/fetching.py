@@ -106,7 +106,7 @@ class Asking:
 
 def document_name(extension: Extension) -> str:
     """What the document of version 3 is listed as."""
-    return f"apis/{extension.group}/{extension.version}"
+    return extension.path[1:]
 
 
 def address_of(name: str, tag: str = "") -> str:

@@ -80,7 +80,7 @@ def part_of(found: Description, group: str, version: str, kind_mark: str) -> Par
 
 
 def _is_own(path: str, group: str, version: str) -> bool:
-    own = f"/apis/{group}/{version}"
+    own = f"/apis/{group}/{version}" if group else f"/api/{version}"
     return path in (own, f"/apis/{group}/") or path.startswith(f"{own}/")
 
 
