@@ -153,6 +153,10 @@ class Registry:
         self._metrics.append(made)
         return made
 
+    def add(self, metric: Counter | Histogram) -> None:
+        """Show one that was made elsewhere."""
+        self._metrics.append(metric)
+
     def bare_names(self) -> list[str]:
         """The counters that are shown without `_total`."""
         return [one.name for one in self._metrics if isinstance(one, Counter) and one.bare]

@@ -1,4 +1,5 @@
-"""How many requests may be under way: 429 with Retry-After, and watches do not count."""
+"""How many requests may be under way without priority and fairness: 429 with Retry-After, and
+watches do not count."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ from support.slow_answers import PRELUDE
 from support.things import Space
 from support.waiting import eventually
 from support.wire import Wire
+
+PLAIN = "--enable-priority-and-fairness=false"
 
 
 class Pending:
@@ -45,7 +48,12 @@ def limited(fresh_server: Callable[..., ServerProcess]) -> Space:
     """A server that takes two writes at once."""
     return limited_space(
         fresh_server(
-            "--max-mutating-requests-inflight", "2", "--max-requests-inflight", "3", prelude=PRELUDE
+            PLAIN,
+            "--max-mutating-requests-inflight",
+            "2",
+            "--max-requests-inflight",
+            "3",
+            prelude=PRELUDE,
         )
     )
 
@@ -171,7 +179,7 @@ def test_watches_do_not_count(limited: Space) -> None:
 
 
 def test_no_limit_is_no_limit(fresh_server: Callable[..., ServerProcess]) -> None:
-    server = fresh_server("--max-mutating-requests-inflight", "0", prelude=PRELUDE)
+    server = fresh_server(PLAIN, "--max-mutating-requests-inflight", "0", prelude=PRELUDE)
     space = limited_space(server)
     held = hold(space, 5)
     assert space.client.post(space.secrets.path, {"metadata": {"name": "a"}}).status == 201
@@ -182,7 +190,7 @@ def test_reads_over_the_limit_are_told_to_come_back(
     fresh_server: Callable[..., ServerProcess],
 ) -> None:
     """Gets that wait for a version to come are under way meanwhile."""
-    space = limited_space(fresh_server("--max-requests-inflight", "2"))
+    space = limited_space(fresh_server(PLAIN, "--max-requests-inflight", "2"))
     space.secrets.create("a")
     future = int(space.secrets.version()) + 1000
     waiting = []

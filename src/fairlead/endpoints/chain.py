@@ -69,6 +69,7 @@ class Handler:
         self.handlers: Mapping[tuple[str, str], Verb] = HANDLERS
         self.remote: Callable[[Request], Page | None] = no_remote
         self.auditor: Auditor | None = None
+        self.classify: Callable[[Request], None] | None = None  # for priority and fairness
         self._address = address
         self._messages = DiscoveryMessages(api.resources)
         self._made: dict[tuple[tuple[str, ...], Representation], Answer] = {}
@@ -91,6 +92,8 @@ class Handler:
                 await storing
         if request.impersonates:
             await self._impersonate(request)
+        if self.classify is not None:
+            self.classify(request)
         await self._authorize(request)
 
     async def answer(self, request: Request) -> Answer:

@@ -18,6 +18,7 @@ from fairlead.operations.list import find
 from fairlead.operations.operation import Operation
 from fairlead.storage.version import Version
 
+_MANY = 2000
 _MOST_AT_ONCE = 1 << 20  # bytes of a list that is made before it is sent
 
 
@@ -25,6 +26,9 @@ async def answer_list(api: Api, request: Request, operation: Operation) -> Answe
     resource = operation.resource
     options = list_options(api.dialect, request, api.gates["APIListChunking"])
     found = await find(api, operation, options, selection_of(request, resource))
+    turn = request.exchange.turn
+    if turn is not None and len(found.versions) > _MANY:
+        await turn(_MANY)  # to find them took as long as others can wait
     if request.representation.is_plain and resource.sends_stored_bytes:
         return plain_answer(resource, found.metadata(), found.versions)
     values = (read(resource, version) for version in found.versions)
@@ -45,7 +49,8 @@ async def objects_answer(
     """A list of objects, with kind and apiVersion, in the form that was negotiated."""
     representation = request.representation
     include = include_object(request) if representation.transform == "Table" else ""
-    pieces = encoded_list(api.resources, resource, values, metadata, representation, include)
+    turn = request.exchange.turn
+    pieces = encoded_list(api.resources, resource, values, metadata, representation, include, turn)
     made: list[bytes] = []
     size = 0
     async for piece in pieces:

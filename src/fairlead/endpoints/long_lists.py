@@ -15,11 +15,13 @@ import orjson
 from fairlead.endpoints.answers import encode
 from fairlead.endpoints.negotiation import YAML, Representation
 from fairlead.endpoints.representing import metadata_only, table, untyped
+from fairlead.http.exchange import Turn
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Object
 from fairlead.serialization.protobuf import envelope_around, writer
 
-STEP_SECONDS = 0.004
+STEP_SECONDS = 0.001
+_STEP_PIECES = 10  # that could be sent within a step
 PIECE_BYTES = 256 * 1024
 
 
@@ -48,10 +50,12 @@ async def encoded_list(
     metadata: Object,
     representation: Representation,
     include: str = "Metadata",
+    turn: Turn | None = None,
 ) -> AsyncGenerator[bytes]:
     """The pieces of a list answer, with the same bytes as if it had been encoded at once. At most
     a piece is held at a time; in protobuf, which tells its length first, all of them are.
-    `values` carry kind and apiVersion and may be made while they are asked for."""
+    `values` carry kind and apiVersion and may be made while they are asked for. `turn` is waited
+    for before each step."""
     listed = _listed(resources, resource, metadata, representation, include)
     values = iter(values)
     first = next(values, None)
@@ -60,11 +64,11 @@ async def encoded_list(
         return
     values = chain((first,), values)
     if listed.field == "rows":
-        values = await _in_order(resource, resources, values)
+        values = await _in_order(resource, resources, values, turn)
     if representation.media_type == resources.dialect.protobuf_media_type:
-        pieces = _message(resources, listed, values)
+        pieces = _message(resources, listed, values, turn)
     else:
-        pieces = _text(_layout(representation, listed), map(listed.item, values))
+        pieces = _text(_layout(representation, listed), map(listed.item, values), turn)
     async for piece in pieces:
         yield piece
 
@@ -107,7 +111,7 @@ def _as_it_is(value: Object) -> Object:
 
 
 async def _in_order(
-    resource: Resource, resources: Resources, values: Iterable[Object]
+    resource: Resource, resources: Resources, values: Iterable[Object], turn: Turn | None
 ) -> Iterable[Object]:
     """The objects in the order of their Table, if it has one of its own."""
     from fairlead.kinds.printing import printer_of
@@ -115,11 +119,11 @@ async def _in_order(
     order = printer_of(resource).order
     if order is None:
         return values
-    found = [value async for group in _in_steps(values) for value in group]
+    found = [value async for group in _in_steps(values, turn) for value in group]
     return sorted(found, key=order)
 
 
-async def _in_steps(values: Iterable[Object]) -> AsyncIterator[list[Object]]:
+async def _in_steps(values: Iterable[Object], turn: Turn | None) -> AsyncIterator[list[Object]]:
     """Values in groups that take one step each to make."""
     group: list[Object] = []
     end = perf_counter() + STEP_SECONDS
@@ -127,7 +131,7 @@ async def _in_steps(values: Iterable[Object]) -> AsyncIterator[list[Object]]:
         group.append(value)
         if perf_counter() >= end:
             yield group
-            await asyncio.sleep(0)
+            await (turn(_STEP_PIECES) if turn is not None else asyncio.sleep(0))
             group, end = [], perf_counter() + STEP_SECONDS
     yield group
 
@@ -157,7 +161,9 @@ def _yaml_layout(listed: _List) -> _Layout:
     return _Layout(dump(before) + f"{listed.field}:\n".encode(), dump_item, b"", closing)
 
 
-async def _text(layout: _Layout, items: Iterator[Object]) -> AsyncGenerator[bytes]:
+async def _text(
+    layout: _Layout, items: Iterator[Object], turn: Turn | None
+) -> AsyncGenerator[bytes]:
     piece = [layout.opening]
     between = b""
     while True:
@@ -166,7 +172,7 @@ async def _text(layout: _Layout, items: Iterator[Object]) -> AsyncGenerator[byte
         if not more:
             break
         yield b"".join(piece)
-        await asyncio.sleep(0)
+        await (turn(_STEP_PIECES) if turn is not None else asyncio.sleep(0))
         piece, between = [], layout.between
     piece.append(layout.closing)
     yield b"".join(piece)
@@ -195,14 +201,14 @@ def _turn() -> asyncio.Lock:
 
 
 async def _message(
-    resources: Resources, listed: _List, values: Iterable[Object]
+    resources: Resources, listed: _List, values: Iterable[Object], turn: Turn | None
 ) -> AsyncGenerator[bytes]:
     head, field = listed.head, listed.field
     struct = resources.struct_of(head["apiVersion"], head["kind"])
     assert struct is not None, head["kind"]
     write = writer(struct)
     layout = _Layout(write(head), lambda item: write({field: [item]}), b"", b"")
-    pieces = [piece async for piece in _text(layout, map(listed.item, values))]
+    pieces = [piece async for piece in _text(layout, map(listed.item, values), turn)]
     opening, closing = envelope_around(head, sum(map(len, pieces)))
     yield opening
     for piece in pieces:

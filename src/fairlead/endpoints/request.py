@@ -39,6 +39,7 @@ class Request:
         "_is_read",
         "audited",
         "exchange",
+        "flow",
         "impersonator",
         "method",
         "operation",
@@ -47,6 +48,7 @@ class Request:
         "query",
         "raw_headers",
         "representation",
+        "seat",
         "target",
         "user",
         "warnings",
@@ -74,6 +76,8 @@ class Request:
         self.impersonator: User | None = None  # who really asks, if the user is another
         self.operation: Operation | None = None  # what it asks for, once that is allowed
         self.audited: Any = None  # an Audited, where the audit log is kept
+        self.flow: Any = None  # a Flow, where priority and fairness is on
+        self.seat: Any = None  # a Seat that is held after the answer was made
         self._headers: dict[bytes, bytes] | None = None
         self._body: bytes | None = b""
         self._is_read = False
@@ -111,6 +115,13 @@ class Request:
     @property
     def user_agent(self) -> str:
         return self.header(b"user-agent")
+
+    def leave_seat(self) -> None:
+        """What is sent from now on costs others nothing."""
+        seat, self.seat = self.seat, None
+        if seat is not None:
+            self.exchange.turn = None
+            seat.leave()
 
     def note(self, name: str, text: str) -> None:
         """Let the audit log tell something, where it is kept."""

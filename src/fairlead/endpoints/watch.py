@@ -181,16 +181,18 @@ class WatchStream(Answer):
             start_stream(self.framing, exchange)
             exchange.when_gone(self.watcher.close)
             self.watcher.on_close = partial(self._cut_off_later, exchange)
-            await exchange.send(await self._all_events(exchange))
+            await exchange.send(await self._all_events(request))
             exchange.end()
         finally:
             self.watcher.on_close = None
             self.opened.close()
 
-    async def _all_events(self, exchange: Exchange) -> bytes:
+    async def _all_events(self, request: Request) -> bytes:
         """Send what was and what happens; gives what the stream ends with."""
+        exchange = request.exchange
         try:
             await self._send_past(exchange)
+            request.leave_seat()
             await self._follow(exchange)
         except Compacted as error:
             return self._error(too_old(error, self.store.floor))

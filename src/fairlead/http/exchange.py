@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from fairlead.http.head import Head
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 _WITHOUT_BODY = (204, 304)
 _PIECE = 256 * 1024
+_SMALL_PIECE = 64 * 1024
+
+# Waits until so many small pieces may be sent, or something be done that takes as long.
+Turn = Callable[[int], Awaitable[None]]
 
 
 class ClientGone(Exception):
@@ -48,6 +52,7 @@ class Exchange:
         "started",
         "timed_out",
         "too_large",
+        "turn",
         "wanted",
     )
 
@@ -64,6 +69,7 @@ class Exchange:
         self.body_limit = connection.limits.body_bytes
         self.too_large = head.length > self.body_limit
         self.wanted = False  # the application has asked for the body
+        self.turn: Turn | None = None  # waited for before anything large is sent
         self.lines = b""  # of the head of the answer, whichever it will be
         self._parts: list[bytes] = []
         self._size = 0
@@ -215,6 +221,19 @@ class Exchange:
 
     async def send(self, piece: bytes) -> None:
         """Send a piece; waits while the client does not read."""
+        if self.turn is not None:
+            await self._send_in_turn(piece, self.turn)
+            return
+        await self._send(piece)
+
+    async def _send_in_turn(self, piece: bytes, turn: Turn) -> None:
+        """Send a piece in small ones, each in its turn."""
+        view = memoryview(piece)
+        for start in range(0, len(piece), _SMALL_PIECE):
+            await turn(1)
+            await self._send(view[start : start + _SMALL_PIECE])
+
+    async def _send(self, piece: bytes | memoryview) -> None:
         connection = self._connection
         if connection is None:
             raise ClientGone

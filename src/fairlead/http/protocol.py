@@ -125,7 +125,7 @@ class HttpProtocol(asyncio.Protocol):
             if not self._transport.is_closing():
                 self._transport.resume_reading()
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         self._transport.write(data)
 
     # Reading

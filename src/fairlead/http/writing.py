@@ -44,8 +44,8 @@ def head_bytes(code: int, date: bytes, headers: Iterable[Header], last: bytes) -
     return b"".join(parts)
 
 
-def chunk(data: bytes) -> bytes:
-    return b"%x\r\n%b\r\n" % (len(data), data)
+def chunk(data: bytes | memoryview) -> bytes:
+    return b"".join((b"%x\r\n" % len(data), data, b"\r\n"))
 
 
 def refusal(code: int, message: str, date: bytes) -> bytes:

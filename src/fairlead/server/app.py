@@ -30,6 +30,7 @@ from fairlead.storage.backend import StorageError
 from fairlead.storage.basis import Basis, Outdated
 
 if TYPE_CHECKING:
+    from fairlead.fairness.gate import Gate
     from fairlead.storage.local.page import Slot
 
 logger = logging.getLogger("fairlead")
@@ -57,6 +58,7 @@ class Application:
         auditor: Auditor | None = None,
         slot: Slot | None = None,
         on_end: Callable[[Request, int, float], None] | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self.handler = handler
         self.metrics = metrics
@@ -65,6 +67,7 @@ class Application:
         self._page = slot.page if slot is not None else None
         self._log_page = log_page
         self._on_end = on_end
+        self._gate = gate
         self._auditor = handler.auditor = auditor
         self._under_way = metrics.under_way
         self._store = handler.api.store
@@ -111,6 +114,8 @@ class Application:
                     await storing
             await answer.send(request)
         finally:
+            if request.seat is not None:
+                request.leave_seat()
             if auditor is not None and not request.audited.completed:
                 auditor.ended(request)
         seconds = perf_counter() - started
@@ -213,9 +218,11 @@ class Application:
         if request.exchange.head.has_body:
             await request.read_body()
         target = request.target
+        kind = 0 if request.method in _READING else 1
+        if self._gate is not None:
+            return await self._pass_gate(self._gate, request, kind)
         if target.is_resource and is_long_running(target):
             return await handler.answer(request)
-        kind = 0 if request.method in _READING else 1
         place = 1 if _is_limited(request) else 0
         taken = self._taken
         taken[kind] += place
@@ -228,6 +235,15 @@ class Application:
             return await handler.answer(request)
         finally:
             taken[kind] -= place
+            self._under_way[kind] -= 1
+
+    async def _pass_gate(self, gate: Gate, request: Request, kind: int) -> Answer:
+        if request.flow is None or request.target.verb == "watch":
+            return await gate.pass_through(request, self.handler.answer)
+        self._under_way[kind] += 1
+        try:
+            return await gate.pass_through(request, self.handler.answer)
+        finally:
             self._under_way[kind] -= 1
 
     def _refusal(self, request: Request, error: StatusError) -> Answer:

@@ -26,6 +26,8 @@ from fairlead.endpoints.answers import PUBLIC, Answer
 from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.openapi import OpenApi
 from fairlead.endpoints.request import Request
+from fairlead.fairness.dumps import PATH as DUMPS
+from fairlead.fairness.setup import build_gate, place_gate
 from fairlead.http.connections import Connections, either
 from fairlead.http.limits import Limits
 from fairlead.http.protocol import HttpProtocol
@@ -295,7 +297,8 @@ class Server:
 
         async def show_paths(request: Request) -> Answer:
             others = [*handler.pages, *handler.prefixes, "/openapi/v2", "/openapi/v3"]
-            shown = [path for path in others if path not in ("/", "/openapi")]
+            unlisted = ("/", "/openapi", *(path for path in others if path.startswith(DUMPS)))
+            shown = [path for path in others if path not in unlisted]
             return handler.any_document(request, discovery.paths(self.api.resources, shown))
 
         async def show_issuer(request: Request) -> Answer:
@@ -316,6 +319,9 @@ class Server:
         if documents.available:
             handler.pages |= {CONFIGURATION_PATH: show_issuer, JWKS_PATH: show_keys}
         add_backup_page(handler)
+        gate = build_gate(options, self.api, self.assembly.follow)
+        if gate is not None:
+            place_gate(gate, handler)
         return Application(
             handler,
             metrics,
@@ -325,6 +331,7 @@ class Server:
             auditor,
             worker.slot if worker is not None else None,
             powers.record.ended if powers is not None else None,
+            gate,
         )
 
     def _client_trust(self, pki: Pki) -> ClientTrust:

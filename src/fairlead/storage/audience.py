@@ -51,6 +51,11 @@ class Scope:
         for group in self._groups.values():
             yield from group.watchers.values()
 
+    @property
+    def everybody(self) -> int:
+        """How many look at every change, whatever its facts are."""
+        return sum(len(group.watchers) for group in self._others.values())
+
     def add(self, watcher: Watcher) -> None:
         rules = watcher.selection.rules
         group = self._groups.get(rules)
@@ -135,8 +140,21 @@ class Audience:
             if not scope:
                 del self._scopes[watcher.scope]
 
+    def count(self, key: str) -> int:
+        """About how many hear of a change of a key: those who select by facts are few for each."""
+        return sum(
+            scope.everybody
+            for name in _concerned_by(key)
+            if (scope := self._scopes.get(name)) is not None
+        )
+
     def tell(self, change: Change, alone: bool) -> None:
-        for name in ("", change.namespace + "/", change.key):
+        for name in _concerned_by(change.key):
             scope = self._scopes.get(name)
             if scope is not None:
                 scope.tell(change, alone)
+
+
+def _concerned_by(key: str) -> tuple[str, str, str]:
+    """The names of scopes that a key belongs to."""
+    return "", key.rpartition("/")[0] + "/", key

@@ -173,7 +173,7 @@ class Collection:
         """Have an index for a selection where it would have to look at many objects."""
         within = namespace or selection.namespace or ""
         is_named = bool(within) and selection.name is not None
-        if selection and not is_named and self._count_in(within) > FEW:
+        if selection and not is_named and self.count_in(within) > FEW:
             await self._indexes.make(selection, self.heads)
 
     async def select(self, namespace: str, selection: Selection) -> list[Version]:
@@ -196,7 +196,7 @@ class Collection:
         if best is None:
             return None
         index, clue = best
-        if index.count(clue.values) >= self._count_in(namespace):
+        if index.count(clue.values) >= self.count_in(namespace):
             return None
         keys = index.keys(clue.values)
         if not namespace:
@@ -204,7 +204,7 @@ class Collection:
         start = f"{namespace}/"
         return [key for key in keys if key.startswith(start)]
 
-    def _count_in(self, namespace: str) -> int:
+    def count_in(self, namespace: str) -> int:
         """How many keys lie in a namespace, those of deleted objects included."""
         if not namespace:
             return len(self._keys)
