@@ -13,6 +13,7 @@ from fairlead.errors import bad_request
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Api, Object
+from fairlead.operations.aside import aside
 from fairlead.operations.operation import Operation
 from fairlead.operations.views import typed, view_of
 from fairlead.storage.version import Version
@@ -89,7 +90,7 @@ def _row_object(dialect: Dialect, value: Object, version: str, include: str) -> 
     return metadata_only(dialect, value, version) if include == "Metadata" else None
 
 
-def item_answer(
+async def item_answer(
     api: Api, request: Request, operation: Operation, version: Version, code: int = 200
 ) -> Answer:
     """One stored object, as the path shows it; sent as its bytes unless the client asks for
@@ -102,7 +103,13 @@ def item_answer(
     if request.representation.is_plain and main.sends_stored_bytes:
         assert version.body is not None
         return Answer(code, main.head + version.body)
-    return object_answer(api.resources, request, main, read(main, version), code)
+    return await aside(len(version.body or b""), _read_answer, api, request, main, version, code)
+
+
+def _read_answer(
+    api: Api, request: Request, resource: Resource, version: Version, code: int
+) -> Answer:
+    return object_answer(api.resources, request, resource, read(resource, version), code)
 
 
 def object_answer(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -18,7 +17,8 @@ from fairlead.operations.certainty import is_certain
 from fairlead.operations.list import Listing, find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
-from fairlead.operations.stored import kept, read
+from fairlead.operations.stored import kept, read, shown_one
+from fairlead.patching.values import copied
 from fairlead.schema.times import format_time
 from fairlead.storage.backend import Conflict
 from fairlead.storage.selection import Selection
@@ -53,7 +53,9 @@ async def delete(
             if await is_certain(collection, key):
                 raise not_found(operation.ref)
             continue
-        old = await read(resource, current)
+        operation.found_size = len(current.body or b"")
+        shown = await shown_one(resource, current)
+        old = shown.object()
         refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])
         if refusal is not None:
             if await is_certain(collection, key):
@@ -62,7 +64,7 @@ async def delete(
         attributes = preparing.attributes(operation, DELETE, None, old, context, options=options)
         await chain.admit(attributes)
         await chain.validate(attributes)
-        new = deepcopy(old)
+        new = shown.object()
         grace = behaviour.grace_period(new, options.grace_period)
         _mark(new, grace, options.propagation or _implied_propagation(behaviour, new, context))
         behaviour.prepare_delete(new, context)
@@ -94,7 +96,7 @@ async def _store(
     if new == old or options.dry_run:
         await api.store.settled(current)
         return new
-    stored = await kept(operation.resource, preparing.ordered(deepcopy(new)))
+    stored = await kept(operation.resource, preparing.ordered(copied(new)))
     version = await preparing.put(api, collection, current.key, stored, current)
     return await read(operation.resource, version)
 

@@ -34,6 +34,7 @@ class Operation:
     replaces: bool = False  # the caller sent a whole object, not a change of one
     has_unknown_fields: bool = False  # what was sent has fields that its type does not know
     sent: Any = None
+    found_size: int = 0  # bytes of the stored object that it is about
     result: Any = None
     identity: Identity = NO_IDENTITY  # by which what was sent names itself
     decision: Decision | None = None  # where the authorizer was asked about just this
@@ -44,8 +45,8 @@ class Operation:
 
     @property
     def size(self) -> int:
-        """Bytes that came with it."""
-        return len(self.sent) if isinstance(self.sent, bytes) else 0
+        """Bytes that came with it or that it changes, whichever are more."""
+        return max(len(self.sent) if isinstance(self.sent, bytes) else 0, self.found_size)
 
     @property
     def key(self) -> str:
