@@ -7,7 +7,7 @@ formats the copy may do so in another thread.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,12 +92,19 @@ class Counter:
 
 
 class Gauge(Counter):
-    """A number that rises and falls."""
+    """A number that rises and falls. Where it has something to `read`, that is asked for it when it
+    is shown."""
 
     kind = "gauge"
+    read: Callable[[], float] | None = None
 
     def set(self, value: float, of: Labels = ()) -> None:
         self.values[of] = value
+
+    def snapshot(self) -> Family:
+        if self.read is not None:
+            self.set(self.read())
+        return super().snapshot()
 
 
 class Histogram:

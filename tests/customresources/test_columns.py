@@ -9,6 +9,7 @@ import pytest
 from definitions_support import Kind, version
 from support.client import Answer
 from support.things import Space
+from support.waiting import eventually
 
 from fairlead.kinds.custom.json_path import PathError, compile_path
 
@@ -133,3 +134,25 @@ def test_a_watch_shows_rows_too(kubernetes: Space) -> None:
     with kind.client.watch(kind.things().path, headers={"Accept": accept}) as watch:
         kind.create("a", spec={"size": 3})
         assert watch.next().object["rows"][0]["cells"] == ["a", 3]
+
+
+def test_rows_follow_a_change_of_the_columns(kubernetes: Space) -> None:
+    kind = columned(kubernetes, column(".spec.size", "integer"))
+    kind.create("a", spec={"size": 3, "color": "red"})
+    assert shown(kind).body["rows"][0]["cells"] == ["a", 3]
+    kind.set_versions(version(additionalPrinterColumns=[column(".spec.color")]))
+    eventually(
+        lambda: shown(kind).body["rows"][0]["cells"] == ["a", "red"], "the other column is shown"
+    )
+
+
+def test_a_column_can_show_any_part_of_the_object(kubernetes: Space) -> None:
+    columns = (
+        column(".metadata.managedFields[0].operation"),
+        column(".kind"),
+        column(".metadata.resourceVersion"),
+    )
+    kind = columned(kubernetes, *columns)
+    revision = kind.create("a", spec={"size": 3})["metadata"]["resourceVersion"]
+    cells = ["a", "Update", kind.kind, revision]
+    assert shown(kind).body["rows"][0]["cells"] == cells

@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.dialect import KUBERNETES
 from fairlead.endpoints.answers import encode
-from fairlead.endpoints.long_lists import encoded_list
+from fairlead.endpoints.long_lists import encoded_versions
 from fairlead.endpoints.negotiation import YAML, Representation
 from fairlead.endpoints.representing import metadata_only, read, table, untyped
 from fairlead.kinds.resources import Resources
@@ -57,14 +57,16 @@ def _version(key: str, number: int) -> Version:
     return Version(f"ns/a-{number}", number + 1, "v1", body_of(stored(value), number + 1))
 
 
-def at_once(key: str, found: list[Version], form: Representation) -> bytes:
+def at_once(
+    key: str, found: list[Version], form: Representation, include: str = "Metadata"
+) -> bytes:
     resource = RESOURCES.named(key)
     values = [read(resource, version) for version in found]
     if form.transform == "Table":
-        value = table(KUBERNETES, resource, values, form, "Metadata", METADATA)
+        value = table(KUBERNETES, resource, values, form, include, METADATA)
     elif form.transform:
         items = [metadata_only(KUBERNETES, value, form.version) for value in values]
-        head = {"kind": form.transform, "apiVersion": f"{KUBERNETES.meta_group}/v1"}
+        head = {"kind": form.transform, "apiVersion": f"{KUBERNETES.meta_group}/{form.version}"}
         value = {**head, "metadata": METADATA, "items": items}
     else:
         head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
@@ -80,8 +82,7 @@ def in_steps(key: str, found: list[Version], form: Representation) -> tuple[byte
 
         async def pieces() -> bytes:
             resource = RESOURCES.named(key)
-            values = (read(resource, version) for version in found)
-            made = encoded_list(RESOURCES, resource, values, METADATA, form)
+            made = encoded_versions(RESOURCES, resource, found, METADATA, form)
             return b"".join([piece async for piece in made])
 
         under_way = asyncio.ensure_future(pieces())

@@ -378,3 +378,43 @@ def test_nothing_is_compressed_for_those_who_do_not_take_it(large: Space, accept
 def test_a_small_answer_is_not_compressed(large: Space) -> None:
     answer = large.client.get(large.config_maps.item("small"), headers={"Accept-Encoding": "gzip"})
     assert "Content-Encoding" not in answer.headers
+
+
+@pytest.mark.parametrize("include", ["Metadata", "Object", "None"])
+def test_a_compact_table_says_what_a_pretty_one_does(filled: Space, include: str) -> None:
+    """Compact ones are made of stored bytes, pretty ones of objects."""
+    for path in (filled.secrets.path, filled.secrets.item("a")):
+        for _ in range(2):  # the second time from what was kept
+            answers = [
+                filled.client.get(
+                    path, headers=accept(filled, "Table"), includeObject=include, **more
+                ).body
+                for more in ({}, {"pretty": "true"})
+            ]
+            for answer in answers:
+                for row in answer["rows"]:
+                    del row["cells"][-1]  # its age
+            assert answers[0] == answers[1]
+
+
+def test_compact_metadata_is_what_the_object_has(filled: Space) -> None:
+    whole = filled.secrets.read("a")["metadata"]
+    assert read(filled, "PartialObjectMetadata").body["metadata"] == whole
+    [first, _] = list_as(filled, "PartialObjectMetadataList").body["items"]
+    assert first["metadata"] == whole
+
+
+def test_a_row_follows_its_object(filled: Space) -> None:
+    assert list_as(filled, "Table").body["rows"][0]["cells"][2] == 1
+    filled.secrets.patch("a", {"data": {"l": "dg=="}})
+    assert list_as(filled, "Table").body["rows"][0]["cells"][2] == 2
+
+
+def test_what_was_not_stored_has_no_version_in_its_table(space: Space) -> None:
+    answer = space.client.post(
+        space.secrets.path,
+        {"metadata": {"name": "a"}},
+        headers=accept(space, "Table"),
+        dryRun="All",
+    )
+    assert (answer.status, answer.body["metadata"]) == (201, {"resourceVersion": ""})

@@ -359,3 +359,18 @@ def test_a_client_that_leaves_is_forgotten(space: Space) -> None:
 def test_a_short_watch_gets_one_bookmark(kubernetes: Space, seconds: str) -> None:
     watch = kubernetes.secrets.watch(allowWatchBookmarks="true", timeoutSeconds=seconds)
     assert [event.type for event in watch.rest()] == ["BOOKMARK"]
+
+
+def test_a_watch_as_a_table_shows_each_state(space: Space) -> None:
+    accept = f"application/json;as=Table;g={space.dialect.meta_group};v=v1"
+    with space.client.watch(space.secrets.path, headers={"Accept": accept}) as watch:
+        space.secrets.create("a")
+        space.secrets.patch("a", {"data": {"k": "dg=="}})
+        space.secrets.delete("a")
+        events = watch.take(3)
+    assert [event.type for event in events] == ["ADDED", "MODIFIED", "DELETED"]
+    rows = [event.object["rows"][0] for event in events]
+    assert [row["cells"][2] for row in rows] == [0, 1, 1]
+    versions = [event.object["metadata"]["resourceVersion"] for event in events]
+    assert versions == [row["object"]["metadata"]["resourceVersion"] for row in rows]
+    assert len(set(versions)) == 3

@@ -8,9 +8,9 @@ from contextlib import aclosing
 import orjson
 
 from fairlead.endpoints.answers import Answer, LongAnswer
-from fairlead.endpoints.long_lists import PIECE_BYTES, encoded_list
+from fairlead.endpoints.long_lists import PIECE_BYTES, encoded_list, encoded_versions
 from fairlead.endpoints.parameters import list_options, selection_of
-from fairlead.endpoints.representing import include_object, read
+from fairlead.endpoints.representing import include_object
 from fairlead.endpoints.request import Request
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
@@ -31,8 +31,12 @@ async def answer_list(api: Api, request: Request, operation: Operation) -> Answe
         await turn(_MANY)  # to find them took as long as others can wait
     if request.representation.is_plain and resource.sends_stored_bytes:
         return plain_answer(resource, found.metadata(), found.versions)
-    values = (read(resource, version) for version in found.versions)
-    return await objects_answer(api, request, resource, values, found.metadata())
+    include = _included(request)
+    form = request.representation
+    pieces = encoded_versions(
+        api.resources, resource, found.versions, found.metadata(), form, include, turn
+    )
+    return await _answer(pieces, form.media_type)
 
 
 def list_head(resource: Resource, metadata: Object) -> bytes:
@@ -47,24 +51,32 @@ async def objects_answer(
     api: Api, request: Request, resource: Resource, values: Iterable[Object], metadata: Object
 ) -> Answer:
     """A list of objects, with kind and apiVersion, in the form that was negotiated."""
-    representation = request.representation
-    include = include_object(request) if representation.transform == "Table" else ""
-    turn = request.exchange.turn
-    pieces = encoded_list(api.resources, resource, values, metadata, representation, include, turn)
+    include = _included(request)
+    form, turn = request.representation, request.exchange.turn
+    pieces = encoded_list(api.resources, resource, values, metadata, form, include, turn)
+    return await _answer(pieces, form.media_type)
+
+
+def _included(request: Request) -> str:
+    return include_object(request) if request.representation.transform == "Table" else ""
+
+
+async def _answer(pieces: AsyncGenerator[bytes], media_type: str) -> Answer:
+    """What is short is sent whole."""
     made: list[bytes] = []
     size = 0
     async for piece in pieces:
         made.append(piece)
         size += len(piece)
         if size > _MOST_AT_ONCE:
-            return LongAnswer(_followed_by(made, pieces), None, representation.media_type)
-    return Answer(200, made, representation.media_type)
+            return LongAnswer(_followed_by(made, pieces), None, media_type)
+    return Answer(200, made, media_type)
 
 
 async def _followed_by(made: list[bytes], pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     async with aclosing(pieces):
-        yield b"".join(made)
-        made.clear()
+        while made:
+            yield made.pop(0)
         async for piece in pieces:
             yield piece
 

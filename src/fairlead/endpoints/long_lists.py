@@ -7,29 +7,34 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from itertools import chain
 from time import perf_counter
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import orjson
 
 from fairlead.endpoints.answers import encode
+from fairlead.endpoints.from_bytes import can_write, item_writer
 from fairlead.endpoints.negotiation import YAML, Representation
-from fairlead.endpoints.representing import metadata_only, table, untyped
+from fairlead.endpoints.representing import metadata_only, read, table, untyped
 from fairlead.http.exchange import Turn
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Object
 from fairlead.serialization.protobuf import envelope_around, writer
+from fairlead.storage.version import Version
 
 STEP_SECONDS = 0.001
 _STEP_PIECES = 10  # that could be sent within a step
 PIECE_BYTES = 256 * 1024
 
 
-class _Layout(NamedTuple):
+T = TypeVar("T")
+
+
+class _Layout(NamedTuple, Generic[T]):
     """How a list is put together: what stands before, between and behind its items."""
 
     opening: bytes
-    item: Callable[[Object], bytes]
+    item: Callable[[T], bytes]
     between: bytes
     closing: bytes
 
@@ -41,6 +46,25 @@ class _List(NamedTuple):
     head: Object
     field: str
     item: Callable[[Object], Object]
+
+
+def encoded_versions(
+    resources: Resources,
+    resource: Resource,
+    versions: Iterable[Version],
+    metadata: Object,
+    representation: Representation,
+    include: str = "Metadata",
+    turn: Turn | None = None,
+) -> AsyncGenerator[bytes]:
+    """The pieces of a list of stored objects, which are not read where their bytes will do."""
+    if not can_write(resource, representation):
+        values = (read(resource, version) for version in versions)
+        return encoded_list(resources, resource, values, metadata, representation, include, turn)
+    listed = _listed(resources, resource, metadata, representation, include)
+    opening, _, between, closing = _json_layout(listed)
+    item = item_writer(resource, representation, include)
+    return _text(_Layout(opening, item, between, closing), iter(versions), turn)
 
 
 async def encoded_list(
@@ -136,15 +160,19 @@ async def _in_steps(values: Iterable[Object], turn: Turn | None) -> AsyncIterato
     yield group
 
 
-def _layout(representation: Representation, listed: _List) -> _Layout:
+def _layout(representation: Representation, listed: _List) -> _Layout[Object]:
     if representation.media_type == YAML:
         return _yaml_layout(listed)
     if not representation.pretty:
-        frame = orjson.dumps({**listed.head, listed.field: []})
-        return _Layout(frame[:-2], orjson.dumps, b",", b"]}\n")
+        return _json_layout(listed)
     frame = orjson.dumps({**listed.head, listed.field: []}, option=orjson.OPT_INDENT_2)
     opening = frame.removesuffix(b"]\n}") + b"\n    "
     return _Layout(opening, _indented, b",\n    ", b"\n  ]\n}\n")
+
+
+def _json_layout(listed: _List) -> _Layout[Object]:
+    frame = orjson.dumps({**listed.head, listed.field: []})
+    return _Layout(frame[:-2], orjson.dumps, b",", b"]}\n")
 
 
 def _indented(item: Object) -> bytes:
@@ -152,7 +180,7 @@ def _indented(item: Object) -> bytes:
     return orjson.dumps(item, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n    ")
 
 
-def _yaml_layout(listed: _List) -> _Layout:
+def _yaml_layout(listed: _List) -> _Layout[Object]:
     from fairlead.serialization.yaml_writing import dump, dump_item
 
     before = {name: item for name, item in listed.head.items() if name < listed.field}
@@ -161,9 +189,7 @@ def _yaml_layout(listed: _List) -> _Layout:
     return _Layout(dump(before) + f"{listed.field}:\n".encode(), dump_item, b"", closing)
 
 
-async def _text(
-    layout: _Layout, items: Iterator[Object], turn: Turn | None
-) -> AsyncGenerator[bytes]:
+async def _text(layout: _Layout[T], items: Iterator[T], turn: Turn | None) -> AsyncGenerator[bytes]:
     piece = [layout.opening]
     between = b""
     while True:
@@ -178,7 +204,7 @@ async def _text(
     yield b"".join(piece)
 
 
-def _step(layout: _Layout, items: Iterator[Object], piece: list[bytes], between: bytes) -> bool:
+def _step(layout: _Layout[T], items: Iterator[T], piece: list[bytes], between: bytes) -> bool:
     """Add encoded items to a piece until it is large or took its time; whether it ended so."""
     size = 0
     end = perf_counter() + STEP_SECONDS
@@ -207,7 +233,11 @@ async def _message(
     struct = resources.struct_of(head["apiVersion"], head["kind"])
     assert struct is not None, head["kind"]
     write = writer(struct)
-    layout = _Layout(write(head), lambda item: write({field: [item]}), b"", b"")
+
+    def item(value: Object) -> bytes:
+        return write({field: [value]})
+
+    layout = _Layout(write(head), item, b"", b"")
     pieces = [piece async for piece in _text(layout, map(listed.item, values), turn)]
     opening, closing = envelope_around(head, sum(map(len, pieces)))
     yield opening

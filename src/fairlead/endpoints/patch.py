@@ -64,7 +64,8 @@ async def _answer_apply(
     config = await aside(len(raw), _configuration, operation, raw, options)
     with api.known_applies.watching(api, operation, raw, options):
         outcome = await apply(api, operation, config, options)
-    return await item_answer(api, request, operation, outcome.version, 201 if outcome.created else 200)
+    code = 201 if outcome.created else 200
+    return await item_answer(api, request, operation, outcome.version, code)
 
 
 def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from fairlead import clock
 from fairlead.dialect import Dialect
 from fairlead.endpoints.answers import Answer, encode
+from fairlead.endpoints.from_bytes import can_write, item_writer, table_of
 from fairlead.endpoints.negotiation import Representation
 from fairlead.endpoints.request import Request
 from fairlead.errors import bad_request
@@ -99,10 +100,16 @@ async def item_answer(
     if resource.is_scale:
         scale = view_of(api, resource).read(version.object())
         return object_answer(api.resources, request, resource, scale, code)
-    main = resource.main
-    if request.representation.is_plain and main.sends_stored_bytes:
+    main, form = resource.main, request.representation
+    if form.is_plain and main.sends_stored_bytes:
         assert version.body is not None
         return Answer(code, main.head + version.body)
+    if form.transform and can_write(main, form):
+        if form.transform == "Table":
+            written = table_of(version, main, form, include_object(request))
+        else:
+            written = item_writer(main, form)(version)
+        return Answer(code, written + b"\n")
     return await aside(len(version.body or b""), _read_answer, api, request, main, version, code)
 
 

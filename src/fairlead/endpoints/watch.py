@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 import orjson
 
 from fairlead.endpoints.answers import Answer, encode
+from fairlead.endpoints.from_bytes import can_write, item_writer, table_of
 from fairlead.endpoints.negotiation import JSON, Representation, check_watch
 from fairlead.endpoints.parameters import list_options, selection_of
 from fairlead.endpoints.representing import include_object, metadata_only, table
@@ -29,6 +30,7 @@ from fairlead.serialization.protobuf import watch_frame
 from fairlead.storage.backend import Compacted, StorageError
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.counts import WATCH_ENCODES
+from fairlead.storage.version import Version
 from fairlead.storage.watcher import Event
 
 logger = logging.getLogger("fairlead.watch")
@@ -64,6 +66,7 @@ class Framing:
         self._columns_sent = False
         plain = representation.media_type == JSON and not representation.transform
         self.sends_stored_bytes = plain and resource.sends_stored_bytes
+        self._writes_bytes = can_write(resource, representation)
         self.keys = _frame_keys(resource.api_version, representation)
 
     def chooser(self) -> Frame:
@@ -83,11 +86,19 @@ class Framing:
         body = _body(kind, change)
         if self.sends_stored_bytes:
             return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self.resource.head, body)
+        if self._writes_bytes:
+            item = item_writer(self.resource, self.representation)
+            return _json_frame(kind, item(_content(kind, change)))
         return self.event(kind, self._shown(orjson.loads(b"{" + body)))
 
     def table_frame(self, kind: str, change: Change) -> bytes:
         """Columns come with the first event of a stream only, so frames are not shared."""
-        return self.event(kind, self._table(orjson.loads(b"{" + _body(kind, change))))
+        first, self._columns_sent = not self._columns_sent, True
+        if not self._writes_bytes:
+            return self.event(kind, self._table(orjson.loads(b"{" + _body(kind, change)), first))
+        content, form = _content(kind, change), self.representation
+        made = table_of(content, self.resource, form, self.include, with_columns=first)
+        return _json_frame(kind, made)
 
     def _shown(self, stored: Object) -> Object:
         value = typed(self.resource, from_stored(self.resource, stored))
@@ -95,10 +106,9 @@ class Framing:
             return metadata_only(self.api.dialect, value, self.representation.version)
         return value
 
-    def _table(self, stored: Object) -> Object:
+    def _table(self, stored: Object, first: bool) -> Object:
         value = typed(self.resource, from_stored(self.resource, stored))
         metadata = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
-        first, self._columns_sent = not self._columns_sent, True
         return table(
             self.api.dialect,
             self.resource,
@@ -138,6 +148,18 @@ def _body(kind: str, change: Change) -> bytes:
     assert change.after is not None
     assert change.after.body is not None
     return change.after.body
+
+
+def _content(kind: str, change: Change) -> Version:
+    if kind != DELETED:
+        assert change.after is not None
+        return change.after
+    assert change.before is not None
+    return change.before.copy_at(change.revision)
+
+
+def _json_frame(kind: str, encoded: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), encoded)
 
 
 def json_event(kind: str, value: Object) -> bytes:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 UNKNOWN = "<unknown>"
+
+_MICROSECOND = timedelta(microseconds=1)
+_SECOND = 1_000_000
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
@@ -40,10 +43,13 @@ def moment(stamp: Any) -> datetime | None:
 
 def duration_text(length: timedelta) -> str:
     """A duration in two or three significant figures; a small clock skew counts as none."""
-    seconds = int(length.total_seconds())
-    if seconds < -1:
+    return _text(length // _MICROSECOND)
+
+
+def _text(microseconds: int) -> str:
+    if microseconds <= -2 * _SECOND:
         return "<invalid>"
-    seconds = max(seconds, 0)
+    seconds = max(microseconds, 0) // _SECOND
     for limit, unit, letter, small, small_letter in _SCALES:
         if seconds < limit:
             rest = seconds % unit // small if small else 0
@@ -55,3 +61,30 @@ def since(stamp: Any, now: datetime) -> str:
     """The age of a timestamp."""
     when = moment(stamp)
     return UNKNOWN if when is None else duration_text(now - when)
+
+
+def instant(when: datetime) -> int:
+    """A moment in microseconds since the epoch."""
+    return round(when.timestamp() * _SECOND)
+
+
+def age_text(start: int, now: int) -> str:
+    """How long a moment is ago, both as `instant`."""
+    return _text(now - start)
+
+
+class Age(NamedTuple):
+    """A text that grows old: how long a moment is ago, between words that stay."""
+
+    start: int  # an `instant`
+    before: str = ""
+    behind: str = ""
+
+    def at(self, now: int) -> str:
+        return f"{self.before}{age_text(self.start, now)}{self.behind}"
+
+
+def age_since(stamp: Any) -> Age | str:
+    """The age of a timestamp, or what is shown without one."""
+    when = moment(stamp)
+    return UNKNOWN if when is None else Age(instant(when))

@@ -54,6 +54,7 @@ from fairlead.storage.etcd.flags import (
     check_etcd_flags,
     etcd_flags_without_effect,
 )
+from fairlead.storage.kept_forms import DEFAULT_LIMIT as KEPT_FORMS_LIMIT
 
 MOST_WORKERS = 64
 
@@ -188,6 +189,13 @@ def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
         default=2 << 30,
         metavar="BYTES",
         help="how much history is kept on disk; what is cut early is answered with 410",
+    )
+    flag(
+        "--kept-forms-memory",
+        type=size,
+        default=KEPT_FORMS_LIMIT,
+        metavar="BYTES",
+        help="how much stays in memory of what was made of objects: protobuf, cells of Tables",
     )
     flag(
         "--accept-lost-writes",

@@ -61,6 +61,7 @@ from fairlead.server.request_log import log_operation, log_page
 from fairlead.server.stores import check_dialect, embedded_log, etcd_log
 from fairlead.server.supervision import Supervisor
 from fairlead.storage.backend import StorageError
+from fairlead.storage.kept_forms import FORMS
 from fairlead.storage.log import Log
 from fairlead.storage.store import Store
 
@@ -221,6 +222,7 @@ class Server:
                 keep_private()
             else:
                 prepare_directory(directory)
+            FORMS.limit = self.options.kept_forms_memory
             store = Store(
                 self._log(resources),
                 retention=self.options.history_retention,

@@ -35,3 +35,13 @@ WATCH_ENCODES = REGISTRY.counter(
 HISTORY_BYTES = REGISTRY.gauge(
     "fairlead_storage_history_bytes", "Memory held by superseded versions."
 )
+KEPT_FORMS_BYTES = REGISTRY.gauge(
+    "fairlead_storage_kept_forms_bytes",
+    "Memory held by other forms of stored objects: encodings, cells of Tables.",
+)
+FORMS_MADE = REGISTRY.counter(
+    "fairlead_storage_forms_made", "Forms of stored objects that were made and kept."
+)
+FORMS_DROPPED = REGISTRY.counter(
+    "fairlead_storage_forms_dropped", "Forms that had to make room for others."
+)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fairlead.serialization.limits import MOST_STORED_BYTES, STORED_DEPTH, TooLarge, bounded_json
+from fairlead.storage.cutting import METADATA_START, metadata_end, without_managed_fields
 
 if TYPE_CHECKING:
+    from fairlead.storage.kept_forms import Forms
     from fairlead.storage.pending import Pending
 
 _DISK_HEAD = b'{"metadata":{'
@@ -28,10 +30,12 @@ class Version:
     __slots__ = (
         "_fields",
         "_labels",
+        "_metadata_end",
         "_select",
         "api_version",
         "body",
         "commit",
+        "forms",
         "key",
         "revision",
     )
@@ -49,6 +53,8 @@ class Version:
         self.api_version = api_version
         self.body = body
         self.commit: Pending | None = None  # while it is on its way to the disk
+        self.forms: Forms | None = None  # see kept_forms
+        self._metadata_end = 0  # not known yet
         self._select = select
         self._labels: Mapping[str, str] | None = None
         self._fields: Mapping[str, str] | None = None
@@ -87,18 +93,38 @@ class Version:
         parsed: dict[str, Any] = orjson.loads(b"{" + self.body)
         return parsed
 
+    @property
+    def metadata(self) -> bytes:
+        """The JSON of the object's metadata."""
+        assert self.body is not None
+        end = self._metadata_end
+        if not end:
+            end = self._metadata_end = metadata_end(self.body)
+        return self.body[METADATA_START:end]
+
+    def content(self) -> dict[str, Any]:
+        """A fresh copy of the object without kind, apiVersion and who manages its fields: less to
+        read."""
+        assert self.body is not None
+        read, self._metadata_end = without_managed_fields(self.body)
+        parsed: dict[str, Any] = orjson.loads(b"{" + read)
+        return parsed
+
     def know(self, value: dict[str, Any]) -> None:
         """Take the facts from the object at hand instead of parsing the bytes later."""
         self._labels = value["metadata"].get("labels") or _NO_FACTS
         self._fields = self._select(value) if self._select else _NO_FACTS
 
     def forget_facts(self) -> None:
-        """The kind's selectable fields are others now."""
+        """The kind's selectable fields are others now, and so may be what else follows from it."""
         self._labels = self._fields = None
+        self.forms = None
 
     def settle_at(self, revision: int) -> None:
         """The backend gave it another revision than was foreseen."""
         self.revision = revision
+        self.forms = None
+        self._metadata_end = 0
         if self.body is not None:
             self.body = at_revision(self.body, revision)
 

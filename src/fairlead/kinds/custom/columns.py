@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 
 import orjson
@@ -11,9 +10,9 @@ import orjson
 from fairlead.dialect import Dialect
 from fairlead.kinds.custom.json_path import PathError, Values, compile_path
 from fairlead.kinds.custom.kind import CustomColumn, CustomKind
-from fairlead.kinds.printing.model import NAME, Cell, Column, Field, Object, Printer, table
+from fairlead.kinds.printing.model import NAME, Column, Field, Object, Printer, Value, table
 from fairlead.kinds.printing.registry import DEFAULT
-from fairlead.kinds.printing.words import since
+from fairlead.kinds.printing.words import Age, age_since
 from fairlead.schema.times import TimeError, parse_time
 
 _AGE = CustomColumn(
@@ -30,7 +29,7 @@ def custom_printer(kind: CustomKind, dialect: Dialect) -> Printer:
 
 
 def _printer(columns: Sequence[CustomColumn]) -> Printer:
-    return table(NAME, *(Field(_header(column), _cell(column)) for column in columns))
+    return table(NAME, *(Field(_header(column), _value(column)) for column in columns))
 
 
 def _header(column: CustomColumn) -> Column:
@@ -40,21 +39,21 @@ def _header(column: CustomColumn) -> Column:
     return Column(column.name, column.type, column.format, column.priority, description)
 
 
-def _cell(column: CustomColumn) -> Cell:
+def _value(column: CustomColumn) -> Value:
     make = _MAKERS[column.type]
     try:
         find = compile_path(column.path)
     except PathError:
-        return lambda obj, now: None
+        return lambda obj: None
 
-    def cell(obj: Object, now: datetime) -> Any:
+    def shown(obj: Object) -> Any:
         found: Values = find(obj)
-        return make(found[0], now) if found else None
+        return make(found[0]) if found else None
 
-    return cell
+    return shown
 
 
-def _text(value: Any, now: datetime) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, (dict, list)):
@@ -66,11 +65,11 @@ def _text(value: Any, now: datetime) -> str:
     return "<no value>" if value is None else str(value)
 
 
-def _integer(value: Any, now: datetime) -> int | None:
+def _integer(value: Any) -> int | None:
     return int(value) if _is_number(value) else None
 
 
-def _number(value: Any, now: datetime) -> float | None:
+def _number(value: Any) -> float | None:
     return float(value) if _is_number(value) else None
 
 
@@ -78,11 +77,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _boolean(value: Any, now: datetime) -> bool | None:
+def _boolean(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _date(value: Any, now: datetime) -> str | None:
+def _date(value: Any) -> Age | str | None:
     """The age of a moment."""
     if not isinstance(value, str):
         return None
@@ -90,10 +89,10 @@ def _date(value: Any, now: datetime) -> str | None:
         parse_time(value)
     except TimeError:
         return "<invalid>"
-    return since(value, now)
+    return age_since(value)
 
 
-_MAKERS: dict[str, Callable[[Any, datetime], Any]] = {
+_MAKERS: dict[str, Callable[[Any], Any]] = {
     "string": _text,
     "integer": _integer,
     "number": _number,

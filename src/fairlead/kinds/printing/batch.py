@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from fairlead.kinds.printing.model import AGE, NAME, Object, flag, number, table, text, timed
+from fairlead.kinds.printing.model import AGE, NAME, Object, flag, number, table, text
 from fairlead.kinds.printing.words import (
     NONE,
     UNSET,
+    Age,
     age_of,
     count,
     duration_text,
     field,
+    instant,
     moment,
     selector_at,
 )
@@ -27,11 +27,12 @@ def _completions(job: Object) -> str:
     return f"{succeeded}/1 of {parallel}" if parallel > 1 else f"{succeeded}/1"
 
 
-def _duration(job: Object, now: datetime) -> str:
+def _duration(job: Object) -> Age | str:
     start = moment(field(job, "status.startTime"))
     if start is None:
         return ""
-    return duration_text((moment(field(job, "status.completionTime")) or now) - start)
+    end = moment(field(job, "status.completionTime"))
+    return Age(instant(start)) if end is None else duration_text(end - start)
 
 
 def _suspended(cron_job: Object) -> str:
@@ -43,7 +44,7 @@ PRINTERS = {
     "batch/v1/jobs": table(
         NAME,
         text("Completions", _completions, "Pods that succeeded, of those needed"),
-        timed("Duration", _duration, "How long the job took, or has been at work"),
+        text("Duration", _duration, "How long the job took, or has been at work"),
         AGE,
         *containers("spec.template.spec"),
         selector(),
@@ -53,7 +54,7 @@ PRINTERS = {
         text("Schedule", "spec.schedule", "When jobs are started"),
         flag("Suspend", _suspended, "Whether new runs are held back"),
         number("Active", count("status.active"), "Jobs at work"),
-        timed("Last Schedule", age_of("status.lastScheduleTime", NONE), "Time since the last run"),
+        text("Last Schedule", age_of("status.lastScheduleTime", NONE), "Time since the last run"),
         AGE,
         *containers("spec.jobTemplate.spec.template.spec"),
         selector(selector_at("spec.jobTemplate.spec.selector")),

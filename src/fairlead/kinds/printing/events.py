@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
-from fairlead.kinds.printing.model import NAME, Object, Printer, table, text, timed
-from fairlead.kinds.printing.words import field, moment, since
+from fairlead.kinds.printing.model import NAME, Object, Printer, table, text
+from fairlead.kinds.printing.words import Age, age_since, field, moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +20,15 @@ class _Form:
     last: str
     count: str
 
-    def first_seen(self, event: Object, now: datetime) -> str:
+    def first_seen(self, event: Object) -> Age | str:
         stamp = event.get(self.first)
-        return since(event.get("eventTime") if moment(stamp) is None else stamp, now)
+        return age_since(event.get("eventTime") if moment(stamp) is None else stamp)
 
-    def last_seen(self, event: Object, now: datetime) -> str:
+    def last_seen(self, event: Object) -> Age | str:
         if event.get("series") is not None:
-            return since(field(event, "series.lastObservedTime"), now)
+            return age_since(field(event, "series.lastObservedTime"))
         stamp = event.get(self.last)
-        return self.first_seen(event, now) if moment(stamp) is None else since(stamp, now)
+        return self.first_seen(event) if moment(stamp) is None else age_since(stamp)
 
     def times(self, event: Object) -> int:
         if event.get("series") is not None:
@@ -53,14 +52,14 @@ class _Form:
 def _printer(form: _Form) -> Printer:
     part = f"{form.about}.fieldPath"
     return table(
-        timed("Last Seen", form.last_seen, "Time since it last happened"),
+        text("Last Seen", form.last_seen, "Time since it last happened"),
         text("Type", "type", "Normal or Warning"),
         text("Reason", "reason", "What happened, in a word"),
         text("Object", form.target, "What it happened to"),
         text("Subobject", part, "Part of the object it happened to", wide=True),
         text("Source", form.sender, "Who reported it", wide=True),
         text("Message", form.said, "What happened, in a sentence"),
-        timed("First Seen", form.first_seen, "Time since it first happened", wide=True),
+        text("First Seen", form.first_seen, "Time since it first happened", wide=True),
         text("Count", form.times, "How often it happened", wide=True),
         text("Name", "metadata.name", NAME.column.description, format="name", wide=True),
     )

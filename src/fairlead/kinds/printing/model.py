@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from fairlead.kinds.printing.words import age_of, field
+from fairlead.kinds.printing.words import Age, age_of, field, instant
 from fairlead.schema.model import Object as Object
 
-Cell = Callable[[Object, datetime], Any]
+# What a column shows of an object; an `Age` where that depends on the present moment.
 Value = Callable[[Object], Any]
 
 
@@ -35,18 +35,23 @@ class Column:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Printer:
     """How objects of one resource become rows.
 
-    `conditions` gives a row's conditions; `order` is the sort key of the rows of a list where
-    they do not keep the list's own order.
+    `values` gives what the cells show, ages as such; `conditions` gives a row's conditions; `order`
+    is the sort key of the rows of a list where they do not keep the list's own order.
     """
 
     columns: tuple[Column, ...]
-    cells: Callable[[Object, datetime], list[Any]]
+    values: Callable[[Object], list[Any]]
     conditions: Callable[[Object], list[dict[str, Any]]] | None = None
     order: Callable[[Object], Any] | None = None
+
+    def cells(self, obj: Object, now: datetime) -> list[Any]:
+        """The cells of an object at a moment."""
+        at = instant(now)
+        return [one.at(at) if isinstance(one, Age) else one for one in self.values(obj)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class Field:
     """A column together with what fills it."""
 
     column: Column
-    cell: Cell
+    value: Value
 
 
 def text(
@@ -68,22 +73,17 @@ def text(
 ) -> Field:
     """A string column, from a dotted path (`missing` where it is absent or empty) or a function."""
     column = Column(name, "string", format, int(wide), description)
-    return Field(column, _cell(value, missing))
+    return Field(column, _value(value, missing))
 
 
 def number(name: str, value: str | Value, description: str) -> Field:
     """An integer column."""
-    return Field(Column(name, "integer", description=description), _cell(value, 0))
+    return Field(Column(name, "integer", description=description), _value(value, 0))
 
 
 def flag(name: str, value: str | Value, description: str, *, missing: bool = False) -> Field:
     """A boolean column."""
-    return Field(Column(name, "boolean", description=description), _cell(value, missing))
-
-
-def timed(name: str, cell: Cell, description: str, *, wide: bool = False) -> Field:
-    """A string column whose text depends on the present moment."""
-    return Field(Column(name, priority=int(wide), description=description), cell)
+    return Field(Column(name, "boolean", description=description), _value(value, missing))
 
 
 def table(
@@ -92,26 +92,25 @@ def table(
     order: Callable[[Object], Any] | None = None,
 ) -> Printer:
     """The printer of these fields."""
-    makers = tuple(one.cell for one in fields)
+    makers = tuple(one.value for one in fields)
 
-    def cells(obj: Object, now: datetime) -> list[Any]:
-        return [maker(obj, now) for maker in makers]
+    def values(obj: Object) -> list[Any]:
+        return [maker(obj) for maker in makers]
 
-    return Printer(tuple(one.column for one in fields), cells, conditions, order)
+    return Printer(tuple(one.column for one in fields), values, conditions, order)
 
 
-def _cell(value: str | Value, missing: Any) -> Cell:
+def _value(value: str | Value, missing: Any) -> Value:
     if not isinstance(value, str):
-        compute = value
-        return lambda obj, now: compute(obj)
+        return value
     path = value
 
-    def cell(obj: Object, now: datetime) -> Any:
+    def found_at(obj: Object) -> Any:
         found = field(obj, path)
         return missing if found is None or found == "" else found
 
-    return cell
+    return found_at
 
 
 NAME = text("Name", "metadata.name", "Name of the object", format="name")
-AGE = timed("Age", age_of("metadata.creationTimestamp"), "Time since the object was created")
+AGE = text("Age", age_of("metadata.creationTimestamp"), "Time since the object was created")

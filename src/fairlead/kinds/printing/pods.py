@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
-from fairlead.kinds.printing.model import AGE, NAME, Object, table, text, timed
-from fairlead.kinds.printing.words import NONE, duration_text, field, items, labels_at, moment
+from fairlead.kinds.printing.model import AGE, NAME, Object, table, text
+from fairlead.kinds.printing.words import NONE, Age, field, instant, items, labels_at, moment
 from fairlead.kinds.printing.workloads import containers
 
 _FINISHED = {
@@ -16,10 +15,23 @@ _FINISHED = {
 _NODE_LOST = "NodeLost"
 
 
-def _held_by(pod: Object) -> int | None:
+# Every list of pods comes through here: plain look-ups, no paths.
+
+
+def _part(obj: Object, name: str) -> Object:
+    found: Object | None = obj.get(name)
+    return found or {}
+
+
+def _list(obj: Object, name: str) -> list[Any]:
+    found: list[Any] | None = obj.get(name)
+    return found or []
+
+
+def _held_by(status: Object) -> int | None:
     """Which init container the pod still waits for."""
-    for index, container in enumerate(items(pod, "status.initContainerStatuses")):
-        ended = field(container, "state.terminated")
+    for index, container in enumerate(_list(status, "initContainerStatuses")):
+        ended = _part(container, "state").get("terminated")
         if ended is None or ended.get("exitCode"):
             return index
     return None
@@ -46,75 +58,82 @@ def _init_word(pod: Object, index: int) -> str:
 
 def _trouble(container: Object) -> str:
     """Why a container does not run; empty if nothing says so."""
-    waits_for = field(container, "state.waiting.reason")
+    state = _part(container, "state")
+    waits_for = _part(state, "waiting").get("reason")
     if waits_for:
         return str(waits_for)
-    ended = field(container, "state.terminated")
+    ended = state.get("terminated")
     return "" if ended is None else _ending(ended)
 
 
 def _serves(container: Object) -> bool:
-    running = field(container, "state.running") is not None
+    running = _part(container, "state").get("running") is not None
     return running and bool(container.get("ready")) and not _trouble(container)
 
 
-def _is_ready(pod: Object) -> bool:
+def _is_ready(status: Object) -> bool:
     return any(
         one.get("type") == "Ready" and one.get("status") == "True"
-        for one in items(pod, "status.conditions")
+        for one in _list(status, "conditions")
     )
 
 
-def _main_word(pod: Object, otherwise: str) -> str:
-    statuses = items(pod, "status.containerStatuses")
-    word = next((found for one in statuses if (found := _trouble(one))), otherwise)
-    if word == "Completed" and any(map(_serves, statuses)):
-        return "Running" if _is_ready(pod) else "NotReady"
+def _main_word(status: Object, otherwise: str) -> str:
+    containers = _list(status, "containerStatuses")
+    word = next((found for one in containers if (found := _trouble(one))), otherwise)
+    if word == "Completed" and any(map(_serves, containers)):
+        return "Running" if _is_ready(status) else "NotReady"
     return word
 
 
 def status(pod: Object) -> str:
     """One word for the state of the pod: its deletion, its containers' trouble, or its phase."""
-    reason = field(pod, "status.reason")
-    if field(pod, "metadata.deletionTimestamp") is not None:
+    told = _part(pod, "status")
+    reason = told.get("reason")
+    if _part(pod, "metadata").get("deletionTimestamp") is not None:
         return "Unknown" if reason == _NODE_LOST else "Terminating"
-    index = _held_by(pod)
+    index = _held_by(told)
     if index is not None:
         return _init_word(pod, index)
-    return _main_word(pod, reason or field(pod, "status.phase") or "")
+    return _main_word(told, reason or told.get("phase") or "")
 
 
 def _ready(pod: Object) -> str:
+    told = _part(pod, "status")
     ready = 0
-    if _held_by(pod) is None:
-        ready = sum(map(_serves, items(pod, "status.containerStatuses")))
-    return f"{ready}/{len(items(pod, 'spec.containers'))}"
+    if _held_by(told) is None:
+        ready = sum(map(_serves, _list(told, "containerStatuses")))
+    return f"{ready}/{len(_list(_part(pod, 'spec'), 'containers'))}"
 
 
-def _restarts(pod: Object, now: datetime) -> str:
+def _restarts(pod: Object) -> Age | str:
     """Restarts of the containers whose turn it is, and when the last one was."""
-    index = _held_by(pod)
-    inits = items(pod, "status.initContainerStatuses")
+    told = _part(pod, "status")
+    index = _held_by(told)
+    inits = _list(told, "initContainerStatuses")
     if index is None:
-        counted = items(pod, "status.containerStatuses")
+        counted = _list(told, "containerStatuses")
         dated = [*inits, *counted]
     else:
         counted = dated = inits[: index + 1]
-    total = sum(one.get("restartCount") or 0 for one in counted)
-    ends = [moment(field(one, "lastState.terminated.finishedAt")) for one in dated]
-    last = max((end for end in ends if end), default=None)
-    return f"{total} ({duration_text(now - last)} ago)" if last else str(total)
+    total = 0
+    for one in counted:
+        total += one.get("restartCount") or 0
+    stamps = {_part(_part(one, "lastState"), "terminated").get("finishedAt") for one in dated}
+    last = max(filter(None, map(moment, stamps)), default=None)
+    return Age(instant(last), f"{total} (", " ago)") if last else str(total)
 
 
 def _address(pod: Object) -> str:
-    address = field(pod, "status.podIP")
+    told = _part(pod, "status")
+    address = told.get("podIP")
     if not address:
-        address = next((one.get("ip") for one in items(pod, "status.podIPs")), None)
+        address = next((one.get("ip") for one in _list(told, "podIPs")), None)
     return address or NONE
 
 
 def _gates(pod: Object) -> str:
-    gates = items(pod, "spec.readinessGates")
+    gates = _list(_part(pod, "spec"), "readinessGates")
     if not gates:
         return NONE
     states: dict[str, str] = {}
@@ -137,7 +156,7 @@ PRINTERS = {
         NAME,
         text("Ready", _ready, "Containers that are ready, of all"),
         text("Status", status, "State of the pod in a word"),
-        timed("Restarts", _restarts, "How often containers were started again"),
+        text("Restarts", _restarts, "How often containers were started again"),
         AGE,
         text("IP", _address, "Address of the pod", wide=True),
         text("Node", "spec.nodeName", "Node the pod is bound to", missing=NONE, wide=True),

@@ -64,7 +64,7 @@ DEFAULT = table(
     NAME,
     Field(
         Column("Created At", "date", description="When the object was created"),
-        lambda obj, now: _created(obj),
+        _created,
     ),
 )
 

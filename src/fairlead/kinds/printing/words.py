@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from functools import cache
 from typing import Any
 
 from fairlead.schema.ages import UNKNOWN as UNKNOWN
+from fairlead.schema.ages import Age as Age
+from fairlead.schema.ages import age_since as age_since
 from fairlead.schema.ages import duration_text as duration_text
+from fairlead.schema.ages import instant as instant
 from fairlead.schema.ages import moment as moment
 from fairlead.schema.ages import since as since
 
@@ -15,9 +18,12 @@ NONE = "<none>"
 UNSET = "<unset>"
 
 
+_steps = cache(lambda path: tuple(path.split(".")))  # the paths are those of our own columns
+
+
 def field(obj: Any, path: str) -> Any:
     """The value at a dotted path, None where any step is absent."""
-    for step in path.split("."):
+    for step in _steps(path):
         if not isinstance(obj, dict):
             return None
         obj = obj.get(step)
@@ -39,12 +45,12 @@ def count(path: str) -> Callable[[dict[str, Any]], int]:
     return lambda obj: len(field(obj, path) or ())
 
 
-def age_of(path: str, missing: str = UNKNOWN) -> Callable[[dict[str, Any], datetime], str]:
+def age_of(path: str, missing: str = UNKNOWN) -> Callable[[dict[str, Any]], Age | str]:
     """A cell with the age of the timestamp at a path."""
 
-    def cell(obj: dict[str, Any], now: datetime) -> str:
+    def cell(obj: dict[str, Any]) -> Age | str:
         stamp = field(obj, path)
-        return missing if stamp is None else since(stamp, now)
+        return missing if stamp is None else age_since(stamp)
 
     return cell
 

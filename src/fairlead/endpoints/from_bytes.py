@@ -1,0 +1,160 @@
+"""Tables and metadata of stored objects, put together from bytes.
+
+What does not change while a version lives is kept beside it (`storage/kept_forms.py`): the cells of
+its row, encoded, with gaps where ages go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from fairlead import clock
+from fairlead.dialect import Dialect
+from fairlead.endpoints.negotiation import JSON, Representation
+from fairlead.kinds.resources import Resource
+from fairlead.operations.views import typed
+from fairlead.schema.ages import Age, age_text, instant
+from fairlead.storage.kept_forms import FORMS
+from fairlead.storage.version import Version
+
+if TYPE_CHECKING:
+    from fairlead.kinds.printing import Printer
+
+# Writes one item of a list, or one row of a Table.
+Item = Callable[[Version], bytes]
+
+_KEPT_BYTES, _AGED_BYTES = 250, 200  # what Python needs for a row that is kept, and for an age
+
+
+# A row up to its object: what stands before the first age, and each moment whose age is shown with
+# what stands behind that. Plain tuples, which the collector of garbage need not look at for long.
+_Kept = tuple[bytes, tuple[tuple[int, bytes], ...]]
+
+
+def can_write(resource: Resource, representation: Representation) -> bool:
+    """Whether what is asked for can be made of stored bytes."""
+    if (
+        not representation.transform
+        or representation.pretty
+        or representation.media_type != JSON
+        or not resource.sends_stored_bytes
+    ):
+        return False
+    return representation.transform != "Table" or _printer(resource).order is None
+
+
+def item_writer(resource: Resource, representation: Representation, include: str = "") -> Item:
+    """What writes the items of one answer: the ages in it are those of this moment."""
+    if representation.transform == "Table":
+        return _Rows(resource, representation.version, include).row
+    head = _metadata_head(resource.dialect, representation.version)
+    return lambda version: b"%b%b}" % (head, version.metadata)
+
+
+def table_of(
+    version: Version,
+    resource: Resource,
+    representation: Representation,
+    include: str,
+    *,
+    with_columns: bool = True,
+) -> bytes:
+    """The Table of one object."""
+    columns = [column.as_dict() for column in _printer(resource).columns] if with_columns else None
+    return (
+        b'{"kind":"Table","apiVersion":"%b","metadata":{"resourceVersion":"%b"},'
+        b'"columnDefinitions":%b,"rows":[%b]}'
+    ) % (
+        f"{resource.dialect.meta_group}/{representation.version}".encode(),
+        str(version.revision or "").encode(),  # what was not stored has none
+        orjson.dumps(columns),
+        item_writer(resource, representation, include)(version),
+    )
+
+
+def _metadata_head(dialect: Dialect, version: str) -> bytes:
+    kind = f'"kind":"PartialObjectMetadata","apiVersion":"{dialect.meta_group}/{version}"'
+    return f'{{{kind},"metadata":'.encode()
+
+
+def _printer(resource: Resource) -> Printer:
+    from fairlead.kinds.printing import printer_of  # many modules that few servers need at once
+
+    return printer_of(resource)
+
+
+class _Ages(dict[int, bytes]):
+    """The ages of moments at one moment."""
+
+    def __init__(self) -> None:
+        self._now = instant(clock.now())
+
+    def __missing__(self, start: int) -> bytes:
+        made = self[start] = age_text(start, self._now).encode()
+        return made
+
+
+class _Rows:
+    """Writes the rows of one Table."""
+
+    def __init__(self, resource: Resource, version: str, include: str) -> None:
+        self._resource = resource
+        self._printer = _printer(resource)
+        self._is_builtin = resource.main.custom is None
+        # The columns of a custom kind come and go with its definition.
+        self._key = f"cells {resource.key}" if self._is_builtin else self._printer
+        self._ages = _Ages()
+        self._include = include
+        self._head = _metadata_head(resource.dialect, version)
+        if include == "Object":
+            self._head = resource.head
+
+    def row(self, version: Version) -> bytes:
+        kept: _Kept | None = FORMS.get(version, self._key)
+        if kept is None:
+            kept = self._made(version)
+        opening, aged = kept
+        parts = [opening]
+        for start, behind in aged:
+            parts += (self._ages[start], behind)
+        if self._include == "Metadata":
+            parts += (self._head, version.metadata, b"}}")
+        elif self._include == "Object":
+            assert version.body is not None
+            parts += (self._head, version.body, b"}")
+        else:
+            parts.append(b"null}")
+        return b"".join(parts)
+
+    def _made(self, version: Version) -> _Kept:
+        if self._is_builtin:
+            value = version.content()
+        else:  # its columns may show anything
+            value = typed(self._resource, version.object())
+        conditions = self._printer.conditions(value) if self._printer.conditions else []
+        closing = b',"conditions":' + orjson.dumps(conditions) if conditions else b""
+        opening, *aged = _around_ages(self._printer.values(value), closing + b',"object":')
+        kept = opening[1], tuple(aged)
+        size = _KEPT_BYTES + len(opening[1]) + sum(_AGED_BYTES + len(text) for _, text in aged)
+        FORMS.keep(version, self._key, kept, size)
+        return kept
+
+
+def _around_ages(values: list[Any], closing: bytes) -> list[tuple[int, bytes]]:
+    """A row with these cells, cut at its ages: each with what stands behind it, up to the next. The
+    first is the beginning, which has none."""
+    found: list[tuple[int, bytes]] = []
+    age, written, start = 0, b'{"cells":[', 0
+    for index, value in enumerate(values):
+        if type(value) is Age:
+            if start < index:
+                written += orjson.dumps(values[start:index])[1:-1] + b","
+            found.append((age, written + orjson.dumps(value.before)[:-1]))
+            age, written, start = value.start, orjson.dumps(value.behind)[1:], index + 1
+            if start < len(values):
+                written += b","
+    found.append((age, b"%b%b]%b" % (written, orjson.dumps(values[start:])[1:-1], closing)))
+    return found

@@ -1,0 +1,116 @@
+"""What was made of stored versions and may be asked for again: other encodings, cells of Tables.
+
+They hang on their version and go with it. All of them together stay below a bound: what was not
+looked at for the longest goes first, roughly, in two generations. Used on the event loop only;
+versions may be let go of in any thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from fairlead.storage.counts import FORMS_DROPPED, FORMS_MADE, KEPT_FORMS_BYTES
+
+if TYPE_CHECKING:
+    from fairlead.storage.version import Version
+
+DEFAULT_LIMIT = 64 << 20
+_HOLDER_BYTES = 400  # of a version's first form, beside what the caller counts
+_LARGEST_SHARE = 8  # a form that takes a larger part of the bound is not worth what would go for it
+
+
+class Forms(dict[Hashable, Any]):
+    """The forms of one version, by the key of the form."""
+
+    __slots__ = ("__weakref__", "_keeper", "generation", "size")
+
+    def __init__(self, keeper: KeptForms) -> None:
+        self._keeper = keeper
+        self.generation = 0
+        self.size = 0
+
+    def __del__(self) -> None:
+        self._keeper.let_go(self)
+
+
+class KeptForms:
+    """Keeps forms within a bound. It knows their versions' forms weakly: none of them, and no
+    version, lives because of it."""
+
+    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+        self.limit = limit
+        self._bytes = 0
+        self._gone: list[int] = []  # sizes of what went with its version and is not yet subtracted
+        self._generation = 1
+        self._young: dict[int, ref[Forms]] = {}
+        self._old: dict[int, ref[Forms]] = {}
+
+    @property
+    def bytes(self) -> int:
+        gone = self._gone
+        while gone:
+            self._bytes -= gone.pop()
+        return self._bytes
+
+    def get(self, version: Version, form: Hashable) -> Any:
+        """A form of a version, or None."""
+        forms = version.forms
+        if forms is None:
+            return None
+        if forms.generation != self._generation and forms:
+            self._renew(forms)
+        return forms.get(form)
+
+    def keep(self, version: Version, form: Hashable, value: Any, size: int) -> None:
+        """Keep something, never to be changed, that follows from a version's content; `size` is
+        the memory it takes, in bytes."""
+        if size > self.limit // _LARGEST_SHARE:
+            return
+        forms = version.forms
+        if forms is None:
+            forms = version.forms = Forms(self)
+        if form in forms:
+            return
+        if not forms:
+            size += _HOLDER_BYTES
+        if forms.generation != self._generation:
+            self._renew(forms)
+        forms[form] = value
+        forms.size += size
+        self._bytes += size
+        FORMS_MADE.add()
+        if self._bytes > self.limit:
+            self._make_room()
+
+    def _renew(self, forms: Forms) -> None:
+        """Take it to be among those in use."""
+        self._old.pop(id(forms), None)
+        self._young[id(forms)] = ref(forms)
+        forms.generation = self._generation
+
+    def _make_room(self) -> None:
+        while self.bytes > self.limit:
+            if not self._old:
+                if not self._young:
+                    return
+                self._old, self._young = self._young, {}
+                self._generation += 1
+            forms = self._old.popitem()[1]()
+            if forms is not None:
+                self._bytes -= forms.size
+                FORMS_DROPPED.add(len(forms))
+                forms.clear()
+                forms.size = forms.generation = 0
+
+    def let_go(self, forms: Forms) -> None:
+        """Its version is gone. Called in any thread and in the middle of anything."""
+        self._old.pop(id(forms), None)
+        self._young.pop(id(forms), None)
+        if forms.size:
+            self._gone.append(forms.size)
+
+
+FORMS = KeptForms()
+KEPT_FORMS_BYTES.read = lambda: FORMS.bytes

@@ -1,0 +1,99 @@
+"""Metadata is found in a body without reading it, whatever the object holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.storage import cutting
+from fairlead.storage.cutting import METADATA_START, metadata_end, without_managed_fields
+from fairlead.storage.version import Version, body_of, encode, ordered
+
+# Texts that look like what ends metadata.
+nasty = st.sampled_from(
+    [']},"', ']},"spec":{', "]}", '"', "\\", '\\"]},', "}]}}", '"managedFields":[', "é", ":", ""]
+)
+texts = nasty | st.text(max_size=4)
+maps = st.dictionaries(texts, texts, max_size=3)
+fields: st.SearchStrategy[Any] = st.recursive(
+    st.just({}) | st.lists(st.just({}), max_size=1),
+    lambda inner: st.dictionaries(texts.map("f:{}".format), inner, max_size=3),
+    max_leaves=6,
+)
+entries = st.fixed_dictionaries({"manager": texts, "fieldsV1": fields, "subresource": texts})
+owners = st.fixed_dictionaries({"name": texts, "controller": st.booleans()})
+metadatas = st.fixed_dictionaries(
+    {"name": texts},
+    optional={
+        "namespace": texts,
+        "generateName": texts,
+        "uid": texts,
+        "generation": st.integers(1, 99),
+        "creationTimestamp": texts,
+        "deletionTimestamp": texts,
+        "deletionGracePeriodSeconds": st.integers(0, 99),
+        "labels": maps,
+        "annotations": maps,
+        "ownerReferences": st.lists(
+            st.fixed_dictionaries({"name": texts, "controller": st.booleans()})
+        ),
+        "finalizers": st.lists(texts, max_size=2),
+        "managedFields": st.lists(entries, max_size=2),
+    },
+)
+rests = st.dictionaries(texts, maps | st.lists(maps, max_size=2) | metadatas, max_size=2)
+
+
+def body(metadata: dict[str, Any], rest: dict[str, Any]) -> bytes:
+    return body_of(encode(ordered({**rest, "metadata": metadata})), 7)
+
+
+@settings(deadline=None, max_examples=60)
+@given(metadatas, rests)
+def test_what_is_cut_out_is_the_metadata(metadata: dict[str, Any], rest: dict[str, Any]) -> None:
+    stored = body(metadata, rest)
+    whole = orjson.loads(b"{" + stored)
+    assert orjson.loads(stored[METADATA_START : metadata_end(stored)]) == whole["metadata"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(metadatas, rests)
+def test_only_managed_fields_are_left_out(metadata: dict[str, Any], rest: dict[str, Any]) -> None:
+    stored = body(metadata, rest)
+    left, end = without_managed_fields(stored)
+    whole, read = orjson.loads(b"{" + stored), orjson.loads(b"{" + left)
+    for value in (whole, read):
+        value["metadata"].pop("managedFields", None)
+    assert read == whole
+    assert end == metadata_end(stored)
+
+
+@pytest.mark.parametrize("managed", [None, [], [{"manager": "m", "fieldsV1": {"f:data": {}}}]])
+@pytest.mark.parametrize("rest", [{}, {"data": {"a": "b"}}, {"spec": {"list": [{}]}, "status": {}}])
+def test_usual_objects_are_not_read(
+    managed: list[Any] | None, rest: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metadata: dict[str, Any] = {
+        "name": "a",
+        "uid": "u",
+        "labels": {"a": "b"},
+        "annotations": {"last": '{"spec":{"x":[{}]},"y":"\\n"}'},
+        "finalizers": ["x/y"],
+    }
+    if managed is not None:
+        metadata["managedFields"] = managed
+    stored = body(metadata, rest)
+    monkeypatch.setattr(cutting, "_end_by_reading", None)
+    assert orjson.loads(stored[METADATA_START : metadata_end(stored)])["name"] == "a"
+
+
+def test_a_template_has_managed_fields_of_its_own() -> None:
+    template = {"metadata": {"managedFields": [{"manager": "other"}]}, "spec": {}}
+    stored = body({"name": "a", "uid": "u"}, {"spec": {"template": template}})
+    version = Version("a", 7, "v1", stored)
+    assert orjson.loads(version.metadata) == {"name": "a", "uid": "u", "resourceVersion": "7"}
+    assert version.content()["spec"]["template"] == template
