@@ -14,6 +14,7 @@ from fairlead.authentication.account_names import account_groups, account_user_n
 from fairlead.authentication.user import MASTERS, User, with_authenticated_group
 from fairlead.controllers.counts import SECONDS
 from fairlead.controllers.events import EventWriter
+from fairlead.controllers.pacing import Pace
 from fairlead.controllers.queue import WorkQueue
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
@@ -161,11 +162,12 @@ class Controllers:
         """Work until cancelled; afterwards nothing is followed and no key waits."""
         try:
             await self._start()
+            pace = Pace()
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._events.run())
                 for controller, queue in self._queues:
                     for _ in range(controller.workers):
-                        group.create_task(_work(controller, queue))
+                        group.create_task(_work(controller, queue, pace))
         finally:
             self.close()
 
@@ -179,9 +181,10 @@ class Controllers:
         self._at_end()
 
 
-async def _work(controller: Controller, queue: WorkQueue[str]) -> None:
+async def _work(controller: Controller, queue: WorkQueue[str], pace: Pace) -> None:
     while True:
         key = await queue.get()
+        await pace.keep()
         started = perf_counter()
         try:
             later = await controller.sync(key)

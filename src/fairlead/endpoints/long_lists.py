@@ -23,7 +23,7 @@ from fairlead.serialization.protobuf import envelope_around, writer
 from fairlead.storage.version import Version
 
 STEP_SECONDS = 0.001
-_STEP_PIECES = 10  # that could be sent within a step
+STEP_PIECES = 10  # that could be sent within a step
 PIECE_BYTES = 256 * 1024
 
 
@@ -155,7 +155,7 @@ async def _in_steps(values: Iterable[Object], turn: Turn | None) -> AsyncIterato
         group.append(value)
         if perf_counter() >= end:
             yield group
-            await (turn(_STEP_PIECES) if turn is not None else asyncio.sleep(0))
+            await (turn(STEP_PIECES) if turn is not None else asyncio.sleep(0))
             group, end = [], perf_counter() + STEP_SECONDS
     yield group
 
@@ -198,7 +198,7 @@ async def _text(layout: _Layout[T], items: Iterator[T], turn: Turn | None) -> As
         if not more:
             break
         yield b"".join(piece)
-        await (turn(_STEP_PIECES) if turn is not None else asyncio.sleep(0))
+        await (turn(STEP_PIECES) if turn is not None else asyncio.sleep(0))
         piece, between = [], layout.between
     piece.append(layout.closing)
     yield b"".join(piece)

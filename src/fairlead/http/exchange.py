@@ -226,6 +226,11 @@ class Exchange:
             return
         await self._send(piece)
 
+    async def rest(self, pieces: int) -> None:
+        """Let others have their turn, before something is done that takes as long as to send so
+        many small pieces."""
+        await (self.turn(pieces) if self.turn is not None else asyncio.sleep(0))
+
     async def _send_in_turn(self, piece: bytes, turn: Turn) -> None:
         """Send a piece in small ones, each in its turn."""
         view = memoryview(piece)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -27,6 +28,7 @@ from fairlead.storage.version import Version
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 LONGEST_GRACE = 10**10  # seconds that the calendar has room for
 _AT_ONCE = 250  # deletes of a collection that share their commits
+_MOST_A_STEP, _BYTES_A_STEP = 10, 64 * 1024  # that are begun in one go
 
 
 @dataclass(slots=True)
@@ -149,14 +151,31 @@ async def delete_collection(
     found = await find(api, operation, listing, selection)
     for start in range(0, len(found.versions), _AT_ONCE):
         batch = found.versions[start : start + _AT_ONCE]
-        done = await asyncio.gather(
-            *(_delete_listed(api, operation, version, options) for version in batch),
-            return_exceptions=True,
-        )
-        for outcome in done:
+        under_way: list[asyncio.Task[None]] = []
+        for few in _in_steps(batch):
+            under_way += (
+                asyncio.create_task(_delete_listed(api, operation, version, options))
+                for version in few
+            )
+            await asyncio.sleep(0)
+        for outcome in await asyncio.gather(*under_way, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
     return found
+
+
+def _in_steps(versions: list[Version]) -> Iterator[list[Version]]:
+    """As many at a time as can be begun without others having to wait for it."""
+    few: list[Version] = []
+    size = 0
+    for version in versions:
+        few.append(version)
+        size += len(version.body or b"")
+        if size >= _BYTES_A_STEP or len(few) == _MOST_A_STEP:
+            yield few
+            few, size = [], 0
+    if few:
+        yield few
 
 
 async def _delete_listed(

@@ -440,10 +440,11 @@ class Server:
 
 
 def tune_garbage_collector() -> None:
-    """Look at young objects less often and never again at what was loaded: requests leave no
-    cycles behind, and full collections would cost more the more is stored."""
+    """Look at what is new less often, at so little at once that nobody waits for it, and never
+    again at what was loaded: requests leave no cycles behind, and full collections would cost
+    more the more is stored."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(10_000, 10, 1_000)
     gc.enable()
 
 

@@ -71,19 +71,19 @@ class OpenApi:
             raise errors.method_not_allowed()
         return await answer(request)
 
-    def _index(self, request: Request) -> Answer:
+    async def _index(self, request: Request) -> Answer:
         tags = self._tags()
         tag = identity.of_all([*tags, *tags.values()])
         found = self._documents.get("")
         if found is None or found.identity != tag:
             paths = {name: {"serverRelativeURL": _url(name, one)} for name, one in tags.items()}
             found = self._documents[""] = pack(tag, orjson.dumps({"paths": paths}), TEXT)
-        return document_answer(request, found)
+        return await document_answer(request, found)
 
     async def _v3(self, request: Request) -> Answer:
         name = "/".join(request.target.path.strip("/").split("/")[2:])
         if not name:
-            return self._index(request)
+            return await self._index(request)
         async with self._making:
             tag = self._tags().get(name)
             if tag is None:
@@ -98,7 +98,7 @@ class OpenApi:
             if found is None or found.identity != tag:
                 found = await asyncio.to_thread(_pack_json, tag, self._value(name))
                 self._documents[name] = found
-        return document_answer(request, found, for_good=bool(wanted))
+        return await document_answer(request, found, for_good=bool(wanted))
 
     async def _swagger(self, request: Request) -> Answer:
         chosen = _chosen(request, (JSON, PROTOBUF))
@@ -112,7 +112,7 @@ class OpenApi:
                 found = await asyncio.to_thread(encode, tag, await self._swagger_value())
                 if self._swagger_tag(chosen) == tag:
                     self._documents[chosen] = found
-        return document_answer(request, found)
+        return await document_answer(request, found)
 
     def _swagger_tag(self, media_type: str) -> str:
         return identity.of_all([media_type, *self._tags().values()])
