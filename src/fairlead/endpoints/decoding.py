@@ -177,7 +177,10 @@ async def read_object(
     """The object that a request carries, see `decode_body`."""
     media_type = body_format(request, api.resources)
     raw = operation.sent = await request.body()
-    return await aside(len(raw), decode_body, api, operation, raw, media_type, validation, former)
+    operation.found()
+    return await aside(
+        operation.size, decode_body, api, operation, raw, media_type, validation, former
+    )
 
 
 def decode_body(

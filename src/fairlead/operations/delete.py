@@ -55,7 +55,7 @@ async def delete(
             if await is_certain(collection, key):
                 raise not_found(operation.ref)
             continue
-        operation.found_size = len(current.body or b"")
+        operation.found(current)
         shown = await shown_one(resource, current)
         old = shown.object()
         refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])

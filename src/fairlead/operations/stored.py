@@ -113,13 +113,14 @@ async def _shown(kind: CustomKind, versions: list[Version]) -> list[Version]:
     found.update(_remembered(kind, (one for one in versions if id(one) not in found)))
     todo = [version for version in versions if id(version) not in found]
     values = [
-        await aside(_size(version), _repaired, kind, version) async for version in _in_turns(todo)
+        await aside(_size(kind, version), _repaired, kind, version)
+        async for version in _in_turns(todo)
     ]
     converter = kind.definition.converter
     if converter is not None and values:
         values = await converter.convert(values, kind.api_version)
     async for version, value in _in_turns(list(zip(todo, values, strict=True))):
-        made = await aside(_size(version), _version, version, kind, value)
+        made = await aside(_size(kind, version), _version, version, kind, value)
         found[id(version)] = made
         if converter is None:
             assert made.body is not None
@@ -156,8 +157,8 @@ def _repaired(kind: CustomKind, version: Version) -> Object:
     return _typed(stored, stored.repaired(value))
 
 
-def _size(version: Version) -> int:
-    return len(version.body or b"")
+def _size(kind: CustomKind, version: Version) -> int:
+    return max(len(version.body or b""), kind.unread_bytes)
 
 
 def _version(source: Version, kind: CustomKind, given: Object) -> Version:

@@ -444,7 +444,7 @@ def tune_garbage_collector() -> None:
     again at what was loaded: requests leave no cycles behind, and full collections would cost
     more the more is stored."""
     gc.freeze()
-    gc.set_threshold(10_000, 10, 1_000)
+    gc.set_threshold(5_000, 10, 2_000)
     gc.enable()
 
 

@@ -37,6 +37,10 @@ class Builder:
         self._names = Names(resources.dialect)
         self._texts = Texts(resources.dialect)
 
+    def read_texts(self) -> None:
+        """Read what would take a while later; in any thread."""
+        self._texts.read_long()
+
     def _parts(self, flavour: Flavour) -> tuple[Schemas, Operations]:
         served = {found.table_name: found for found in self._resources.group_versions()}
         types = self._resources.types

@@ -48,6 +48,7 @@ class OpenApi:
         self._builtin = tuple((found.group, found.version) for found in resources.group_versions())
         self._documents: dict[str, Document] = {}
         self._making = asyncio.Lock()
+        self._has_read = False
         self._known_tags: tuple[int, dict[str, str]] = (-1, {})
 
     @cached_property
@@ -69,7 +70,15 @@ class OpenApi:
                 return text_answer(404, "404 page not found\n")
         if request.method not in ("GET", "HEAD"):
             raise errors.method_not_allowed()
+        if not self._has_read:
+            await asyncio.to_thread(self._read)
         return await answer(request)
+
+    def _read(self) -> None:
+        """Read what lies in files, so that nobody has to wait for that."""
+        identity.sources(self._resources.dialect, self._release)
+        self._builder.read_texts()
+        self._has_read = True
 
     async def _index(self, request: Request) -> Answer:
         tags = self._tags()
