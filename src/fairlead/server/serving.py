@@ -51,6 +51,7 @@ from fairlead.server.certificates import (
 from fairlead.server.checks import OBJECTS, PARTS, STORE, WORK, Progress, named_checks
 from fairlead.server.client_trust import ClientTrust
 from fairlead.server.files import FileError, keep_private, prepare_directory
+from fairlead.server.giving_back import keep_giving_back
 from fairlead.server.health import Health
 from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.listening import Acceptor, listen, shown_address
@@ -401,6 +402,7 @@ class Server:
         start("renewal of certificates", renewal.run)
         start("looking after connections", connections.look_after)
         start("compaction", self.store.keep_compacting)
+        start("giving memory back", keep_giving_back)
         if self._worker is not None and self._worker.place.owns_log:
             start("telling workers of the store", self._worker.tell_health)
         for work in self.assembly.background():
