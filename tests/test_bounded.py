@@ -19,7 +19,14 @@ from fairlead.authorization.attributes import Attributes, of_path
 from fairlead.authorization.chain import Authorizer, ImmediateMode
 from fairlead.authorization.decision import Decision, UserRules
 from fairlead.authorization.requests import _selected_name
-from fairlead.bounded import Bounded, remembered
+from fairlead.bounded import (
+    MOST_SHAPE_BYTES,
+    MOST_SHAPES,
+    Bounded,
+    Shapes,
+    cache_sizes,
+    remembered,
+)
 from fairlead.dialect import KUBERNETES
 from fairlead.endpoints.negotiation import ITEM, for_errors
 from fairlead.endpoints.parameters import _manager_of
@@ -201,13 +208,53 @@ def test_good_tokens_are_remembered_by_their_hash() -> None:
 
 
 def test_specs_are_remembered_within_bounds() -> None:
-    memory: ContentMemory[bytes] = ContentMemory()
+    memory: ContentMemory[bytes] = ContentMemory("specs")
 
     def fill() -> None:
         for number in range(2000):
             memory.keep(b"%d" % number + b"x" * 30_000, b"y" * 30_000)
 
     assert kept_by(fill) < 10 * 1024 * 1024
+
+
+def test_a_memory_that_finds_nothing_rests_until_something_comes_again() -> None:
+    memory: ContentMemory[bool] = ContentMemory("texts of a test")
+
+    def look_at(content: str) -> bool:
+        key = memory.key(content)
+        found = memory.get(key)
+        if found is None:
+            memory.keep(key, True)
+        return key is not None
+
+    assert all(look_at(f"new {number}") for number in range(32))
+    assert sum(look_at(f"other {number}") for number in range(160)) == 10
+    for _ in range(2 * 16):
+        look_at("again")
+    assert all(look_at("again") for _ in range(20))
+
+
+def test_shapes_are_remembered_within_bounds() -> None:
+    caches: list[Shapes[list[int]]] = [Shapes() for _ in range(3)]
+
+    def fill() -> None:
+        for number in range(MOST_SHAPES + 1000):
+            caches[number % 3].keep((f"a{number}", "b"), [number])
+
+    assert kept_by(fill) < MOST_SHAPE_BYTES
+    assert cache_sizes()["shapes of objects"].entries <= MOST_SHAPES
+    assert caches[0].get(("a0", "b")) is None
+
+
+def test_what_caches_hold_is_told_by_name() -> None:
+    one: Bounded[str, int] = Bounded(name="things of a test")
+    other: Bounded[str, int] = Bounded(most_bytes=1000, name="things of a test")
+    one.keep("a", 1, 1)
+    other.keep("b", 1, 1)
+    told = cache_sizes()["things of a test"]
+    assert told == (2, one.bytes + other.bytes, one.most_bytes + 1000)
+    del other
+    assert cache_sizes()["things of a test"].entries == 1
 
 
 def test_no_cache_is_bounded_by_count_alone() -> None:

@@ -6,8 +6,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from hashlib import blake2b
 from os import urandom
-from threading import RLock
-from typing import Any, Generic, TypeVar
+from threading import Lock
+from typing import Any, Generic, NamedTuple, TypeVar
+from weakref import WeakSet
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -23,7 +24,7 @@ class Bounded(Generic[K, V]):
     """Values by key, the oldest dropped first. `get` costs as much as that of a dict.
 
     The caller says how many bytes a key has; with its value it is taken to weigh `per_byte` times
-    as much. What is longer than `longest` is not kept at all.
+    as much. What is longer than `longest` is not kept at all. Metrics show it under its name.
     """
 
     def __init__(
@@ -32,14 +33,19 @@ class Bounded(Generic[K, V]):
         most_bytes: int = MOST_BYTES,
         longest: int = LONGEST_KEY,
         per_byte: int = 4,
+        *,
+        name: str = "others",
     ) -> None:
+        self.name = name
         self._values: OrderedDict[K, V] = OrderedDict()
         self._sizes: dict[K, int] = {}
-        self._most, self._most_bytes = most, most_bytes
+        self._most, self.most_bytes = most, most_bytes
         self._longest, self._per_byte = longest, per_byte
-        self._lock = RLock()  # long bodies are read in threads
+        self._lock = Lock()  # long bodies are read in threads
         self.bytes = 0
         self.get = self._values.get
+        with _registering:
+            _caches.add(self)
 
     def __len__(self) -> int:
         return len(self._values)
@@ -51,12 +57,17 @@ class Bounded(Generic[K, V]):
         if length > self._longest:
             return
         size = length * self._per_byte + _ENTRY
+        values, sizes = self._values, self._sizes
         with self._lock:
-            self.drop(key)
-            self._values[key], self._sizes[key] = value, size
+            before = sizes.get(key)
+            if before is not None:
+                self.bytes -= before
+                values.move_to_end(key)
+            values[key], sizes[key] = value, size
             self.bytes += size
-            while len(self._values) > self._most or self.bytes > self._most_bytes:
-                self.drop(next(iter(self._values)))
+            while len(values) > self._most or self.bytes > self.most_bytes:
+                oldest, _ = values.popitem(last=False)
+                self.bytes -= sizes.pop(oldest)
 
     def drop(self, key: K) -> V | None:
         """The value that was kept under a key, now forgotten."""
@@ -77,7 +88,8 @@ def remembered(
     """Remember what a function of one text gives; what it raises is not remembered."""
 
     def decorate(function: Callable[[Text], V]) -> Callable[[Text], V]:
-        kept: Bounded[Text, V] = Bounded(most, longest=longest, per_byte=per_byte)
+        name = function.__name__.lstrip("_").replace("_", " ")
+        kept: Bounded[Text, V] = Bounded(most, longest=longest, per_byte=per_byte, name=name)
         get = kept.get
 
         def known(text: Text) -> V:
@@ -95,6 +107,72 @@ def remembered(
     return decorate
 
 
+MOST_SHAPES = 20_000
+MOST_SHAPE_BYTES = 8 * 1024 * 1024
+_SHAPE, _NAME = 400, 150  # bytes that a shape costs, and each of its fields
+
+
+class Shapes(Generic[V]):
+    """Values by the names of the fields that an object has, in their order: what follows from them
+    alone is worked out once for all objects that have the same.
+
+    Only names that a type declares may be kept, so that an entry is never large. All of these
+    caches share one bound, beyond which everything is forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[str, ...], V] = {}
+        self.get = self._values.get
+        with _registering:
+            _shapes.add(self)
+
+    def keep(self, names: tuple[str, ...], value: V) -> None:
+        size = _SHAPE + _NAME * len(names)
+        with _registering:
+            if _held.number >= MOST_SHAPES or _held.bytes + size > MOST_SHAPE_BYTES:
+                for cache in _shapes:
+                    cache.forget()
+                _held.number = _held.bytes = 0
+            self._values[names] = value
+            _held.number += 1
+            _held.bytes += size
+
+    def forget(self) -> None:
+        self._values.clear()
+
+
+class CacheSize(NamedTuple):
+    """What caches of one name hold together."""
+
+    entries: int = 0
+    bytes: int = 0
+    most_bytes: int = 0
+
+
+def cache_sizes() -> dict[str, CacheSize]:
+    """What every cache of this process holds, and the most that it may, by name."""
+    with _registering:
+        caches = list(_caches)
+        found = {"shapes of objects": CacheSize(_held.number, _held.bytes, MOST_SHAPE_BYTES)}
+    for cache in caches:
+        entries, size, most = found.get(cache.name, CacheSize())
+        found[cache.name] = CacheSize(
+            entries + len(cache), size + cache.bytes, most + cache.most_bytes
+        )
+    return found
+
+
+class _Held:
+    """What all caches of shapes hold together."""
+
+    number = 0
+    bytes = 0
+
+
+_held = _Held()
+_registering = Lock()
+_caches: WeakSet[Bounded[Any, Any]] = WeakSet()
+_shapes: WeakSet[Shapes[Any]] = WeakSet()
 _secret = urandom(32)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 LAST_APPLIED = "kubectl.@/last-applied-configuration"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # there is one of each; hashed all the time
 class Dialect:
     """Names and switches of a dialect; no other module spells one of these names.
 

@@ -30,7 +30,10 @@ TOO_LONG = 3 * 1024 * 1024 + 1
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
     """A server that is slow and fails where it is asked to, and has little patience."""
-    few = ("--request-timeout", "1s", "--max-mutating-requests-inflight", "1")
+    few = (
+        *("--request-timeout", "1s", "--max-mutating-requests-inflight", "1"),
+        "--enable-priority-and-fairness=false",
+    )
     directory = tmp_path_factory.mktemp("odd")
     made = Audited(directory, *few, prelude=f"{SLOW}; {FAILING}")
     yield made

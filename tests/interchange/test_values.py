@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
-from support.messages import stored
+from support.messages import said, stored
 from support.reference_store import NAMESPACE, SERVICE
 
 from fairlead.dialect import KUBERNETES
@@ -45,7 +45,7 @@ def decoded(resource: str, raw: bytes, key: str = "n/a") -> tuple[str, dict[str,
 
 def in_envelope(api_version: str, kind: str, key: str, value: dict[str, Any]) -> bytes:
     body = writer(RESOURCES.named(key).struct)(value)
-    opening, closing = envelope_around({"apiVersion": api_version, "kind": kind}, len(body))
+    opening, closing = envelope_around(api_version, kind, len(body))
     return opening + body + closing
 
 
@@ -239,9 +239,9 @@ WRITTEN: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
 def test_another_reader_finds_what_was_written(
     resource: str, api_version: str, value: dict[str, Any], fields: dict[str, Any]
 ) -> None:
-    said, kind, found = stored(encoded(resource, api_version, value))
-    assert (said, kind) == (api_version, RESOURCES.of_kind(api_version, kind)[0].kind)
-    assert found == fields
+    version, kind, found = stored(encoded(resource, api_version, value))
+    assert (version, kind) == (api_version, RESOURCES.of_kind(api_version, kind)[0].kind)
+    assert said(found) == said(fields)
 
 
 def test_a_namespace_of_a_real_cluster_is_read() -> None:

@@ -65,7 +65,7 @@ def test_apply_creates_and_then_changes(tmp_path: Path) -> None:
 def test_a_watch_tells_of_what_is_and_of_what_happens(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         await create(api, operation(api, "create"), config_map("a"), OPTIONS)
-        opened = open_watch(api, operation(api, "watch"), ListOptions(), EVERYTHING)
+        opened = await open_watch(api, operation(api, "watch"), ListOptions(), EVERYTHING)
         past = [(kind, change.name) async for part in opened.past for kind, change in part]
         await create(api, operation(api, "create"), config_map("b"), OPTIONS)
         new = [(kind, change.name) for kind, change in await opened.watcher.take()]

@@ -101,7 +101,7 @@ def test_a_withdrawn_resource_is_gone_with_its_group_and_ends_its_watches(tmp_pa
         resource = widgets(api)
         api.resources.add(resource)
         watching = Operation(TESTER, "watch", resource, "work")
-        opened = open_watch(api, watching, ListOptions(), EVERYTHING)
+        opened = await open_watch(api, watching, ListOptions(), EVERYTHING)
         api.withdraw(resource)
         assert opened.watcher.closed
         assert "example.com" not in api.resources.groups

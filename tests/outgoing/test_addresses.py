@@ -53,7 +53,7 @@ def test_what_is_no_host_is_an_error_of_the_call(name: str) -> None:
     async def reach() -> None:
         reach = Reach()
         try:
-            await reach.open(Place(name, 80), "GET", "/", ())
+            await reach.open(Place(name, 80), "/")
         finally:
             await reach.close()
 
@@ -78,9 +78,8 @@ def test_a_name_that_changes_its_mind_leads_to_what_was_judged(
     async def reach() -> None:
         looked_up = _answer_with(monkeypatch, ["127.0.0.1"], ["192.0.2.200"])
         found = Reach(AddressPolicy(parse_allowed("127.0.0.1/32")))
-        stream = await found.open(Place("changing.example", neighbour.port), "GET", "/", ())
+        stream = await found.open(Place("changing.example", neighbour.port), "/")
         assert await stream.whole(100) == b"hello"
-        stream.release()
         assert looked_up == ["changing.example"]
         await found.close()
 

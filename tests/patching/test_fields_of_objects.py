@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from patching_support import (
     CONFIG_MAP,
     EVERYTHING,
@@ -19,13 +21,31 @@ from patching_support import (
     struct,
 )
 
-from fairlead.patching.check import explained, problems
+from fairlead.patching.check import explained, fits, problems
 from fairlead.patching.compare import compare
 from fairlead.patching.extract import applied_fields, held_fields
-from fairlead.patching.field_sets import covers, difference, paths, union
+from fairlead.patching.field_sets import (
+    covers,
+    difference,
+    in_order,
+    ordered_union,
+    paths,
+    union,
+)
 from fairlead.patching.shapes import Untrackable, zero_object
 from fairlead.schema.model import ListOf, MapOf
 from fairlead.schema.notation import SCALARS
+
+_ANYTHING: list[Any] = [1, True, 0.5, "a", "", [], {}, ["a", "a"], [None], [{}], {"x": {}}]
+
+
+def looks_right(value: Any) -> bool:
+    """What apply finds out before it looks for what is wrong."""
+    try:
+        applied_fields(EVERYTHING, value)
+    except Untrackable:
+        return False
+    return fits(EVERYTHING, value)
 
 
 def spec_of(fields: Any) -> Any:
@@ -209,6 +229,34 @@ class TestChanges:
         assert union(difference(before, removed), touched) == after
         assert covers(after, touched)
         assert covers(before, removed)
+
+    @settings(max_examples=200, deadline=None)
+    @given(objects_of(EVERYTHING), objects_of(EVERYTHING))
+    def test_fields_are_in_the_order_of_the_reference_all_the_way_down(self, old, new):
+        made = [
+            held_fields(EVERYTHING, new),
+            applied_fields(EVERYTHING, new),
+            compare(EVERYTHING, old, new).touched,
+        ]
+        made.append(ordered_union(held_fields(EVERYTHING, old), made[0]))
+        for fields in made:
+            assert json.dumps(fields) == json.dumps(in_order(fields))
+
+    def test_items_are_in_the_order_of_their_keys_not_of_their_texts(self):
+        names = ["b", 'a"', "a b", "a", "ä", "a<"]
+        containers = [{"name": name} for name in names]
+        held = held_fields(POD, {"spec": {"containers": containers}})
+        found = [element for element in held["f:spec"]["f:containers"] if element != "."]
+        assert [json.loads(element[2:])["name"] for element in found] == sorted(names)
+
+    @settings(max_examples=200, deadline=None)
+    @given(objects_of(EVERYTHING), st.data())
+    def test_an_object_fits_its_type_unless_something_is_wrong_with_it(self, value, data):
+        assert fits(EVERYTHING, value)
+        name = data.draw(st.sampled_from(sorted(EVERYTHING.fields)))
+        other = data.draw(st.sampled_from(_ANYTHING))
+        if problems(EVERYTHING, {**value, name: other}):
+            assert not looks_right({**value, name: other})
 
     @settings(max_examples=200, deadline=None)
     @given(objects_of(EVERYTHING))

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.schema.quantity import FORMAT_ERROR, QuantityError, canonical, quantity
+from fairlead.schema.quantity import (
+    FORMAT_ERROR,
+    QuantityError,
+    amount,
+    canonical,
+    format_quantity,
+    quantity,
+)
 
 
 @pytest.mark.parametrize(
@@ -134,3 +141,13 @@ def test_the_canonical_form_has_no_fraction(number: str, suffix: str) -> None:
 def test_any_text_is_read_or_refused_in_good_order(text: str) -> None:
     with suppress(QuantityError):
         assert canonical(canonical(text)) == canonical(text)
+
+
+@given(
+    st.integers(1, 9_999_999),
+    st.sampled_from(["", *"numkMGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]),
+)
+def test_usual_texts_are_read_like_any_other(number: int, suffix: str) -> None:
+    usual, other = f"{number}{suffix}", f"+{number}.0{suffix}"
+    assert amount(usual) == amount(other)
+    assert canonical(usual) == canonical(other) == format_quantity(*amount(other))

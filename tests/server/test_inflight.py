@@ -126,6 +126,15 @@ def test_health_is_told_however_many_are_under_way(limited: Space, path: str) ->
     release(held)
 
 
+def test_health_tells_what_bounds_requests(limited: Space, any_server: ServerProcess) -> None:
+    plain = limited.client.get("/readyz?verbose").text
+    assert "[+]poststarthook/max-in-flight-filter ok" in plain
+    assert "priority-and-fairness-filter" not in plain
+    fair = any_server.client().get("/readyz?verbose").text
+    assert "[+]poststarthook/priority-and-fairness-filter ok" in fair
+    assert "[+]poststarthook/priority-and-fairness-config-consumer ok" in fair
+
+
 def test_a_stranger_takes_no_place(limited: Space) -> None:
     strangers = [
         Pending(limited.server.client("wrong"), limited.secrets.path, "GET") for _ in range(3)

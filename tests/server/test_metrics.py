@@ -135,3 +135,10 @@ def test_controllers_and_admission_are_counted(kubernetes: Space) -> None:
     assert refused in text
     assert 'workqueue_adds_total{name="service-account-controller"}' in text
     assert 'workqueue_work_duration_seconds_count{name="service-account-controller"}' in text
+
+
+def test_caches_tell_how_much_they_hold_and_may_hold(space: Space) -> None:
+    space.client.get("/metrics")
+    for cache in ("decoded specs", "good pod specs", "unchanged applies", "shapes of objects"):
+        held = value(space.client, "fairlead_cache_bytes", cache=cache)
+        assert 0 <= held <= value(space.client, "fairlead_cache_most_bytes", cache=cache)

@@ -237,9 +237,8 @@ def test_first_objects_are_made_once_and_controllers_run_once(shared: Workers) -
 
 
 def test_requests_under_way_are_limited_over_all_workers(fresh_server: FreshServer) -> None:
-    workers = Workers(
-        fresh_server("--workers", "2", "--max-mutating-requests-inflight", "2", prelude=PRELUDE)
-    )
+    flags = ("--max-mutating-requests-inflight", "2", "--enable-priority-and-fairness=false")
+    workers = Workers(fresh_server("--workers", "2", *flags, prelude=PRELUDE))
     every = clients(workers)
     answer = every[0].post(
         "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",

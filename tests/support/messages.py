@@ -82,19 +82,21 @@ MESSAGES = _table()
 
 
 def message(name: str, raw: bytes) -> dict[str, Any]:
-    """The fields of a message; one that the table does not have is an error."""
+    """The fields of a message; one that the table does not have is an error if it says anything."""
     out: dict[str, Any] = {}
     at = 0
     while at < len(raw):
         head, at = _number(raw, at)
-        field, kind = MESSAGES[name][head >> 3]
         value: int | bytes
         if head & 7 == 0:
             value, at = _number(raw, at)
         else:
-            assert head & 7 == 2, (name, field, head & 7)
+            assert head & 7 == 2, (name, head)
             size, at = _number(raw, at)
             value, at = raw[at : at + size], at + size
+        if head >> 3 not in MESSAGES[name] and _is_zero(value):
+            continue
+        field, kind = MESSAGES[name][head >> 3]
         if kind.startswith("*"):
             out.setdefault(field, []).append(_value(kind[1:], value))
         elif kind.startswith("{}"):
@@ -103,6 +105,35 @@ def message(name: str, raw: bytes) -> dict[str, Any]:
         else:
             out[field] = _value(kind, value)
     return out
+
+
+def _is_zero(value: int | bytes) -> bool:
+    """Whether a field holds nothing: zero, or a message of such fields."""
+    if isinstance(value, int):
+        return value == 0
+    at = 0
+    while at < len(value):
+        head, at = _number(value, at)
+        size, at = _number(value, at)
+        if head & 7 not in (0, 2) or not _is_zero(value[at : at + size] if head & 7 else size):
+            return False
+        at += size if head & 7 else 0
+    return True
+
+
+def said(fields: dict[str, Any]) -> dict[str, Any]:
+    """What a message says: its fields without those that hold nothing."""
+    found = {
+        name: said(item) if isinstance(item, dict) else _each_said(item)
+        for name, item in fields.items()
+    }
+    return {name: item for name, item in found.items() if item not in (0, "", {}, b"", [])}
+
+
+def _each_said(item: Any) -> Any:
+    if not isinstance(item, list):
+        return item
+    return [said(one) if isinstance(one, dict) else one for one in item]
 
 
 def stored(raw: bytes) -> tuple[str, str, dict[str, Any]]:

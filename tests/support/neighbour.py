@@ -62,19 +62,22 @@ class Neighbour:
                 self.send_response(said.status)
                 for name, value in said.headers.items():
                     self.send_header(name, value)
-                if said.pieces is None:
-                    self.send_header("Content-Length", str(len(said.body)))
-                    self.end_headers()
-                    if self.command != "HEAD":
-                        self.wfile.write(said.body)
-                    return
-                self.send_header("Transfer-Encoding", "chunked")
-                self.end_headers()
                 try:
-                    self._send_pieces(said)
+                    self._send_body(said)
                 except OSError:
                     outer.left.set()
                     self.close_connection = True
+
+            def _send_body(self, said: Says) -> None:
+                if said.pieces is not None:
+                    self.send_header("Transfer-Encoding", "chunked")
+                    self.end_headers()
+                    self._send_pieces(said)
+                    return
+                self.send_header("Content-Length", str(len(said.body)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(said.body)
 
             def _send_pieces(self, said: Says) -> None:
                 for event, piece in said.pieces or ():
@@ -96,7 +99,10 @@ class Neighbour:
         if context is not None:
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.port: int = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        # So often it looks whether it is to end.
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True
+        )
         self._thread.start()
 
     def close(self) -> None:

@@ -38,7 +38,7 @@ class Extension:
 
 def extension_of(value: Object) -> Extension | None:
     """What an APIService says; None for a local one."""
-    metadata, spec = value["metadata"], value["spec"]
+    metadata, spec = value["metadata"], value.get("spec") or {}
     service = spec.get("service")
     if service is None:
         return None
@@ -52,8 +52,8 @@ def extension_of(value: Object) -> Extension | None:
         service.get("port") or _DEFAULT_PORT,
         spec.get("caBundle") or "",
         spec.get("insecureSkipTLSVerify", False),
-        spec["groupPriorityMinimum"],
-        spec["versionPriority"],
+        spec.get("groupPriorityMinimum", 0),
+        spec.get("versionPriority", 0),
         any(one["type"] == "Available" and one["status"] == "True" for one in conditions),
         int(metadata["resourceVersion"]),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from fairlead.controllers.bootstrap_signer import BootstrapSigner
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
@@ -33,11 +34,13 @@ def _bootstrap_signer(given: Surroundings) -> Controller:
 def _garbage(given: Surroundings) -> Controller:
     client = given.client("generic-garbage-collector")
     recorder = given.recorder(client, GarbageCollector.name)
-    return GarbageCollector(given.api, client, recorder)
+    return GarbageCollector(given.api, client, recorder, given.elsewhere)
 
 
 def _namespace(given: Surroundings) -> Controller:
-    return NamespaceDeletion(given.api, given.client("namespace-controller"))
+    name = NamespaceDeletion.name
+    empty_elsewhere = partial(given.elsewhere.empty, given.user(name))
+    return NamespaceDeletion(given.api, given.client(name), empty_elsewhere)
 
 
 def _quota(given: Surroundings) -> Controller:

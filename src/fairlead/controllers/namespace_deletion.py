@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from time import monotonic
 
 from fairlead.controllers.changing import with_fewer
 from fairlead.controllers.definitions import DEFINITIONS
+from fairlead.controllers.elsewhere import API_SERVICES
 from fairlead.controllers.framework import Follow, Keys, Unfollow
 from fairlead.controllers.namespace_remains import Remains
 from fairlead.controllers.namespaces import NAMESPACES
@@ -23,6 +24,9 @@ from fairlead.storage.change import Change
 
 _BACKGROUND = DeleteOptions(propagation="Background")
 _REST = 1.0  # seconds between two accounts of what is left, while things go one by one
+
+# Deletes what other servers keep in a namespace, and notes what is left.
+EmptyElsewhere = Callable[[str, Remains], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -42,9 +46,11 @@ class NamespaceDeletion:
     name = "namespace-controller"
     workers = 10  # they share their commits
 
-    def __init__(self, api: Api, client: Client) -> None:
+    def __init__(self, api: Api, client: Client, empty_elsewhere: EmptyElsewhere) -> None:
         self._api = api
         self._client = client
+        self._empty_elsewhere = empty_elsewhere
+        self._undiscovered: set[str] = set()  # namespaces of which not everything is known
         self._held: dict[str, _Held] = {}
         self._followed: dict[Resource, Unfollow] = {}
         self._follow: Follow
@@ -53,7 +59,11 @@ class NamespaceDeletion:
         self._follow = follow
 
     def follows(self) -> Mapping[str, Keys]:
-        return {NAMESPACES: self._going, DEFINITIONS: lambda change: list(self._held)}
+        return {
+            NAMESPACES: self._going,
+            DEFINITIONS: lambda change: list(self._held),
+            API_SERVICES: lambda change: list(self._undiscovered),
+        }
 
     def _going(self, change: Change) -> Iterable[str]:
         if change.after is None:
@@ -76,6 +86,7 @@ class NamespaceDeletion:
         namespace = self._client.find(NAMESPACES, "", key)
         if namespace is None or not _is_to_be_emptied(namespace):
             self._release(key)
+            self._undiscovered.discard(key)
             return None
         held = self._held.get(key)
         if held is not None and held.keys and held.rest > monotonic():
@@ -83,11 +94,12 @@ class NamespaceDeletion:
         remains = await self._empty(key)
         if remains.told(namespace) != namespace:
             await self._client.change(NAMESPACES, "", key, remains.told, "status")
-        if remains.failures:
-            raise remains.failures[0]
+        failure = remains.failure()
+        if failure is not None:
+            raise failure
         if not remains.objects:
             await self._client.change(NAMESPACES, "", key, _finalized, "finalize")
-        return None
+        return _REST if remains.elsewhere else None  # nobody tells when that goes
 
     async def _empty(self, namespace: str) -> Remains:
         """Delete all content that is not on its way already; gives what is left, which is followed
@@ -100,8 +112,11 @@ class NamespaceDeletion:
             *(self._delete_all(resource, namespace) for resource in kept.values())
         )
         remains.failures = [error for error in outcomes if error is not None]
+        await self._empty_elsewhere(namespace, remains)
+        note = self._undiscovered.add if remains.undiscovered else self._undiscovered.discard
+        note(namespace)
         # After a failure it is the queue that knows when to try again.
-        rest = monotonic() + (0.0 if remains.failures else _REST)
+        rest = monotonic() + (0.0 if remains.failure() is not None else _REST)
         held = _Held([], set(), rest)
         for resource in contents:
             collection = self._api.collection(resource)

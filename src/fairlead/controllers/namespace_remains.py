@@ -13,16 +13,35 @@ from fairlead.schema.times import now
 
 @dataclass(slots=True)
 class Remains:
-    """Objects by resource and group, the finalizers that hold some of them, and what went wrong."""
+    """Objects by resource and group, the finalizers that hold some of them, and what went wrong;
+    `elsewhere` is how many of the objects other servers keep, and `undiscovered` why nobody knows
+    what there is of some versions of groups."""
 
     objects: Counter[str] = field(default_factory=Counter)
     finalizers: Counter[str] = field(default_factory=Counter)
     failures: list[StatusError] = field(default_factory=list)
+    elsewhere: int = 0
+    undiscovered: dict[str, str] = field(default_factory=dict)
+
+    def failure(self) -> StatusError | None:
+        """Why there may be more than is known."""
+        if self.undiscovered:
+            return StatusError(503, "ServiceUnavailable", self._discovery_failure())
+        return self.failures[0] if self.failures else None
+
+    def _discovery_failure(self) -> str:
+        if not self.undiscovered:
+            return ""
+        listed = ", ".join(sorted(f"{name}: {why}" for name, why in self.undiscovered.items()))
+        return (
+            f"Discovery failed for some groups, {len(self.undiscovered)} failing: unable to"
+            f" retrieve the complete list of server APIs: {listed}"
+        )
 
     def _conditions(self) -> Iterator[Object]:
         yield _condition(
             "NamespaceDeletionDiscoveryFailure",
-            "",
+            self._discovery_failure(),
             ("DiscoveryFailed", "ResourcesDiscovered"),
             "All resources successfully discovered",
         )

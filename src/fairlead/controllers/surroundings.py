@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from fairlead.authentication.user import User
+from fairlead.controllers.elsewhere import Elsewhere, NothingElsewhere
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import Controller, controller_user, manager_user
 from fairlead.controllers.nodes.pods_by_node import PodsByNode
@@ -34,6 +36,7 @@ class Surroundings:
     address: str
     privileged: bool
     events: EventWriter = field(default_factory=EventWriter)
+    elsewhere: Elsewhere = field(default_factory=NothingElsewhere)
 
     @property
     def dialect(self) -> Dialect:
@@ -56,8 +59,10 @@ class Surroundings:
 
     def client(self, name: str) -> Client:
         """The API as the user of a controller, who has the role of this name."""
-        user = controller_user(self.dialect, name, privileged=self.privileged)
-        return Client(self.api, user)
+        return Client(self.api, self.user(name))
+
+    def user(self, name: str) -> User:
+        return controller_user(self.dialect, name, privileged=self.privileged)
 
     def manager(self) -> Client:
         """The API as the user of the controllers that have no role of their own."""

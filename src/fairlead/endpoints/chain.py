@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import partial
 from typing import Any
 
@@ -60,7 +60,8 @@ VERBS: dict[str, Verb] = {
 class Handler:
     """Answers requests. `pages` are the paths beside the API, by path; `handlers` what answers
     verbs of resources that are not plain storage; `remote` finds what passes a request on to the
-    server that has its group and version, if that is another one."""
+    server that has its group and version, if that is another one; `groups` are those that clients
+    are told of."""
 
     def __init__(self, api: Api, address: str) -> None:
         self.api = api
@@ -68,12 +69,13 @@ class Handler:
         self.prefixes: dict[str, Page] = {}
         self.handlers: Mapping[tuple[str, str], Verb] = HANDLERS
         self.remote: Callable[[Request], Page | None] = no_remote
+        self.groups: discovery.Groups = discovery.OwnGroups(api.resources)
         self.auditor: Auditor | None = None
         self.classify: Callable[[Request], None] | None = None  # for priority and fairness
         self._address = address
         self._messages = DiscoveryMessages(api.resources)
         self._made: dict[tuple[tuple[str, ...], Representation], Answer] = {}
-        self._made_at = -1
+        self._made_at: tuple[Hashable, ...] = ()
 
     def route(self, request: Request) -> None:
         """Find out what a request is about."""
@@ -95,6 +97,10 @@ class Handler:
         if self.classify is not None:
             self.classify(request)
         await self._authorize(request)
+
+    def reads_whole(self, request: Request) -> bool:
+        """Whether a body is read before anything is done, or passed on while it comes."""
+        return request.target.subresource != "proxy" and self.remote(request) is None
 
     async def answer(self, request: Request) -> Answer:
         """The answer to a request that was admitted and read; raises StatusError."""
@@ -231,9 +237,9 @@ class Handler:
             case ["api", name] if name in resources.groups[""]:
                 make = partial(discovery.resource_list, resources, resources.groups[""][name])
             case ["apis"]:
-                make, strict = partial(discovery.group_list, resources), False
-            case ["apis", group] if resources.groups.get(group):
-                make, strict = partial(discovery.one_group, resources.groups[group]), False
+                make, strict = partial(discovery.group_list, self.groups), False
+            case ["apis", group] if versions := self.groups.versions().get(group):
+                make, strict = partial(discovery.one_group, group, versions), False
             case ["apis", group, name] if name in resources.groups.get(group, {}):
                 make = partial(discovery.resource_list, resources, resources.groups[group][name])
             case ["api", _]:
@@ -266,8 +272,9 @@ class Handler:
             request.user_agent,
             NOTHING,
         )
-        if self._made_at != self.api.resources.generation:
-            self._made_at = self.api.resources.generation
+        made_at = self.api.resources.generation, self.groups.generation
+        if self._made_at != made_at:
+            self._made_at = made_at
             self._made.clear()
         found = self._made.get((name, shown))
         if found is None:

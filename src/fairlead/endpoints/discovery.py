@@ -3,13 +3,39 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Protocol
 
 from fairlead import __version__
 from fairlead.kinds.resources import GroupVersion, Resource, Resources
 
 ADVERTISED = f"v1.25.9+fairlead.{__version__}"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
+
+
+class Groups(Protocol):
+    """The groups that clients are told of. `generation` is another one after each change."""
+
+    @property
+    def generation(self) -> Hashable: ...
+
+    def versions(self) -> Mapping[str, Sequence[str]]:
+        """The versions of each group that has a name, both in their order."""
+
+
+class OwnGroups:
+    """Nothing but what this server serves."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    @property
+    def generation(self) -> Hashable:
+        return self._resources.generation
+
+    def versions(self) -> Mapping[str, Sequence[str]]:
+        served = self._resources.groups.items()
+        return {group: list(versions) for group, versions in served if group and versions}
 
 
 def resource_list(resources: Resources, found: GroupVersion) -> dict[str, Any]:
@@ -61,26 +87,18 @@ def _storage_hash(resource: Resource) -> str:
     return b64encode(sha256(identity.encode()).digest()[:8]).decode()
 
 
-def group(versions: dict[str, GroupVersion]) -> dict[str, Any]:
-    listed = [_version(found) for found in versions.values()]
-    name = next(iter(versions.values())).group
+def _group(name: str, versions: Sequence[str]) -> dict[str, Any]:
+    listed = [{"groupVersion": f"{name}/{one}", "version": one} for one in versions]
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
-def _version(found: GroupVersion) -> dict[str, str]:
-    return {"groupVersion": found.api_version, "version": found.version}
+def group_list(groups: Groups) -> dict[str, Any]:
+    listed = [_group(name, versions) for name, versions in groups.versions().items()]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
 
 
-def group_list(resources: Resources) -> dict[str, Any]:
-    served = [name for name, versions in resources.groups.items() if name and versions]
-    custom = sorted(filter(resources.is_custom, served))
-    ordered = [*(name for name in served if not resources.is_custom(name)), *custom]
-    groups = [group(resources.groups[name]) for name in ordered]
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
-
-
-def one_group(versions: dict[str, GroupVersion]) -> dict[str, Any]:
-    return {"kind": "APIGroup", "apiVersion": "v1", **group(versions)}
+def one_group(name: str, versions: Sequence[str]) -> dict[str, Any]:
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)}
 
 
 def api_versions(resources: Resources, address: str) -> dict[str, Any]:
@@ -111,11 +129,8 @@ def version(advertised: str = ADVERTISED) -> dict[str, str]:
     }
 
 
-def paths(resources: Resources, others: list[str]) -> dict[str, Any]:
-    found = ["/api", "/apis", *others]
-    for found_group, versions in resources.groups.items():
-        base = f"/apis/{found_group}" if found_group else "/api"
-        if found_group and versions:
-            found.append(base)
-        found += [f"{base}/{name}" for name in versions]
+def paths(resources: Resources, groups: Groups, others: list[str]) -> dict[str, Any]:
+    found = ["/api", "/apis", *others, *(f"/api/{name}" for name in resources.groups.get("", {}))]
+    for name, versions in groups.versions().items():
+        found += [f"/apis/{name}", *(f"/apis/{name}/{version}" for version in versions)]
     return {"paths": sorted(found)}

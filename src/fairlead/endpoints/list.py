@@ -8,6 +8,7 @@ from contextlib import aclosing
 import orjson
 
 from fairlead.endpoints.answers import Answer, LongAnswer
+from fairlead.endpoints.kept_messages import is_binary
 from fairlead.endpoints.long_lists import PIECE_BYTES, encoded_list, encoded_versions
 from fairlead.endpoints.parameters import list_options, selection_of
 from fairlead.endpoints.representing import include_object
@@ -36,7 +37,7 @@ async def answer_list(api: Api, request: Request, operation: Operation) -> Answe
     pieces = encoded_versions(
         api.resources, resource, found.versions, found.metadata(), form, include, turn
     )
-    return await _answer(pieces, form.media_type)
+    return await _answer(pieces, form.media_type, is_binary(resource, form))
 
 
 def list_head(resource: Resource, metadata: Object) -> bytes:
@@ -52,24 +53,27 @@ async def objects_answer(
 ) -> Answer:
     """A list of objects, with kind and apiVersion, in the form that was negotiated."""
     include = _included(request)
-    form, turn = request.representation, request.exchange.turn
+    form = request.representation
+    turn = request.exchange.turn
     pieces = encoded_list(api.resources, resource, values, metadata, form, include, turn)
-    return await _answer(pieces, form.media_type)
+    return await _answer(pieces, form.media_type, is_binary(resource, form))
 
 
 def _included(request: Request) -> str:
     return include_object(request) if request.representation.transform == "Table" else ""
 
 
-async def _answer(pieces: AsyncGenerator[bytes], media_type: str) -> Answer:
-    """What is short is sent whole."""
+async def _answer(pieces: AsyncGenerator[bytes], media_type: str, is_held: bool) -> Answer:
+    """What is short is sent whole, and of what is held as a whole anyhow the size is told."""
     made: list[bytes] = []
     size = 0
     async for piece in pieces:
         made.append(piece)
         size += len(piece)
-        if size > _MOST_AT_ONCE:
+        if size > _MOST_AT_ONCE and not is_held:
             return LongAnswer(_followed_by(made, pieces), None, media_type)
+    if size > _MOST_AT_ONCE:
+        return LongAnswer(_followed_by(made, pieces), size, media_type)
     return Answer(200, made, media_type)
 
 

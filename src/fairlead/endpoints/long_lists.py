@@ -14,17 +14,22 @@ import orjson
 
 from fairlead.endpoints.answers import encode
 from fairlead.endpoints.from_bytes import can_write, item_writer
+from fairlead.endpoints.kept_messages import is_binary, message_maker
 from fairlead.endpoints.negotiation import YAML, Representation
 from fairlead.endpoints.representing import metadata_only, read, table, untyped
 from fairlead.http.exchange import Turn
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Object
-from fairlead.serialization.protobuf import envelope_around, writer
+from fairlead.schema.model import ListOf, Struct
+from fairlead.serialization.messages.writing import heads, writer
+from fairlead.serialization.protobuf import envelope_around
+from fairlead.serialization.wire import BYTES, key, varint
 from fairlead.storage.version import Version
 
 STEP_SECONDS = 0.001
-STEP_PIECES = 10  # that could be sent within a step
+_STEP_PIECES = 10  # that could be sent within a step
 PIECE_BYTES = 256 * 1024
+_LOOK_BYTES = 16 * 1024
 
 
 T = TypeVar("T")
@@ -58,6 +63,10 @@ def encoded_versions(
     turn: Turn | None = None,
 ) -> AsyncGenerator[bytes]:
     """The pieces of a list of stored objects, which are not read where their bytes will do."""
+    if is_binary(resource, representation):
+        listed = _listed(resources, resource, metadata, representation, include)
+        made = message_maker(resource, representation)
+        return _message(resources, listed, made, versions, turn)
     if not can_write(resource, representation):
         values = (read(resource, version) for version in versions)
         return encoded_list(resources, resource, values, metadata, representation, include, turn)
@@ -89,8 +98,9 @@ async def encoded_list(
     values = chain((first,), values)
     if listed.field == "rows":
         values = await _in_order(resource, resources, values, turn)
-    if representation.media_type == resources.dialect.protobuf_media_type:
-        pieces = _message(resources, listed, values, turn)
+    if is_binary(resource, representation):
+        write = writer(_element(resources, listed))
+        pieces = _message(resources, listed, lambda value: write(listed.item(value)), values, turn)
     else:
         pieces = _text(_layout(representation, listed), map(listed.item, values), turn)
     async for piece in pieces:
@@ -155,7 +165,7 @@ async def _in_steps(values: Iterable[Object], turn: Turn | None) -> AsyncIterato
         group.append(value)
         if perf_counter() >= end:
             yield group
-            await (turn(STEP_PIECES) if turn is not None else asyncio.sleep(0))
+            await rest(turn)
             group, end = [], perf_counter() + STEP_SECONDS
     yield group
 
@@ -198,7 +208,7 @@ async def _text(layout: _Layout[T], items: Iterator[T], turn: Turn | None) -> As
         if not more:
             break
         yield b"".join(piece)
-        await (turn(STEP_PIECES) if turn is not None else asyncio.sleep(0))
+        await rest(turn)
         piece, between = [], layout.between
     piece.append(layout.closing)
     yield b"".join(piece)
@@ -221,26 +231,70 @@ def _step(layout: _Layout[T], items: Iterator[T], piece: list[bytes], between: b
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
+async def rest(turn: Turn | None) -> None:
+    """Between two steps."""
+    await (turn(_STEP_PIECES) if turn is not None else asyncio.sleep(0))
+
+
 def _turn() -> asyncio.Lock:
     """Held during a step: however many lists are written, others wait for one step of one."""
     return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
 async def _message(
-    resources: Resources, listed: _List, values: Iterable[Object], turn: Turn | None
+    resources: Resources,
+    listed: _List,
+    made: Callable[[T], bytes],
+    values: Iterable[T],
+    turn: Turn | None,
 ) -> AsyncGenerator[bytes]:
-    head, field = listed.head, listed.field
-    struct = resources.struct_of(head["apiVersion"], head["kind"])
-    assert struct is not None, head["kind"]
-    write = writer(struct)
-
-    def item(value: Object) -> bytes:
-        return write({field: [value]})
-
-    layout = _Layout(write(head), item, b"", b"")
-    pieces = [piece async for piece in _text(layout, map(listed.item, values), turn)]
-    opening, closing = envelope_around(head, sum(map(len, pieces)))
+    """A list from the messages of its items."""
+    head = listed.head
+    struct = _struct(resources, listed)
+    item_key = key(struct.fields[listed.field].number, BYTES)
+    pieces, piece = [], [writer(struct)(head)]
+    left = iter(values)
+    while True:
+        async with _turn():
+            more = _message_step(item_key, map(made, left), piece)
+        pieces.append(b"".join(piece))
+        if not more:
+            break
+        await rest(turn)
+        piece = []
+    opening, closing = envelope_around(head["apiVersion"], head["kind"], sum(map(len, pieces)))
     yield opening
-    for piece in pieces:
-        yield piece
+    for encoded in pieces:
+        yield encoded
     yield closing
+
+
+def _message_step(item_key: bytes, messages: Iterator[bytes], piece: list[bytes]) -> bool:
+    """As `_step`, with a look at the clock whenever some bytes came together: most messages are
+    kept and take no time."""
+    known = heads(item_key)
+    size = looked = 0
+    end = perf_counter() + STEP_SECONDS
+    for message in messages:
+        length = len(message)
+        piece += (known[length] if length < 0x80 else item_key + varint(length), message)
+        size += length
+        if size - looked > _LOOK_BYTES:
+            looked = size
+            if size >= PIECE_BYTES or perf_counter() >= end:
+                return True
+    return False
+
+
+def _struct(resources: Resources, listed: _List) -> Struct:
+    struct = resources.struct_of(listed.head["apiVersion"], listed.head["kind"])
+    assert struct is not None, listed.head["kind"]
+    return struct
+
+
+def _element(resources: Resources, listed: _List) -> Struct:
+    """The type of the items."""
+    found = _struct(resources, listed).fields[listed.field].type
+    assert isinstance(found, ListOf)
+    assert isinstance(found.element, Struct)
+    return found.element

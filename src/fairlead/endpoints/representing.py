@@ -8,6 +8,7 @@ from fairlead import clock
 from fairlead.dialect import Dialect
 from fairlead.endpoints.answers import Answer, encode
 from fairlead.endpoints.from_bytes import can_write, item_writer, table_of
+from fairlead.endpoints.kept_messages import enveloped_message, is_binary
 from fairlead.endpoints.negotiation import Representation
 from fairlead.endpoints.request import Request
 from fairlead.errors import bad_request
@@ -104,6 +105,8 @@ async def item_answer(
     if form.is_plain and main.sends_stored_bytes:
         assert version.body is not None
         return Answer(code, main.head + version.body)
+    if is_binary(main, form):
+        return Answer(code, enveloped_message(main, form, version), form.media_type)
     if form.transform and can_write(main, form):
         if form.transform == "Table":
             written = table_of(version, main, form, include_object(request))

@@ -20,7 +20,7 @@ _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 @dataclass(slots=True)
 class Target:
     """What a request is about, as authorization sees it. `resource` is None where the path names
-    a group, version or resource that is not served."""
+    a group, version or resource that is not served here; `remote` where another server has it."""
 
     path: str
     verb: str
@@ -34,6 +34,7 @@ class Target:
     watch_prefix: bool = False
     resource: Resource | None = None
     rest: str = ""
+    remote: bool = False
 
     @property
     def full_resource_name(self) -> str:

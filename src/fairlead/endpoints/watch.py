@@ -13,7 +13,8 @@ import orjson
 
 from fairlead.endpoints.answers import Answer, encode
 from fairlead.endpoints.from_bytes import can_write, item_writer, table_of
-from fairlead.endpoints.long_lists import STEP_PIECES, STEP_SECONDS
+from fairlead.endpoints.kept_messages import enveloped_message, is_binary
+from fairlead.endpoints.long_lists import STEP_SECONDS, rest
 from fairlead.endpoints.negotiation import JSON, Representation, check_watch
 from fairlead.endpoints.parameters import list_options, selection_of
 from fairlead.endpoints.representing import include_object, metadata_only, table
@@ -87,6 +88,10 @@ class Framing:
         body = _body(kind, change)
         if self.sends_stored_bytes:
             return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self.resource.head, body)
+        if is_binary(self.resource, self.representation):
+            shown = _content(kind, change)
+            message = enveloped_message(self.resource, self.representation, shown)
+            return watch_frame(kind, message)
         if self._writes_bytes:
             item = item_writer(self.resource, self.representation)
             return _json_frame(kind, item(_content(kind, change)))
@@ -152,6 +157,7 @@ def _body(kind: str, change: Change) -> bytes:
 
 
 def _content(kind: str, change: Change) -> Version:
+    """What an event shows."""
     if kind != DELETED:
         assert change.after is not None
         return change.after
@@ -252,7 +258,7 @@ class WatchStream(Answer):
             size += len(made)
             if size >= _BYTES_A_SEND or perf_counter() >= end:
                 await exchange.send(b"".join(frames))
-                await exchange.rest(STEP_PIECES)
+                await rest(exchange.turn)
                 frames, size, end = [], 0, perf_counter() + STEP_SECONDS
         if frames:
             await exchange.send(frames[0] if len(frames) == 1 else b"".join(frames))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from fairlead.http.protocol import HttpProtocol
 
 
+SWITCHING_PROTOCOLS = 101
 _WITHOUT_BODY = (204, 304)
 _PIECE = 256 * 1024
 _SMALL_PIECE = 64 * 1024
@@ -38,6 +40,7 @@ class Exchange:
         "_alarm",
         "_connection",
         "_in_chunks",
+        "_in_parts",
         "_on_gone",
         "_parts",
         "_size",
@@ -45,6 +48,7 @@ class Exchange:
         "began",
         "body_complete",
         "body_limit",
+        "can_be_cut",
         "deadline",
         "head",
         "lines",
@@ -69,13 +73,15 @@ class Exchange:
         self.body_limit = connection.limits.body_bytes
         self.too_large = head.length > self.body_limit
         self.wanted = False  # the application has asked for the body
+        self.can_be_cut = False  # nobody waits for its end when the server ends
         self.turn: Turn | None = None  # waited for before anything large is sent
         self.lines = b""  # of the head of the answer, whichever it will be
         self._parts: list[bytes] = []
         self._size = 0
         self._in_chunks = False
+        self._in_parts = False  # the body is read as it comes
         self._waiter: asyncio.Future[None] | None = None
-        self._on_gone: Callable[[], None] | None = None
+        self._on_gone: Callable[[], object] | None = None
 
     @property
     def gone(self) -> bool:
@@ -89,9 +95,11 @@ class Exchange:
         if self._size > self.body_limit:
             self.too_large = True
             self._parts.clear()
-            self.wake()
-        elif not self.too_large:
+        else:
             self._parts.append(part)
+            if not self._in_parts:
+                return self._size
+        self.wake()
         return self._size
 
     def wake(self) -> None:
@@ -123,18 +131,40 @@ class Exchange:
                 raise ClientGone
             if not self.wanted:
                 self.wanted = True
-                if self.head.expects_continue:
-                    connection.write(CONTINUE)
-                connection.resume_reading()
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
+                self._let_come(connection)
+            await self._wait()
         if self.too_large:
             raise BodyTooLarge
         parts, self._parts = self._parts, []
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def read_part(self) -> bytes:
+        """What has come of a body of any size, nothing at its end; more is taken in only as far as
+        this is called. Raises ClientGone if it was cut off."""
+        if not self._in_parts:
+            self._in_parts = True
+            self.body_limit, self.too_large = sys.maxsize, False
+            if self._connection is not None and not self.body_complete:
+                self._let_come(self._connection)
+        while not self._parts and not self.body_complete:
+            if self._connection is None:
+                raise ClientGone
+            self._connection.resume_reading()
+            await self._wait()
+        parts, self._parts, self._size = self._parts, [], 0
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _let_come(self, connection: HttpProtocol) -> None:
+        if self.head.expects_continue:
+            connection.write(CONTINUE)
+        connection.resume_reading()
+
+    async def _wait(self) -> None:
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
 
     def limit(self, seconds: float) -> None:
         """Let the request take no longer than this, from when its head had come."""
@@ -154,7 +184,7 @@ class Exchange:
         """For answers that go on and on: only reading them may not stop."""
         self.deadline = float("inf")
 
-    def when_gone(self, call: Callable[[], None]) -> None:
+    def when_gone(self, call: Callable[[], object]) -> None:
         """Have something called when the client leaves before the answer is whole."""
         if self._connection is None:
             call()
@@ -198,7 +228,9 @@ class Exchange:
         if connection is None:
             raise ClientGone
         self.started = True
-        if size is not None:
+        if code in _WITHOUT_BODY:
+            last = b""
+        elif size is not None:
             last = b"content-length: %d\r\n" % size
         elif self.head.modern:
             self._in_chunks = True
@@ -209,6 +241,18 @@ class Exchange:
         if not connection.stays(self):
             last += CLOSE
         connection.write(head_bytes(code, connection.date, headers, self.lines + last))
+
+    def hand_over(self, headers: Iterable[Header], successor: asyncio.Protocol) -> None:
+        """Answer that the protocol changes, and leave the connection to who speaks the new one,
+        who is given what the client has sent already. Its time is not limited any more."""
+        connection = self._connection
+        if connection is None:
+            raise ClientGone
+        self.started = True
+        self.no_deadline()
+        head = head_bytes(SWITCHING_PROTOCOLS, connection.date, headers, self.lines)
+        connection.write(head)
+        connection.hand_over(successor)
 
     def send_now(self, piece: bytes) -> bool:
         """Send a piece without waiting; False if that cannot be, because the client does not read
@@ -225,11 +269,6 @@ class Exchange:
             await self._send_in_turn(piece, self.turn)
             return
         await self._send(piece)
-
-    async def rest(self, pieces: int) -> None:
-        """Let others have their turn, before something is done that takes as long as to send so
-        many small pieces."""
-        await (self.turn(pieces) if self.turn is not None else asyncio.sleep(0))
 
     async def _send_in_turn(self, piece: bytes, turn: Turn) -> None:
         """Send a piece in small ones, each in its turn."""

@@ -29,7 +29,8 @@ class Refused(Exception):
 
 
 class Head:
-    """Names in `fields` and `named` are in lower case; `named` has the first value of each."""
+    """Names in `fields` and `named` are in lower case; `named` has the first value of each. `path`
+    is decoded; `target` is what was asked for as it came."""
 
     __slots__ = (
         "chunked",
@@ -43,6 +44,7 @@ class Head:
         "named",
         "path",
         "query",
+        "target",
     )
 
     def __init__(self, method: bytes, target: bytes, fields: list[Field]) -> None:
@@ -57,6 +59,7 @@ class Head:
         self.chunked = False
         self.expects_continue = False
         self.length = 0
+        self.target = target
         self.path, self.query = _split(target)
 
     def check(self, version: str) -> None:
@@ -114,19 +117,25 @@ class Head:
         head.keep_alive = head.modern = True
         head.chunked = head.expects_continue = False
         head.length = length
+        head.target = target
         head.path, head.query = _split(target)
         return head
 
 
 def _split(target: bytes) -> tuple[str, bytes]:
     """The decoded path and the raw query."""
-    if target[:1] == b"/" and b"#" not in target:
-        raw, _, query = target.partition(b"?")
-    else:
-        try:
-            parsed = httptools.parse_url(target)
-        except httptools.HttpParserInvalidURLError:
-            return "", b""  # CONNECT and `OPTIONS *`; nothing is served there
-        raw, query = parsed.path or b"/", parsed.query or b""
+    raw, query = raw_parts(target)
     path = raw.decode("ascii", "surrogateescape")
     return (unquote(path) if "%" in path else path), query
+
+
+def raw_parts(target: bytes) -> tuple[bytes, bytes]:
+    """The path and the query, still encoded."""
+    if target[:1] == b"/" and b"#" not in target:
+        path, _, query = target.partition(b"?")
+        return path, query
+    try:
+        parsed = httptools.parse_url(target)
+    except httptools.HttpParserInvalidURLError:
+        return b"", b""  # CONNECT and `OPTIONS *`; nothing is served there
+    return parsed.path or b"/", parsed.query or b""

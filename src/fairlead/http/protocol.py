@@ -9,6 +9,7 @@ from typing import cast
 
 from fairlead.http.connections import Connections
 from fairlead.http.exchange import ClientGone, Exchange
+from fairlead.http.handing_over import HandedOver
 from fairlead.http.head import Refused
 from fairlead.http.peer import NOBODY, Peer
 from fairlead.http.reading import Reader
@@ -258,6 +259,20 @@ class HttpProtocol(asyncio.Protocol):
         self.resume_reading()
         self._take(data)
 
+    def hand_over(self, successor: asyncio.Protocol) -> None:
+        """What comes from now on is for somebody else; only the end is told here, too. The
+        exchange goes on until the application is through with it."""
+        waiting, self._waiting = self._waiting, b""
+        full, self.full = self.full, None
+        self._transport.set_protocol(HandedOver(successor, self.connection_lost))
+        successor.connection_made(self._transport)
+        if full is not None:
+            full.set_result(None)
+            successor.pause_writing()
+        if waiting:
+            successor.data_received(waiting)
+        self.resume_reading()
+
     # Ending
 
     def _refuse(self, code: int, message: str) -> None:
@@ -296,6 +311,9 @@ class HttpProtocol(asyncio.Protocol):
 
     def end_when_idle(self) -> None:
         """Close now, or after the request that is being read or answered."""
+        if self._exchange is not None and self._exchange.can_be_cut:
+            self.cancel()
+            return
         busy = self._exchange is not None or self._waiting or self._skipping
         if not busy and not self._closing:
             self._end(unread=False)

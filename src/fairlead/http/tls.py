@@ -8,7 +8,7 @@ size as long as the connection lives.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -49,8 +49,11 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         self._problems: list[int] = []
         self._ssl.set_app_data(self._problems)
         self._records: Records | None = sealing.of(self._ssl)
-        self._inner: HttpProtocol | None = inner
+        self._inner: asyncio.Protocol | None = inner
+        self._on_secured: Callable[[Peer], None] | None = inner.secured
+        self._is_handed_over = False
         self._begun = self._secured = self._shut = False
+        self._has_ended = self._goes_on = False  # the peer has said that nothing more comes
         self._rest = b""  # of a record that is not whole
 
     # To TCP
@@ -62,10 +65,14 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
 
     def connection_lost(self, error: Exception | None) -> None:
         inner, self._inner = self._inner, None
-        self._records = None
+        self._records = self._on_secured = None
         self._rest = b""
         if inner is not None:
             inner.connection_lost(error)
+
+    def eof_received(self) -> bool:
+        """TCP stays open where somebody may still have something to send."""
+        return self._take_end()
 
     def pause_writing(self) -> None:
         if self._inner is not None:
@@ -141,18 +148,34 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
             self._flush()
             if self._tcp.get_write_buffer_size() > _MOST_UNREAD:
                 self.abort()  # it makes OpenSSL talk and does not listen
-        except SSL.Error:  # also the peer's end of the conversation
-            self._flush()
-            self._shut = True
-            self._tcp.close()
+        except SSL.ZeroReturnError:
+            if not self._take_end():
+                self._hang_up_after_all()
+        except SSL.Error:
+            self._hang_up_after_all()
+
+    def _take_end(self) -> bool:
+        """The peer sends no more; whether it may still be sent something."""
+        if self._shut or self._inner is None or not self._secured:
+            return False
+        if not self._has_ended:
+            self._has_ended = True
+            self._goes_on = bool(self._inner.eof_received())
+        return self._goes_on
+
+    def _hang_up_after_all(self) -> None:
+        self._flush()
+        self._shut = True
+        self._tcp.close()
 
     def _greeted(self, ssl: SSL.Connection) -> None:
         self._secured = True
         self._flush()
         if self._records is not None:
             self._records.greeted()
-        if self._inner is not None:
-            self._inner.secured(_peer(ssl, self._problems))
+        told, self._on_secured = self._on_secured, None
+        if told is not None:
+            told(_peer(ssl, self._problems))
 
     def _flush(self) -> None:
         """Send what OpenSSL has to say."""
@@ -160,6 +183,11 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
             self._tcp.write(said)
 
     # To the HTTP protocol
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """After the handshake: have what comes taken by another protocol."""
+        self._inner = cast(asyncio.Protocol, protocol)
+        self._is_handed_over = True
 
     def write(self, data: Any) -> None:
         records = self._records
@@ -183,8 +211,9 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         return True
 
     def write_eof(self) -> None:
-        """Say that nothing more comes, and go on reading."""
+        """Say that nothing more comes, and go on reading. What HTTP reads then is only counted."""
         self._say_goodbye()
+        self._shut = not self._is_handed_over
         if self._tcp.can_write_eof() and not self._tcp.is_closing():
             self._tcp.write_eof()
 
@@ -214,6 +243,9 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self._tcp.get_extra_info(name, default)
+
+    def get_write_buffer_size(self) -> int:
+        return self._tcp.get_write_buffer_size()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self._tcp.set_write_buffer_limits(high, low)

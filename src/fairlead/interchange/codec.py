@@ -53,7 +53,7 @@ class _Form:
         self._adapt = adapt
         self.kind = resource.kind
         self._type = {"kind": resource.kind, "apiVersion": api_version}
-        self._opening = envelope_head(self._type)
+        self._opening = envelope_head(api_version, resource.kind)
         self._is_json = resource.group_version.short in _AS_JSON
         self._has_claims = resource.key == _STATEFUL_SETS
 

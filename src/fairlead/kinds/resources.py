@@ -92,7 +92,7 @@ class Resource:
         self.creates_on_update = "upsert" in marks
         self.conditional = "conditional" in marks
         # What specs decode to, where many objects share one.
-        self.known_specs = ContentMemory[bytes]() if "templated" in marks else None
+        self.known_specs = ContentMemory[bytes]("decoded specs") if "templated" in marks else None
         self.plentiful: bool = parent.plentiful if parent else "plentiful" in marks
         self.counts_generation = "generation" in marks
         self.selectable = _words(marks.get("select"))

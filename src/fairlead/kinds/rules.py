@@ -64,7 +64,12 @@ def port_name(value: str, path: str, causes: Causes) -> None:
     causes.invalid_each(path, value, port_name_errors(value))
 
 
+_USUAL_PORT_NAME = re.compile(r"\A[a-z](?:-?[a-z0-9]){0,7}\Z", re.ASCII)
+
+
 def port_name_errors(value: str) -> list[str]:
+    if _USUAL_PORT_NAME.match(value):
+        return []
     wrong = []
     if len(value) > 15:
         wrong.append("must be no more than 15 characters")
@@ -133,6 +138,15 @@ def unique(values: Iterable[Any], path: Callable[[int], str], causes: Causes) ->
         if value in seen:
             causes.duplicate(path(index), value)
         seen.add(value)
+
+
+_USUAL_ENV_NAMES = re.compile(r"(?:[-_a-zA-Z][-._a-zA-Z0-9]*/)*\Z", re.ASCII)
+
+
+def are_usual_env_names(values: Sequence[str]) -> bool:
+    """Whether it is sure that nothing is wrong with any of these names."""
+    joined = "/".join((*values, ""))
+    return _USUAL_ENV_NAMES.match(joined) is not None and joined.count("/") == len(values)
 
 
 def env_name_errors(value: str) -> list[str]:

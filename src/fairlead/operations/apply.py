@@ -12,14 +12,19 @@ from fairlead.operations.create import create
 from fairlead.operations.field_validation import check_required
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.tracking import converting, ignored_fields, set_entries, versions_of
+from fairlead.operations.tracking import (
+    converting,
+    decode_beside,
+    ignored_fields,
+    set_entries,
+    versions_of,
+)
 from fairlead.operations.update import Changed, Outcome, store_changed
 from fairlead.operations.views import View, typed, view_of
 from fairlead.patching.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
 from fairlead.patching.entries import entries_of
 from fairlead.patching.ownership import apply as merge_configuration
 from fairlead.patching.values import copied
-from fairlead.schema.decode import decoder
 from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.times import now
 from fairlead.storage.version import Version
@@ -50,7 +55,7 @@ async def _change(
             entries = entries_of(live)
         if merged is live and entries is live["metadata"].get("managedFields", entries):
             return Changed(copied(old), entries)
-        value = _decoded(operation, whole, merged, config)
+        value = _decoded(operation, whole, merged, config, entries_of(live))
         return Changed(whole.write(old, value), entries)
 
     return await store_changed(api, operation, change, options)
@@ -96,10 +101,17 @@ def _conflict(error: ApplyConflict) -> StatusError:
     return StatusError(409, "Conflict", str(error), details={"causes": causes})
 
 
-def _decoded(operation: Operation, view: View, merged: Object, config: Object) -> Object:
+def _decoded(
+    operation: Operation,
+    view: View,
+    merged: Object,
+    config: Object,
+    entries: list[Object] | None = None,
+) -> Object:
+    """The object that came of a configuration; `entries` are the owners of the one that was."""
     document = {name: item for name, item in merged.items() if name not in ("kind", "apiVersion")}
     try:
-        value: Object = decoder(view.struct)(document, [])
+        value = decode_beside(view.struct, document, entries or [], [])
     except DecodeError as error:
         raise bad_request(str(error)) from None
     if view.api.dialect.required_fields_refused:

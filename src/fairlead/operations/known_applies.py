@@ -14,12 +14,12 @@ namespace had a say in it, so an apply is not remembered
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
+from fairlead.bounded import Bounded
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.storage.version import Version
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MOST_KEPT = 4096
 MOST_TOLD = 256  # characters for an audit log
+LONGEST_NAME = 1024
 
 
 class _Known(NamedTuple):
@@ -44,7 +45,11 @@ class KnownApplies:
     digests, so that each takes the same room."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._known: Bounded[bytes, _Known] = Bounded(MOST_KEPT, name="unchanged applies")
+        # The versions that these are about, so that questions about others need no digest.
+        self._versions: Bounded[tuple[str, str], int] = Bounded(
+            MOST_KEPT, longest=LONGEST_NAME, name="versions of unchanged applies"
+        )
 
     async def find(
         self, api: Api, operation: Operation, raw: bytes, options: WriteOptions
@@ -53,7 +58,7 @@ class KnownApplies:
         if not api.admission.judges_updates_alone(operation.resource):
             return None
         current = api.store.latest(api.collection(operation.resource), operation.key)
-        if current is None:
+        if current is None or self._versions.get(_object(operation)) != current.revision:
             return None
         custom = operation.resource.main.custom
         if custom is not None and not custom.keeps(current):  # another schema, another answer
@@ -85,13 +90,13 @@ class KnownApplies:
             and api.admission.judges_updates_alone(operation.resource)
         ):
             known = _Known(before.revision, namespace, operation.annotations)
-            self._keep(_digest(operation, raw, options), known)
+            question = _digest(operation, raw, options)
+            self._known.keep(question, known, len(question) + MOST_TOLD // 4)
+            self._versions.keep(_object(operation), before.revision, len(operation.key))
 
-    def _keep(self, question: bytes, known: _Known) -> None:
-        self._known[question] = known
-        self._known.move_to_end(question)
-        if len(self._known) > MOST_KEPT:
-            self._known.popitem(last=False)
+
+def _object(operation: Operation) -> tuple[str, str]:
+    return operation.resource.key, operation.key
 
 
 def _namespace(api: Api, operation: Operation) -> int:

@@ -17,6 +17,7 @@ from fairlead.patching.field_sets import EMPTY, FieldSet, of
 from fairlead.patching.ownership import OneVersion, track_update
 from fairlead.patching.prune import Versions
 from fairlead.patching.values import copied
+from fairlead.schema.decode import decoder
 from fairlead.schema.model import Struct
 from fairlead.schema.times import now
 
@@ -118,6 +119,22 @@ def tracked(
         subresource=resource.subresource,
         ignored=ignored_fields(resource),
     )
+
+
+def decode_beside(
+    struct: Struct, document: Object, entries: list[ManagedEntry], unknown: list[str]
+) -> Object:
+    """Decode a document. Where its owners are those of a stored object, the very list, they have
+    been decoded before and stay what they are."""
+    metadata = document.get("metadata")
+    value: Object
+    if not isinstance(metadata, dict) or metadata.get("managedFields") is not entries:
+        value = decoder(struct)(document, unknown)
+        return value
+    bare = {name: item for name, item in metadata.items() if name != "managedFields"}
+    value = decoder(struct)({**document, "metadata": bare}, unknown)
+    value["metadata"]["managedFields"] = entries
+    return value
 
 
 def set_entries(metadata: Object, entries: list[ManagedEntry]) -> None:

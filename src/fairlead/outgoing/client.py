@@ -22,7 +22,6 @@ Headers = Mapping[str, str] | Sequence[tuple[str, str]]
 
 _MOST_CONNECTIONS = 100
 _OUR_NAME = "fairlead"
-_ADDED_BY_THE_LIBRARY = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
 class CallError(Exception):
@@ -110,18 +109,10 @@ class Stream:
 
 class Caller:
     """Calls over connections that stay open. Make it anywhere, use it on one loop, `close` it at
-    the end. `proxy_for` names the proxy for a URL, or nothing. `as_is` leaves headers and bodies
-    of others alone, nothing is added, nothing is unpacked, and has no limit of connections,
-    because each belongs to a client's own."""
+    the end. `proxy_for` names the proxy for a URL, or nothing."""
 
-    def __init__(
-        self,
-        *,
-        proxy_for: Callable[[str], str] | None = None,
-        as_is: bool = False,
-    ) -> None:
+    def __init__(self, *, proxy_for: Callable[[str], str] | None = None) -> None:
         self._proxy_for = proxy_for
-        self._as_is = as_is
         self._session: ClientSession | None = None
 
     async def call(
@@ -206,11 +197,9 @@ class Caller:
 
         if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(
-                auto_decompress=not self._as_is,
-                connector=aiohttp.TCPConnector(limit=0 if self._as_is else _MOST_CONNECTIONS),
+                connector=aiohttp.TCPConnector(limit=_MOST_CONNECTIONS),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers=None if self._as_is else {"user-agent": _OUR_NAME},
-                skip_auto_headers=_ADDED_BY_THE_LIBRARY if self._as_is else None,
+                headers={"user-agent": _OUR_NAME},
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=SECONDS_TO_CONNECT),
                 trust_env=False,
             )

@@ -110,7 +110,7 @@ class Connection(asyncio.Protocol):
         self.is_open = False
         if self._answer is not None and not self._answer.done():
             if not self._has_begun:
-                self._answer.set_exception(Lost(_why_lost(error)))
+                self._answer.set_exception(Lost(why_lost(error)))
             elif self._ends_with_connection and self._parser.get_status_code() >= 200:
                 self.on_message_complete()
             else:
@@ -134,7 +134,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
 
-def _why_lost(error: Exception | None) -> str:
+def why_lost(error: Exception | None) -> str:
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno).lower()
     return "EOF"

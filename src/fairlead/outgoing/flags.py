@@ -41,8 +41,9 @@ def add_reaching_flags(parser: argparse.ArgumentParser) -> None:
         "--service-address-map",
         default="",
         metavar="MAP",
-        help="where webhooks that are services listen, as namespace/name[:port]=host:port,...;"
-        " others are reached by their endpoints or cluster address",
+        help="where services listen that are webhooks or extension servers, as"
+        " namespace/name[:port]=host:port,...; others are reached by their endpoints or cluster"
+        " address",
     )
 
 

@@ -7,42 +7,14 @@ one place share its connections; how many a caller may use at once is the caller
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import ssl
 from collections.abc import Callable, Hashable
 from time import monotonic
-from typing import NamedTuple
 
-from fairlead.outgoing.client import SECONDS_TO_CONNECT, CallError, Reply
+from fairlead.outgoing.client import CallError, Reply
 from fairlead.outgoing.connection import Connection, Lost
+from fairlead.outgoing.dialing import Place, dial
 
 _SECONDS_IDLE = 60.0
-_SECONDS_TO_PART = 1.0  # how long the other side's last word is waited for
-_UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority"
-# What is wrong with a certificate, by the code of the TLS library.
-_CERTIFICATE_FAULTS = {
-    9: "x509: certificate has expired or is not yet valid",
-    10: "x509: certificate has expired or is not yet valid",
-    18: _UNKNOWN_AUTHORITY,
-    19: _UNKNOWN_AUTHORITY,
-    20: _UNKNOWN_AUTHORITY,
-    21: _UNKNOWN_AUTHORITY,
-}
-_WRONG_NAME = (62, 64)
-_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
-
-
-class Place(NamedTuple):
-    """Where connections go: an address and a port, whose certificate is for `name`."""
-
-    host: str
-    port: int
-    name: str
-    tls: ssl.SSLContext
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class _Pool:
@@ -82,37 +54,7 @@ class _Pool:
                 self._on_empty()
 
     async def _connect(self) -> Connection:
-        """A connection to the first of the addresses of the place that takes one."""
-        place = self._place
-        failure = CallError(f"dial tcp: lookup {place.host}: no such host", unreached=True)
-        try:
-            async with asyncio.timeout(SECONDS_TO_CONNECT):
-                for address in await _addresses(place):
-                    try:
-                        return await self._connected(address)
-                    except CallError as error:
-                        failure = error
-        except TimeoutError:
-            raise CallError(f"dial tcp {place}: i/o timeout", unreached=True) from None
-        raise failure
-
-    async def _connected(self, address: str) -> Connection:
-        place = self._place._replace(host=address)
-        loop = asyncio.get_running_loop()
-        connection = Connection(self._ended)
-        try:
-            await loop.create_connection(
-                lambda: connection,
-                address,
-                place.port,
-                ssl=place.tls,
-                server_hostname=place.name,
-                ssl_shutdown_timeout=_SECONDS_TO_PART,
-            )
-        except TimeoutError:
-            raise
-        except (OSError, ssl.CertificateError) as error:
-            raise _unreached(place, error) from None
+        connection = await dial(self._place, lambda: Connection(self._ended))
         self._open.add(connection)
         return connection
 
@@ -169,30 +111,3 @@ class KeptConnections:
             self._sweep.cancel()
         for pool in list(self._pools.values()):
             pool.close()
-
-
-async def _addresses(place: Place) -> list[str]:
-    """None if the name of a place is not known."""
-    loop = asyncio.get_running_loop()
-    try:
-        found = await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
-    except (socket.gaierror, UnicodeError):
-        return []
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
-
-
-def _unreached(place: Place, error: Exception) -> CallError:
-    """Why no connection came about, in the words in which clients know it."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        if error.verify_code in _WRONG_NAME:
-            return CallError(f"x509: certificate is valid for other names, not {place.name}")
-        fault = _CERTIFICATE_FAULTS.get(error.verify_code)
-        return CallError(fault or f"x509: {error.verify_message}")
-    if isinstance(error, ssl.SSLError):
-        if error.reason in _NO_TLS:
-            return CallError("http: server gave HTTP response to HTTPS client")
-        return CallError(f"tls: {error.reason or error}", retryable=True)
-    if isinstance(error, OSError) and error.errno:
-        why = os.strerror(error.errno).lower()
-        return CallError(f"dial tcp {place}: connect: {why}", retryable=True, unreached=True)
-    return CallError(f"dial tcp {place}: {error}", retryable=True, unreached=True)

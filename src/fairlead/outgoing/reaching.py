@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
+from fairlead.outgoing import dialing
 from fairlead.outgoing.addresses import AddressPolicy
-from fairlead.outgoing.client import SECONDS_TO_CONNECT, Caller, CallError, Headers, Stream, reason
+from fairlead.outgoing.client import SECONDS_TO_CONNECT, CallError
+from fairlead.outgoing.conversation import Conversation
+from fairlead.outgoing.conversations import Conversations
 
 _SECONDS_TO_ANSWER = 60.0
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,46 +49,39 @@ class Reach:
         self._policy = policy or AddressPolicy()
         self._agent_tls = agent_tls
         self._unchecked: ssl.SSLContext | None = None
-        self._caller = Caller(as_is=True)
+        self.conversations = Conversations()
 
-    async def open(
-        self, place: Place, method: str, path: str, headers: Headers, body: bytes | None = None
-    ) -> Stream:
-        """An answer of the place as soon as its head is there. Raises NotAllowed, or CallError
-        with what a dialer would say. `path` is encoded and may have a query."""
+    async def attempt(self, place: Place, call: Callable[[dialing.Place], Awaitable[T]]) -> T:
+        """What comes of a call to the first of the addresses of a place that can be reached.
+        Raises NotAllowed, or CallError with what a dialer would say."""
         failure = CallError("there is no address")
-        for address in await self._addresses(place):
+        for address in await self.addresses(place):
             try:
-                return await self._caller.open(
-                    method,
-                    f"{Place(address, place.port, place.scheme).url}{path}",
-                    timeout=_SECONDS_TO_ANSWER,
-                    headers=headers,
-                    body=body,
-                    tls=self._tls(place),
-                    server_name=place.host if place.scheme == "https" else "",
-                )
+                tls = self._tls(place)
+                return await call(dialing.Place(address, place.port, place.host, tls))
             except CallError as error:
                 failure = error
                 if not error.unreached:
                     raise
-        raise CallError(f"dial tcp {place}: connect: {failure}", retryable=True)
+        raise failure
 
-    async def check(self, place: Place) -> None:
-        """Find out whether something listens at a place; raises as `open` does."""
-        why = ""
-        for address in await self._addresses(place):
-            try:
-                opened = asyncio.open_connection(address, place.port)
-                _, writer = await asyncio.wait_for(opened, SECONDS_TO_CONNECT)
-            except OSError as error:
-                why = reason(error)
-                continue
-            writer.close()
-            return
-        raise CallError(f"dial tcp {place}: connect: {why}", retryable=True)
+    async def open(self, place: Place, path: str) -> Conversation:
+        """What a place answers to a GET, as soon as the head is there; raises as `attempt` does,
+        and wants to be given back. `path` is encoded and may have a query."""
 
-    async def _addresses(self, place: Place) -> Sequence[str]:
+        def ask(found: dialing.Place) -> Awaitable[Conversation]:
+            head = f"GET {path} HTTP/1.1\r\nhost: {found}\r\n\r\n".encode()
+            return self.conversations.ask(found, b"GET", head)
+
+        try:
+            async with asyncio.timeout(_SECONDS_TO_ANSWER):
+                return await self.attempt(place, ask)
+        except TimeoutError:
+            why = f"no answer within {_SECONDS_TO_ANSWER:g}s"
+            raise CallError(why, retryable=True) from None
+
+    async def addresses(self, place: Place) -> Sequence[str]:
+        """Where a place is, if that may be reached. Raises NotAllowed, or CallError."""
         try:
             async with asyncio.timeout(SECONDS_TO_CONNECT):
                 return await self._policy.resolve(place.host, place.port)
@@ -103,4 +102,4 @@ class Reach:
         return self._unchecked
 
     async def close(self) -> None:
-        await self._caller.close()
+        self.conversations.close()

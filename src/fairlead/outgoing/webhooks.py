@@ -18,8 +18,9 @@ from fairlead.outgoing.addresses import AddressPolicy, NotAllowed
 from fairlead.outgoing.answers import check_success, seconds_to_wait
 from fairlead.outgoing.client import Caller, CallError, Reply
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
+from fairlead.outgoing.dialing import Place
 from fairlead.outgoing.host_credentials import HostCredentials
-from fairlead.outgoing.kept_connections import KeptConnections, Place
+from fairlead.outgoing.kept_connections import KeptConnections
 from fairlead.outgoing.proxies import proxy_of_environment
 from fairlead.outgoing.waiting import Room, TimeLimit, TimeLimits
 
@@ -227,10 +228,9 @@ class Webhooks:
     async def address(self, namespace: str, name: str, port: int) -> tuple[str, int]:
         """Where a service is reached; raises CallError. What users write into endpoints is not to
         lead into this machine."""
-        for known in (f"{namespace}/{name}:{port}", f"{namespace}/{name}"):
-            if known in self._addresses:
-                mapped, _, mapped_port = self._addresses[known].rpartition(":")
-                return mapped.strip("[]"), int(mapped_port)
+        mapped = self.mapped(namespace, name, port)
+        if mapped is not None:
+            return mapped
         host, at = self._endpoint(namespace, name, port)
         try:
             [found, *_] = await self._policy.resolve(host, at)
@@ -239,6 +239,14 @@ class Webhooks:
         except OSError as error:
             raise CallError(f"dial tcp: {error}", unreached=True) from None
         return found, at
+
+    def mapped(self, namespace: str, name: str, port: int) -> tuple[str, int] | None:
+        """Where whoever started this server says that a service is."""
+        for known in (f"{namespace}/{name}:{port}", f"{namespace}/{name}"):
+            if known in self._addresses:
+                host, _, at = self._addresses[known].rpartition(":")
+                return host.strip("[]"), int(at)
+        return None
 
     def _endpoint(self, namespace: str, name: str, port: int) -> tuple[str, int]:
         """One of the endpoints of a service, or its own address if it has none."""
@@ -272,15 +280,21 @@ class Webhooks:
         await self.connections.close()
 
 
-def _made_tls(bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
+def trusting(bundle: str) -> ssl.SSLContext:
+    """TLS to those whose certificates a bundle of authorities vouches for, in base64; the
+    authorities of the machine if there is none. Raises CallError."""
     if not bundle:
-        made = ssl.create_default_context()
-    else:
-        made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        try:
-            made.load_verify_locations(cadata=base64.b64decode(bundle).decode())
-        except (ValueError, ssl.SSLError):
-            raise CallError("the caBundle holds no certificate") from None
+        return ssl.create_default_context()
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        made.load_verify_locations(cadata=base64.b64decode(bundle).decode())
+    except (ValueError, ssl.SSLError):
+        raise CallError("the caBundle holds no certificate") from None
+    return made
+
+
+def _made_tls(bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
+    made = trusting(bundle)
     if credentials is not None:
         try:
             credentials.show_certificate(made)

@@ -27,6 +27,85 @@ def problems(struct: Struct, value: Any) -> list[str]:
     return [f"{_text(path)}: {why}" if path else why for path, why in found]
 
 
+def fits(struct: Struct, value: Any) -> bool:
+    """Whether it is sure at a glance that nothing is wrong with an object, but for list items that
+    cannot be told apart, which extracting its fields finds out."""
+    return _fitter(struct)(value)
+
+
+_Fits = Callable[[Any], bool]
+
+
+def _fitter(kind: Type) -> _Fits:
+    """The function that looks at values of a type; nulls are of any type."""
+    if isinstance(kind, Struct):
+        known: _Fits | None = kind.walkers.get("fits")
+        if known is None:
+            known = kind.walkers["fits"] = _struct_fitter(kind)
+        return known
+    if isinstance(kind, MapOf):
+        return _map_fitter(kind)
+    if isinstance(kind, ListOf):
+        return _list_fitter(kind)
+    accepted = _or_null(kind)
+    return lambda value: type(value) in accepted
+
+
+def _or_null(kind: Type) -> frozenset[type]:
+    return frozenset((*_accepted(kind), type(None)))
+
+
+def _struct_fitter(kind: Struct) -> _Fits:
+    parts: dict[str, tuple[frozenset[type], _Fits | None]] = {}
+
+    def fits(value: Any) -> bool:
+        if type(value) is not dict:
+            return value is None
+        if not parts:  # on first use, since types may refer to themselves
+            for name, item in kind.fields.items():
+                is_leaf = isinstance(item.type, Scalar)
+                parts[name] = _or_null(item.type), None if is_leaf else _fitter(item.type)
+        for name, child in value.items():
+            part = parts.get(name)
+            if part is None:
+                if not kind.preserve_unknown:
+                    return False
+            elif type(child) not in part[0] and (part[1] is None or not part[1](child)):
+                return False
+        return True
+
+    return fits
+
+
+def _map_fitter(kind: MapOf) -> _Fits:
+    below, accepted = _fitter(kind.element), _or_null(kind.element)
+    is_leaf = isinstance(kind.element, Scalar)
+
+    def fits(value: Any) -> bool:
+        if type(value) is not dict:
+            return value is None
+        if is_leaf:
+            return accepted.issuperset(map(type, value.values()))
+        return all(map(below, value.values()))
+
+    return fits
+
+
+def _list_fitter(kind: ListOf) -> _Fits:
+    below = _fitter(kind.element)
+    is_leaf = isinstance(kind.element, Scalar)
+    accepted = frozenset(_accepted(kind.element)) if kind.kind == "set" else _or_null(kind.element)
+
+    def fits(value: Any) -> bool:
+        if type(value) is not list:
+            return value is None
+        if is_leaf:
+            return accepted.issuperset(map(type, value))
+        return all(map(below, value))
+
+    return fits
+
+
 def explained(found: list[str]) -> str:
     """The problems as one text."""
     return found[0] if len(found) == 1 else "\n  ".join(["errors:", *found])

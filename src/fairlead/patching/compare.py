@@ -2,6 +2,7 @@
 
 Only the parts that differ are walked: what is the same object, or equal, is passed over, so the
 cost goes with the size of the change. The order of items in a keyed or set list is no change.
+What is touched comes out in order, see `field_sets.in_order`.
 """
 
 from __future__ import annotations
@@ -10,17 +11,27 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fairlead.patching.extract import Extract, extractor
-from fairlead.patching.field_sets import EMPTY, LEAF, FieldSet, recursive_difference, value_element
+from fairlead.patching.field_sets import (
+    EMPTY,
+    LEAF,
+    FieldSet,
+    level_in_order,
+    recursive_difference,
+    value_element,
+)
 from fairlead.patching.shapes import (
     FREE,
     SINGLE,
     Free,
+    Index,
     Items,
     Record,
     Shape,
     Table,
     Untrackable,
     Values,
+    are_aligned,
+    indexed_values,
     shape_of,
 )
 from fairlead.patching.values import equal
@@ -81,9 +92,9 @@ def _make(shape: Shape) -> _Compare:
     if isinstance(shape, Table):
         return _object(shape, {}, _Part(shape.value))
     if isinstance(shape, Items):
-        return _list(shape, shape.element, shape.item)
+        return _list(shape, shape.indexed, shape.item)
     if isinstance(shape, Values):
-        return _list(shape, value_element, SINGLE)
+        return _list(shape, indexed_values, SINGLE)
     if isinstance(shape, Free):
         return _free
     return _single_free if shape.free else _single
@@ -148,6 +159,8 @@ def _object(shape: Shape, parts: dict[str, _Part], same: _Part | None) -> _Compa
                 if name not in new:
                     known = same or parts.get(name) or part(name)
                     removed["f:" + name] = (known.whole(value) or LEAF) if value else LEAF
+        if len(touched) > 1:
+            touched = level_in_order(touched)
         return touched or None, removed or None
 
     return compare
@@ -162,17 +175,29 @@ def _emptied(old: Any, new: Any, below: Extract) -> _Nodes:
     return _SAME if old == new else _TOUCHED
 
 
-def _list(shape: Shape, element: Callable[[Any], str], item_shape: Shape) -> _Compare:
+def _list(shape: Items | Values, indexed: Index, item_shape: Shape) -> _Compare:
     below = extractor(shape, True, False)
+    key, element = (shape.key, shape.element) if isinstance(shape, Items) else ("", value_element)
     item = _Part(item_shape)
     part, whole = item.compare, item.whole
 
     def compare(old: Any, new: Any) -> _Nodes:
         if not old or not new:
             return _emptied(old, new, below)
-        before, after = _indexed(old, element), _indexed(new, element)
         touched: FieldSet = {}
         removed: FieldSet = {}
+        if key and type(old) is list and type(new) is list and are_aligned(old, new, key):
+            changed = [(b, a) for b, a in zip(old, new, strict=True) if b is not a]
+            if len(changed) > 1:
+                changed.sort(key=lambda pair: pair[1][key])
+            for one, other in changed:
+                more, less = part(one, other)
+                if more is not None:
+                    touched[element(other)] = more
+                if less is not None:
+                    removed[element(other)] = less
+            return touched or None, removed or None
+        before, after = indexed(old, False), indexed(new, False)
         for name, value in after.items():
             if name not in before:
                 touched[name] = (whole(value) or LEAF) if value else LEAF
@@ -185,18 +210,11 @@ def _list(shape: Shape, element: Callable[[Any], str], item_shape: Shape) -> _Co
         for name, value in before.items():
             if name not in after:
                 removed[name] = (whole(value) or LEAF) if value else LEAF
+        if len(touched) > 1:
+            touched = level_in_order(touched)
         return touched or None, removed or None
 
     return compare
-
-
-def _indexed(items: Any, element: Callable[[Any], str]) -> dict[str, Any]:
-    if type(items) is not list:
-        raise Untrackable
-    index = {element(item): item for item in items}
-    if len(index) != len(items):
-        raise Untrackable
-    return index
 
 
 def _free(old: Any, new: Any) -> _Nodes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.patching.check import explained, problems
+from fairlead.patching.check import explained, fits, problems
 from fairlead.patching.conflicts import BadConfiguration, InvalidConfiguration
 from fairlead.patching.entries import entries_of
 from fairlead.schema.model import Object as Object
@@ -11,7 +11,8 @@ from fairlead.schema.model import Struct
 
 def check_configuration(struct: Struct, config: Object, api_version: str) -> None:
     """Raises `BadConfiguration` for one that is not for this request, or not one to apply, and
-    `InvalidConfiguration` for one that is not of its type."""
+    `InvalidConfiguration` for one that is not of its type; whether its list items can be told apart
+    is left to `check_items`, when it is found that some cannot."""
     given = config.get("apiVersion") or ""
     if given != api_version:
         raise BadConfiguration(
@@ -21,6 +22,12 @@ def check_configuration(struct: Struct, config: Object, api_version: str) -> Non
     metadata = config.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise BadConfiguration("metadata.managedFields must be nil")
+    if not fits(struct, config):
+        check_items(struct, config)
+
+
+def check_items(struct: Struct, config: Object) -> None:
+    """Raises `InvalidConfiguration` for whatever is wrong with a configuration."""
     found = problems(struct, config)
     if found:
         raise InvalidConfiguration(

@@ -3,7 +3,8 @@
 Both see the same fields and differ in the nodes above them. What an update brings into being is its
 own at every level: a new map with its keys, a new struct with its fields. An applied configuration
 owns what it states: leaves, list items, keys of free maps, and a struct or map only when it is
-empty; an empty list states nothing unless it is atomic.
+empty; an empty list states nothing unless it is atomic. Sets come out in order, see
+`field_sets.in_order`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairlead.patching.field_sets import EMPTY, LEAF, FieldSet, value_element
+from fairlead.bounded import Shapes
+from fairlead.patching.field_sets import EMPTY, LEAF, FieldSet
 from fairlead.patching.shapes import (
     Free,
     Items,
@@ -21,6 +23,7 @@ from fairlead.patching.shapes import (
     Table,
     Untrackable,
     Values,
+    indexed_values,
     shape_of,
 )
 from fairlead.schema.model import Struct
@@ -75,44 +78,66 @@ def _leaf(value: Any) -> FieldSet:
     return LEAF
 
 
+_Nested = tuple[str, str, Extract, bool]
+"""Of a field that has fields of its own: its name, its step, how it is extracted, and whether it
+says nothing when it is empty."""
+_Plan = tuple[FieldSet, list[_Nested]]
+"""What objects with the same fields have in common: the set as if all were leaves, and those that
+are not."""
+
+
 def _record(shape: Record, whole: bool, member: bool) -> Extract:
-    start: FieldSet = {".": LEAF} if member else {}
-    known: dict[str, tuple[str, Extract | None, bool]] = {}
+    plans: Shapes[_Plan] = Shapes()
+    known = plans.get
 
     def part(name: str) -> tuple[str, Extract | None, bool]:
-        # Made when first met, because a type may contain itself.
         declared = shape.members.get(name)
         if declared is None:
             return "f:" + name, _free_and_itself if shape.open else None, False
         inner = declared.shape
         below = None if isinstance(inner, Single) else extractor(inner, whole, whole)
-        silent = not whole and isinstance(inner, (Items, Values))
-        made = known[name] = declared.element, below, silent
-        return made
+        return declared.element, below, not whole and isinstance(inner, (Items, Values))
+
+    def plan(names: tuple[str, ...]) -> _Plan:
+        # Made when first met, because a type may contain itself.
+        parts = {name: part(name) for name in names}
+        elements = sorted(element for element, _, _ in parts.values())
+        made: FieldSet = {".": LEAF} if member else {}
+        made.update(dict.fromkeys(elements, LEAF))
+        nested = [
+            (name, element, below, silent)
+            for name, (element, below, silent) in parts.items()
+            if below is not None
+        ]
+        if not nested and len(made) == member:
+            made = LEAF
+        if shape.members.keys() >= parts.keys():
+            plans.keep(names, (made, nested))
+        return made, nested
 
     def extract(value: Any) -> FieldSet | None:
         if type(value) is not dict:
             raise Untrackable
-        made = start.copy()
-        for name, child in value.items():
-            element, below, silent = known.get(name) or part(name)
-            if below is None:
-                made[element] = LEAF
-            elif child:
+        names = tuple(value)
+        made, nested = known(names) or plan(names)
+        if not nested:
+            return made if made or member else None
+        made = made.copy()
+        for name, element, below, silent in nested:
+            child = value[name]
+            if child:
                 node = below(child)
-                if node is not None:
+                if node is None:
+                    del made[element]
+                else:
                     made[element] = node
-            elif child is None or not silent:
-                made[element] = LEAF
-        return _finished(made, member)
+            elif silent and child is not None:
+                del made[element]
+        if len(made) > member:
+            return made
+        return LEAF if member else None
 
     return extract
-
-
-def _finished(made: FieldSet, member: bool) -> FieldSet | None:
-    if member:
-        return made if len(made) > 1 else LEAF
-    return made or None
 
 
 def _table(shape: Table, whole: bool, member: bool) -> Extract:
@@ -123,11 +148,11 @@ def _table(shape: Table, whole: bool, member: bool) -> Extract:
         if type(value) is not dict:
             raise Untrackable
         made = start.copy()
-        for key, child in value.items():
-            if below is None or not child:
+        for key in sorted(value) if len(value) > 1 else value:
+            if below is None or not value[key]:
                 made["f:" + key] = LEAF
             else:
-                made["f:" + key] = below(child) or LEAF
+                made["f:" + key] = below(value[key]) or LEAF
         return made
 
     return extract
@@ -136,28 +161,19 @@ def _table(shape: Table, whole: bool, member: bool) -> Extract:
 def _items(shape: Items, whole: bool, member: bool) -> Extract:
     start: FieldSet = {".": LEAF} if member else {}
     below = extractor(shape.item, whole, True)
-    element = shape.element
+    indexed = shape.indexed
 
     def extract(value: Any) -> FieldSet | None:
-        if type(value) is not list:
-            raise Untrackable
         made = start.copy()
-        for item in value:
-            made[element(item)] = below(item) or LEAF
-        if len(made) != len(value) + member:
-            raise Untrackable
+        for element, item in indexed(value, True).items():
+            made[element] = below(item) or LEAF
         return made
 
     return extract
 
 
 def _values(value: Any) -> FieldSet:
-    if type(value) is not list:
-        raise Untrackable
-    made = {value_element(item): LEAF for item in value}
-    if len(made) != len(value):
-        raise Untrackable
-    return made
+    return dict.fromkeys(indexed_values(value, True), LEAF)
 
 
 def _values_and_list(value: Any) -> FieldSet:
@@ -167,7 +183,7 @@ def _values_and_list(value: Any) -> FieldSet:
 def _free(value: Any) -> FieldSet:
     if type(value) is not dict or not value:
         return LEAF
-    return {"f:" + key: _free_and_itself(child) for key, child in value.items()}
+    return {"f:" + key: _free_and_itself(value[key]) for key in sorted(value)}
 
 
 def _free_and_itself(value: Any) -> FieldSet:

@@ -76,8 +76,8 @@ def union(one: FieldSet, other: FieldSet) -> FieldSet:
     return _join(one, other) if other else one
 
 
-def _join(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The union of two nodes that are not empty."""
+def _join(one: FieldSet, other: FieldSet, *, arranged: bool = False) -> FieldSet:
+    """The union of two nodes that are not empty; `arranged`: both are in order, so shall it be."""
     made: FieldSet | None = None
     for element, node in other.items():
         known = one.get(element)
@@ -86,7 +86,7 @@ def _join(one: FieldSet, other: FieldSet) -> FieldSet:
         elif known is node or (not known and not node):
             continue
         elif known and node:
-            joined = _join(known, node)
+            joined = _join(known, node, arranged=arranged)
         else:
             joined = known or node
             if "." not in joined:
@@ -95,7 +95,9 @@ def _join(one: FieldSet, other: FieldSet) -> FieldSet:
             if made is None:
                 made = dict(one)
             made[element] = joined
-    return one if made is None else made
+    if made is None:
+        return one
+    return level_in_order(made) if arranged and len(made) > len(one) else made
 
 
 def difference(one: FieldSet, other: FieldSet) -> FieldSet:
@@ -245,6 +247,21 @@ def in_order(fields: FieldSet) -> FieldSet:
     return {element: in_order(node) if (node := fields[element]) else node for element in elements}
 
 
+def level_in_order(fields: FieldSet) -> FieldSet:
+    """The same set with the first steps of its paths in order; what is below is so already."""
+    elements = sorted(fields)
+    if elements[-1][0] > "f":
+        elements.sort(key=_order)
+    return {element: fields[element] for element in elements}
+
+
+def ordered_union(one: FieldSet, other: FieldSet) -> FieldSet:
+    """The union of two sets that are in order, in order."""
+    if not one or one is other:
+        return other
+    return _join(one, other, arranged=True) if other else one
+
+
 _KINDS = "fkvi"
 
 
@@ -256,11 +273,12 @@ def _order(element: str) -> tuple[Any, ...]:
         return (-1,)
     value = orjson.loads(rest)
     if kind == "k":
-        return 1, [(name, _value_order(item)) for name, item in sorted(value.items())]
-    return _KINDS.index(kind), _value_order(value)
+        return 1, [(name, value_order(item)) for name, item in sorted(value.items())]
+    return _KINDS.index(kind), value_order(value)
 
 
-def _value_order(value: Any) -> tuple[int, Any]:
+def value_order(value: Any) -> tuple[int, Any]:
+    """What keys and values in steps are sorted by."""
     if isinstance(value, bool):
         return 2, value
     if isinstance(value, (int, float)):

@@ -11,12 +11,15 @@ from fairlead.patching.shapes import (
     FREE,
     SINGLE,
     Free,
+    Index,
     Items,
     Record,
     Shape,
     Table,
     Untrackable,
     Values,
+    are_aligned,
+    indexed_values,
     shape_of,
 )
 from fairlead.patching.values import equal
@@ -57,9 +60,9 @@ def _make(shape: Shape) -> _Merge:
     if isinstance(shape, Table):
         return _object(shape, (not shape.value.free, _merger(shape.value)))
     if isinstance(shape, Items):
-        return _list(shape.element, _merger(shape.item))
+        return _list(shape.indexed, _merger(shape.item), shape.key)
     if isinstance(shape, Values):
-        return _list(value_element, _single)
+        return _list(indexed_values, _single)
     if isinstance(shape, Free):
         return _free
     return _single_free if shape.free else _single
@@ -122,16 +125,15 @@ def _emptied(live: Any, config: Any) -> Any:
     return live if live == config else config
 
 
-def _list(element: Callable[[Any], str], part: _Merge) -> _Merge:
+def _list(indexed: Index, part: _Merge, key: str = "") -> _Merge:
     def merge(live: Any, config: Any) -> Any:
         if not live or not config:
             return _emptied(live, config)
         if type(live) is not list or type(config) is not list:
             raise Untrackable
-        before = {element(item): item for item in live}
-        stated = {element(item): item for item in config}
-        if len(before) != len(live) or len(stated) != len(config):
-            raise Untrackable
+        if are_aligned(live, config, key):
+            return _same_if_same(live, list(map(part, live, config)))
+        before, stated = indexed(live, False), indexed(config, False)
         merged: list[Any] = []
         for name in _ordered(before, stated):
             if name not in stated:
@@ -140,10 +142,14 @@ def _list(element: Callable[[Any], str], part: _Merge) -> _Merge:
                 merged.append(part(before[name], stated[name]))
             else:
                 merged.append(stated[name])
-        same = len(merged) == len(live) and all(map(is_, merged, live))
-        return live if same else merged
+        return _same_if_same(live, merged)
 
     return merge
+
+
+def _same_if_same(live: list[Any], merged: list[Any]) -> list[Any]:
+    """The live list itself if its items are those that it has."""
+    return live if len(merged) == len(live) and all(map(is_, merged, live)) else merged
 
 
 def _ordered(live: dict[str, Any], config: dict[str, Any]) -> Iterable[str]:

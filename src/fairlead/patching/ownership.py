@@ -12,7 +12,7 @@ from operator import is_
 
 from fairlead.dialect import Dialect
 from fairlead.patching.compare import Changes, compare
-from fairlead.patching.configuration import check_configuration, untrackable
+from fairlead.patching.configuration import check_configuration, check_items, untrackable
 from fairlead.patching.conflicts import ApplyConflict, Conflict, conflicts_with
 from fairlead.patching.entries import (
     Identity,
@@ -36,11 +36,10 @@ from fairlead.patching.field_sets import (
     contains,
     covers,
     difference,
-    in_order,
     intersection,
     of,
+    ordered_union,
     recursive_difference,
-    union,
 )
 from fairlead.patching.last_applied import ANNOTATION, fields_to_take_over, kept_current
 from fairlead.patching.merge import merge
@@ -48,12 +47,11 @@ from fairlead.patching.prune import Versions, pruned, reconciled
 from fairlead.patching.shapes import Untrackable, zero_object
 from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Struct
-from fairlead.schema.remembering import ContentMemory
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 
 _IDENTITY = "name namespace creationTimestamp selfLink uid clusterName generation managedFields"
-_UNOWNED_METADATA = frozenset((*_IDENTITY.split(), "resourceVersion"))
+_UNOWNED_METADATA = (*_IDENTITY.split(), "resourceVersion")
 UNOWNED: FieldSet = of(
     ("f:apiVersion",),
     ("f:kind",),
@@ -115,27 +113,12 @@ def track_update(
         return []
 
 
-# Where types keep what new objects own: without what a request cannot write, and all of it.
-_NEW_FIELDS, _ALL_NEW_FIELDS = "fields of new objects", "all fields of new objects"
-
-
 def _of_new(
     struct: Struct, new: Object, manager: str, api_version: str, now: str, ignored: FieldSet
 ) -> list[ManagedEntry]:
-    """The one entry of a new object: its maker owns all there is. That is the same for all objects
-    of one template, whatever they are called, and is remembered."""
-    name = _NEW_FIELDS if ignored else _ALL_NEW_FIELDS
-    memory: ContentMemory[FieldSet] | None = struct.walkers.get(name)
-    if memory is None:
-        memory = struct.walkers[name] = ContentMemory()
-    metadata = new.get("metadata") or {}
-    marked = {name: metadata[name] for name in metadata.keys() - _UNOWNED_METADATA}
-    key = memory.key({**new, "metadata": marked})
-    owned = memory.get(key)
-    if owned is None:
-        touched = in_order(compare(struct, zero_object(struct), new).touched)
-        owned = difference(recursive_difference(touched, ignored), UNOWNED)
-        memory.keep(key, owned)
+    """The one entry of a new object: its maker owns all there is."""
+    touched = compare(struct, zero_object(struct), new).touched
+    owned = difference(recursive_difference(touched, ignored), UNOWNED)
     return [entry(updater(manager, api_version, ""), api_version, owned, now)] if owned else []
 
 
@@ -221,9 +204,9 @@ def _after_update(
     if gained:
         for position, item in enumerate(left):
             if identity_of(item) == who:
-                gained = union(fields_of(left.pop(position)), gained)
+                gained = ordered_union(fields_of(left.pop(position)), gained)
                 break
-        left.append(entry(who, api_version, in_order(gained), now))
+        left.append(entry(who, api_version, gained, now))
     elif len(left) == len(standing) and all(map(is_, left, standing)):
         return standing
     return ordered(capped(left))
@@ -257,6 +240,7 @@ def apply(
         first = _first_entries(struct, live, api_version, subresource, now, ignored)
         application = _Application(versions, live, config, who, api_version, first, ignored)
     except Untrackable:
+        check_items(struct, config)
         raise untrackable(struct, live or config) from None
     found = [] if force else application.conflicts()
     annotation = dialect.label(ANNOTATION)
@@ -286,7 +270,7 @@ def _first_entries(
     changes = compare(struct, zero_object(struct), live).outside(ignored)
     fields = difference(changes.touched, UNOWNED)
     who = updater(BEFORE_FIRST_APPLY, api_version, subresource)
-    return [entry(who, api_version, in_order(fields), now)] if fields else []
+    return [entry(who, api_version, fields, now)] if fields else []
 
 
 class _Application:
@@ -312,6 +296,7 @@ class _Application:
 
         struct = _served(versions, api_version)
         self._applied = recursive_difference(applied_fields(struct, config), ignored)
+        self._owned = difference(self._applied, UNOWNED)
         base = zero_object(struct) if live is None else live
         merged = self._without_given_up(merge(struct, base, config))
         self._changes = _Difference(versions, api_version, base, merged, ignored)
@@ -322,7 +307,9 @@ class _Application:
         if self._last is None:
             return merged
         version, fields = self._last["apiVersion"], fields_of(self._last)
-        if version == self._api_version and covers(self._applied, fields):
+        if version == self._api_version and (
+            fields == self._owned or covers(self._applied, fields)
+        ):
             return merged
         struct = self._versions.struct(version)
         if struct is None:
@@ -349,7 +336,7 @@ class _Application:
 
     def entries(self, now: str) -> list[ManagedEntry]:
         """The entries afterwards; the time of this manager's moves only when the object does."""
-        owned = difference(self._applied, UNOWNED)
+        owned = self._owned
         if self._unchanged:
             if self._known and self._as_before(owned):
                 return self._known
@@ -359,7 +346,7 @@ class _Application:
             time = now
             left = self._changes.others_after(self._others)
         if owned:
-            left.append(entry(self._who, self._api_version, in_order(owned), time))
+            left.append(entry(self._who, self._api_version, owned, time))
         return ordered(left)
 
     def _as_before(self, owned: FieldSet) -> bool:

@@ -8,10 +8,9 @@ from typing import Protocol
 from fairlead.patching.extract import applied_fields
 from fairlead.patching.field_sets import EMPTY, LEAF, FieldSet, difference, intersection, union
 from fairlead.patching.merge import step_shape, with_named, without
-from fairlead.patching.shapes import Free, Shape, Single, shape_of
+from fairlead.patching.shapes import Free, Record, Shape, Single, shape_of
 from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Struct
-from fairlead.schema.remembering import ContentMemory
 
 
 class Versions(Protocol):
@@ -67,34 +66,25 @@ def _all_fields(struct: Struct, value: Object) -> FieldSet:
     return with_named(struct, applied_fields(struct, value))
 
 
-_SOUND = "sets of fields that fit"
-
-
 def reconciled(struct: Struct, fields: FieldSet) -> FieldSet:
     """A set written under an older definition of the type.
 
     What was granular then and is atomic now belongs as a whole to whoever owned a part of it. What
     was atomic and is granular now stays owned at the top, its parts have no owner. Nearly always
-    nothing was different, which is remembered.
+    nothing was different, and the set itself comes back.
     """
-    sound: ContentMemory[bool] | None = struct.walkers.get(_SOUND)
-    if sound is None:
-        sound = struct.walkers[_SOUND] = ContentMemory()
-    key = sound.key(fields)
-    if sound.get(key):
-        return fields
-    made = _reconciled(shape_of(struct), fields)
-    if made is fields:
-        sound.keep(key, True)
-    return made
+    return _reconciled(shape_of(struct), fields)
 
 
 def _reconciled(shape: Shape, fields: FieldSet) -> FieldSet:
+    if not any(fields.values()):
+        return fields
     made: FieldSet | None = None
+    steps = shape.steps if isinstance(shape, Record) else {}
     for element, node in fields.items():
         if not node:
             continue
-        below = step_shape(shape, element)
+        below = steps.get(element) or step_shape(shape, element)
         if isinstance(below, Free):
             continue
         after = LEAF if isinstance(below, Single) else _reconciled(below, node)

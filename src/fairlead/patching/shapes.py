@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlead.patching.field_sets import scalar_json
-from fairlead.patching.values import compact_json, string_json
+from fairlead.patching.field_sets import scalar_json, value_element, value_order
+from fairlead.patching.values import compact_json, is_plain, string_json
 from fairlead.schema.decode import SCALAR_ZEROS, is_struct_like
 from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type, structs
 
@@ -40,11 +40,13 @@ class Free:
 
 @dataclass(eq=False, slots=True)
 class Record:
-    """A struct: `members` by field name. Other names are refused, or `Free` when it is `open`."""
+    """A struct: `members` by field name, `steps` by step of a path (`f:name`). Other names are
+    refused, or `Free` when it is `open`."""
 
     free: bool = False
     members: dict[str, Member] = field(default_factory=dict)
     open: bool = False
+    steps: dict[str, Shape] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
@@ -61,12 +63,20 @@ class Table:
     free: bool = False
 
 
+Index = Callable[[Any, bool], dict[str, Any]]
+"""Gives the items of a list by their steps, in the order of the list or, if asked, of a set of
+fields."""
+
+
 @dataclass(eq=False, slots=True)
 class Items:
-    """A list of objects told apart by key fields; `element` gives an item's step in a path."""
+    """A list of objects told apart by key fields; `element` gives an item's step in a path. Both
+    it and `indexed` may raise `Untrackable`."""
 
     item: Shape
     element: Callable[[Any], str]
+    indexed: Index
+    key: str = ""  # the one field that tells items apart, if it is one
     free: bool = False
 
 
@@ -101,7 +111,9 @@ def shape_of(struct: Struct) -> Record:
             _zeros.clear()
         known = _records[struct] = Record(has_free(struct), open=struct.preserve_unknown)
         for name, item in struct.fields.items():
-            known.members[name] = Member("f:" + name, _shape(item.type, item.granular))
+            made = Member("f:" + name, _shape(item.type, item.granular))
+            known.members[name] = made
+            known.steps[made.element] = made.shape
     return known
 
 
@@ -115,7 +127,10 @@ def _shape(kind: Type, granular: bool = False) -> Shape:
     if kind.kind == "set":
         return VALUES
     if kind.kind == "map" and isinstance(kind.element, Struct):
-        return Items(_shape(kind.element), item_element(kind), has_free(kind))
+        key = kind.keys[0] if len(kind.keys) == 1 else ""
+        return Items(
+            _shape(kind.element), item_element(kind), item_index(kind), key, has_free(kind)
+        )
     return _single(kind)
 
 
@@ -173,6 +188,77 @@ def zero_object(struct: Struct) -> dict[str, Any]:
             made[name] = zero_of(item.type)
     _zeros[struct] = made
     return made
+
+
+def item_index(kind: ListOf) -> Index:
+    """The function that finds the items of a keyed list by their names."""
+    fields = kind.element.fields if isinstance(kind.element, Struct) else {}
+    keys = [(name, key_default(fields.get(name))) for name in sorted(kind.keys)]
+    element, only = item_element(kind), keys[0][0] if len(keys) == 1 else None
+    before = "k:{" + compact_json(only) + ':"' if only is not None else ""
+
+    def by_keys(item: Any) -> list[tuple[int, Any]]:
+        return [value_order(item.get(name, default)) for name, default in keys]
+
+    def indexed(items: Any, arranged: bool) -> dict[str, Any]:
+        if type(items) is not list:
+            raise Untrackable
+        named = _by_text(items, only) if only is not None else None
+        if named is not None:
+            texts = sorted(named) if arranged and len(named) > 1 else named
+            return {f'{before}{text}"}}': named[text] for text in texts}
+        index = {element(item): item for item in items}
+        if len(index) != len(items):
+            raise Untrackable
+        if arranged and len(index) > 1:
+            index = dict(sorted(index.items(), key=lambda pair: by_keys(pair[1])))
+        return index
+
+    return indexed
+
+
+def indexed_values(items: Any, arranged: bool) -> dict[str, Any]:
+    """The `Index` of a list of scalars, each of which is there once."""
+    if type(items) is not list:
+        raise Untrackable
+    index = {
+        value_element(item): item
+        for item in (sorted(items, key=value_order) if arranged else items)
+    }
+    if len(index) != len(items):
+        raise Untrackable
+    return index
+
+
+def are_aligned(one: list[Any], other: list[Any], key: str) -> bool:
+    """Whether two lists have items of the same names in the same order, seen at a glance: it may be
+    so all the same. `key` is that of `Items`."""
+    if not key or len(one) != len(other):
+        return False
+    try:
+        texts = [item[key] for item in one]
+        same = texts == [item[key] for item in other]
+    except (TypeError, LookupError):
+        return False
+    return same and _ONLY_TEXTS.issuperset(map(type, texts)) and len(set(texts)) == len(texts)
+
+
+def _by_text(items: list[Any], key: str) -> dict[str, Any] | None:
+    """Items by the text of their one key field; None unless all have a text there that is shown as
+    it is."""
+    try:
+        texts = [item[key] for item in items]
+        if not is_plain("".join(texts)):
+            return None
+    except (TypeError, LookupError):  # no objects, or no texts
+        return None
+    named = dict(zip(texts, items, strict=True))
+    if len(named) != len(items):
+        raise Untrackable
+    return named
+
+
+_ONLY_TEXTS = frozenset((str,))
 
 
 def item_element(kind: ListOf) -> Callable[[Any], str]:

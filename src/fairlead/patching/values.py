@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import orjson
-
-from fairlead.bounded import remembered
 
 
 def copied(value: Any) -> Any:
@@ -46,7 +45,15 @@ def compact_json(value: Any) -> str:
     return text
 
 
-@remembered(8192)
+# What JSON shows as it is: no quotes, backslashes, control characters, nor what HTML minds.
+_PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*\Z")
+
+
+def is_plain(text: str) -> bool:
+    """Whether JSON shows a text as it is."""
+    return _PLAIN.match(text) is not None
+
+
 def string_json(text: str) -> str:
-    """`compact_json` of a string, remembered: names of list items come back all the time."""
-    return compact_json(text)
+    """`compact_json` of a string."""
+    return f'"{text}"' if _PLAIN.match(text) else compact_json(text)

@@ -150,6 +150,9 @@ def _empty_item(node: Type) -> Any:
     return "" if node == Scalar("bytes") else zero(node)
 
 
+_TEXTS = frozenset((str,))
+
+
 def _decode_list(node: ListOf) -> Decode:
     wanted = type_name(node)
     element = _decode_for(node.element)
@@ -158,16 +161,13 @@ def _decode_list(node: ListOf) -> Decode:
     def decode(value: Any, unknown: list[str]) -> Any:
         if value.__class__ is not list:
             raise mismatch(value, wanted, "slice")
-        if text_only and all(item.__class__ is str for item in value):
+        if text_only and _TEXTS.issuperset(map(type, value)):
             return value
         return [
             _empty_item(node.element) if item is None else element(item, unknown) for item in value
         ]
 
     return decode
-
-
-_TEXTS = frozenset((str,))
 
 
 def _decode_map(node: MapOf) -> Decode:

@@ -82,11 +82,12 @@ def _compile(struct: Struct) -> Fill:
             ready = True
         for name, default, mutable, distinct in constants:
             current = value.get(name)
-            if current is None or (not distinct and not current):
+            if not current and (current is None or not distinct):
                 value[name] = deepcopy(default) if mutable else default
         for name, inner in nested:
-            child = value.get(name)
-            if child is not None:
-                inner(child)
+            if name in value:
+                child = value[name]
+                if child is not None:
+                    inner(child)
 
     return fill

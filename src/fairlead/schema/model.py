@@ -137,3 +137,22 @@ def structs(root: Type) -> Iterator[Struct]:
             seen.add(id(node))
             yield node
             todo.extend(item.type for item in node.fields.values())
+
+
+def contains_itself(root: Struct) -> bool:
+    """Whether a struct, or one that can be reached from it, has values of its own type in it."""
+    done: set[int] = set()
+
+    def recurs(node: Type, around: frozenset[int]) -> bool:
+        while isinstance(node, (ListOf, MapOf)):
+            node = node.element
+        if not isinstance(node, Struct) or id(node) in done:
+            return False
+        if id(node) in around:
+            return True
+        inner = around | {id(node)}
+        found = any(recurs(item.type, inner) for item in node.fields.values())
+        done.add(id(node))
+        return found
+
+    return recurs(root, frozenset())

@@ -24,6 +24,7 @@ _IS_DNS_1035 = _whole(_DNS_1035)
 _IS_QUALIFIED = _whole(_QUALIFIED)
 _IS_SHORT_NAME = _whole(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _IS_LABEL_VALUE = _whole(_LABEL_VALUE)
+_IS_SHORT_LABEL = _whole(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 def _regex_error(what: str, pattern: str, *examples: str) -> str:
@@ -81,10 +82,14 @@ def _check(text: str, limit: int, pattern: re.Pattern[str], error: str) -> list[
 
 
 def dns_subdomain(text: str) -> list[str]:
+    if _IS_SHORT_LABEL.match(text):
+        return []
     return _check(text, 253, _IS_DNS_SUBDOMAIN, _SUBDOMAIN_ERROR)
 
 
 def dns_label(text: str) -> list[str]:
+    if _IS_SHORT_LABEL.match(text):
+        return []
     return _check(text, 63, _IS_DNS_LABEL, _DNS_LABEL_ERROR)
 
 
@@ -130,4 +135,6 @@ def _qualified_name(text: str) -> tuple[str, ...]:
 
 
 def label_value(text: str) -> list[str]:
+    if _IS_SHORT_NAME.match(text):
+        return []
     return _check(text, 63, _IS_LABEL_VALUE, _LABEL_VALUE_ERROR)

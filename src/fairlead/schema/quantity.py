@@ -46,9 +46,22 @@ class Amount(NamedTuple):
         return format_quantity(self.value, self.kind)
 
 
+# What people write. It is canonical unless a larger suffix fits.
+_USUAL = re.compile(r"([1-9][0-9]{0,5})(?:([mkMGT])|([KMGT]i))?\Z", re.ASCII)
+_USUAL_DECIMAL = {name: Decimal(10) ** _DECIMAL[name] for name in ("m", "k", "M", "G", "T")}
+_USUAL_BINARY = {name: 1024 ** _BINARY[name] for name in ("Ki", "Mi", "Gi", "Ti")}
+
+
 @remembered(4096, longest=64)
 def amount(text: str) -> Amount:
     """What a text says, rounded away from zero to nano; raises QuantityError."""
+    usual = _USUAL.match(text)
+    if usual is not None:
+        digits, decimal, binary = usual.groups()
+        if binary:
+            return Amount(Decimal(int(digits) * _USUAL_BINARY[binary]).quantize(_NANO), "binary")
+        number = Decimal(digits)
+        return Amount((number * _USUAL_DECIMAL[decimal] if decimal else number).quantize(_NANO))
     match = _PATTERN.match(text)
     if match is None:
         raise QuantityError(FORMAT_ERROR)
@@ -81,9 +94,16 @@ def quantity(text: str) -> Decimal:
     return amount(text).value
 
 
-@remembered(4096, longest=64)
 def canonical(text: str) -> str:
     """The one way to print a quantity: no fraction, the largest suffix that fits."""
+    usual = _USUAL.match(text)
+    if usual is not None and int(usual[1]) % (1024 if usual[3] else 1000):
+        return text
+    return _canonical(text)
+
+
+@remembered(4096, longest=64)
+def _canonical(text: str) -> str:
     value, kind = amount(text.strip())
     return format_quantity(value, kind)
 

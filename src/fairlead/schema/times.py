@@ -8,6 +8,10 @@ from datetime import UTC, datetime
 from fairlead.clock import time
 
 _SECONDS = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+_EVIDENT = re.compile(  # days that every month has
+    r"\A[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ\Z",
+    re.ASCII,
+)
 _CANONICAL = re.compile(_SECONDS + r"Z\Z", re.ASCII)
 _RFC3339 = re.compile(_SECONDS + r"(\.\d+)?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
 _MICRO = re.compile(_SECONDS + r"\.\d{6}(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
@@ -38,6 +42,8 @@ def format_micro_time(moment: datetime) -> str:
 
 
 def canonical_time(text: str) -> str:
+    if _EVIDENT.match(text):
+        return text
     moment = parse_time(text)
     return text if _CANONICAL.match(text) else format_time(moment)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.serialization.protobuf import MAGIC, ProtobufError
+from fairlead.serialization.protobuf import MAGIC, ProtobufError, usual_envelope
 from fairlead.serialization.wire import WireError, fields
 
 _ENCODING, _TYPE = 3, 4
@@ -11,6 +11,8 @@ _ENCODING, _TYPE = 3, 4
 def content_type(raw: bytes) -> str:
     """The media type of an envelope's content; empty for a message. Raises ProtobufError for
     content that is encoded."""
+    if usual_envelope(raw):
+        return ""
     found: dict[int, bytes] = {}
     try:
         for number, _, value in fields(raw[len(MAGIC) :]):

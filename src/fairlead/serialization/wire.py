@@ -60,17 +60,17 @@ def field_at(raw: bytes, at: int) -> tuple[int, int, int | bytes, int]:
     head = raw[at]
     at += 1
     if head > 0x7F:
-        head, at = _read_varint(raw, at - 1)
+        head, at = long_varint(raw, at - 1)
     wire_type = head & 7
     value: int | bytes
     if wire_type == VARINT:
-        value, at = _read_varint(raw, at)
+        value, at = long_varint(raw, at)
     else:
         if wire_type == BYTES:
             size = raw[at] if at < end else 0x80
             at += 1
             if size > 0x7F:
-                size, at = _read_varint(raw, at - 1)
+                size, at = long_varint(raw, at - 1)
         elif wire_type in (FIXED64, FIXED32):
             size = 8 if wire_type == FIXED64 else 4
         else:
@@ -88,11 +88,12 @@ def packed(raw: bytes) -> Iterator[int]:
     """The numbers of a repeated field that were written into one."""
     at = 0
     while at < len(raw):
-        value, at = _read_varint(raw, at)
+        value, at = long_varint(raw, at)
         yield value
 
 
-def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
+def long_varint(raw: bytes, at: int) -> tuple[int, int]:
+    """The number at a place, and the place behind it."""
     if at < len(raw) and raw[at] < 0x80:
         return raw[at], at + 1
     result = shift = 0
@@ -105,6 +106,12 @@ def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return result & (1 << 64) - 1, at
         shift += 7
+
+
+def sized_end(raw: bytes, at: int) -> int:
+    """The place behind a value whose size stands at a place."""
+    size, start = long_varint(raw, at)
+    return start + size
 
 
 def double(raw: bytes) -> float:

@@ -158,7 +158,7 @@ class Application:
         self.handler.route(request)
         target = request.target
         resource = target.resource
-        if resource is None or not resource.plentiful:
+        if resource is None or not resource.plentiful or self.handler.remote(request) is not None:
             return 0
         return self._store.revision if target.subresource in _RESTING.get(target.verb, ()) else 0
 
@@ -215,7 +215,7 @@ class Application:
         await handler.admit(request)
         if rests and self._pod_extra in (request.impersonator or request.user).extra:
             raise Outdated  # a token that is good as long as its pod is there
-        if request.exchange.head.has_body:
+        if request.exchange.head.has_body and handler.reads_whole(request):
             await request.read_body()
         target = request.target
         kind = 0 if request.method in _READING else 1

@@ -24,6 +24,9 @@ from fairlead.admission.enabling import (
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.admission.webhooks.setup import Surroundings as WebhookSurroundings
 from fairlead.admission.webhooks.setup import webhook_plugins
+from fairlead.aggregation.registering import Registering
+from fairlead.aggregation.registry import API_SERVICES
+from fairlead.aggregation.setup import Aggregation
 from fairlead.authentication.factory import (
     Authentication,
     AuthenticationError,
@@ -110,6 +113,17 @@ class Assembly:
         )
         self.definitions = Registry(self.api, self._converter)
         self.follow(DEFINITIONS, self.definitions.changed)
+        proxy = pki.proxy_client
+        self.aggregation = Aggregation(
+            dialect,
+            self.webhooks,
+            proxy.certificate,
+            proxy.key,
+            self.api.authentication.identity_headers,
+            passes_redirects=not options.aggregator_reject_forwarding_redirect,
+        )
+        self.registering = Registering(self.api, self._objects, self.aggregation, self.webhooks)
+        self.follow(API_SERVICES, self.aggregation.extensions.changed)
         leads = leads and not options.read_only
         self.controlling = self._controlling(pki.ca, address, leads)
         self._kept = KeptObjects(self.api, options, pki)
@@ -276,6 +290,7 @@ class Assembly:
                 address,
                 self._objects,
                 self.definitions,
+                self.registering,
                 has_part=leads,
             )
         except SigningFlagError as error:
@@ -287,7 +302,10 @@ class Assembly:
             self.take_up()
             return
         network = parse_networks(self.options.service_cluster_ip_range)[0]
-        await create_first_objects(self.dialect, self._objects, str(network[1]), port)
+        await asyncio.gather(
+            create_first_objects(self.dialect, self._objects, str(network[1]), port),
+            self.registering.own.register(),
+        )
         service = own_service(self.dialect, str(network[1]), port)
         try:
             await self.controlling.prepare(service, self._reached_at(port))
@@ -316,7 +334,11 @@ class Assembly:
 
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs while the server does."""
-        return [self.api.authentication.run, *self.controlling.works()]
+        return [
+            self.api.authentication.run,
+            self.aggregation.descriptions.run,
+            *self.controlling.works(),
+        ]
 
     async def leave(self) -> None:
         """Send clients to other servers: the first thing to do when this one ends."""
@@ -328,4 +350,5 @@ class Assembly:
         await self.api.authentication.close()
         await self.authorization.close()
         await self.api.reach.close()
+        await self.aggregation.close()
         await self.webhooks.close()

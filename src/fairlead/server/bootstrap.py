@@ -45,10 +45,11 @@ class KeptObjects:
         )
         self.controllers: list[Controller] = [
             self._flow_control,
-            DanglingSchemas(Client(api, user, dangling.MANAGER)),
             self._info,
             SystemNamespaces(Client(api, user), dialect),
         ]
+        if options.enable_priority_and_fairness:
+            self.controllers.append(DanglingSchemas(Client(api, user, dangling.MANAGER)))
 
     async def prepare(self) -> None:
         """Make what is missing; the namespaces are there."""

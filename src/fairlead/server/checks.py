@@ -15,7 +15,6 @@ STORE, PARTS, OBJECTS, WORK = "store", "parts", "objects", "work"
 HOOKS = {
     "start-kube-apiserver-admission-initializer": PARTS,
     "generic-apiserver-start-informers": WORK,
-    "priority-and-fairness-config-consumer": WORK,
     "start-apiextensions-informers": PARTS,
     "start-apiextensions-controllers": WORK,
     "crd-informer-synced": PARTS,
@@ -24,8 +23,20 @@ HOOKS = {
     "scheduling/bootstrap-system-priority-classes": OBJECTS,
     "priority-and-fairness-config-producer": OBJECTS,
     "start-cluster-authentication-info-controller": OBJECTS,
-    "apiservice-openapi-controller": PARTS,
+    "aggregator-reload-proxy-client-cert": PARTS,
+    "start-kube-aggregator-informers": PARTS,
+    "apiservice-registration-controller": PARTS,
+    "apiservice-status-available-controller": WORK,
+    "kube-apiserver-autoregistration": WORK,
+    "autoregister-completion": OBJECTS,
+    "apiservice-openapi-controller": WORK,
+    "apiservice-openapiv3-controller": WORK,
 }
+# And by what bounds how many requests are under way.
+FAIR = {"priority-and-fairness-config-consumer": WORK, "priority-and-fairness-filter": WORK}
+PLAIN = {"max-in-flight-filter": WORK}
+# All others are called hooks.
+_BARE = ("autoregister-completion",)
 
 
 class Progress:
@@ -53,6 +64,8 @@ def named_checks(
     store_is_healthy: Callable[[], bool],
     is_shutting_down: Callable[[], bool],
     grace: float,
+    *,
+    fair: bool = True,
 ) -> dict[str, dict[str, Check]]:
     """The checks by endpoint. While starting, only readiness minds what is not done yet before
     `grace` seconds are over."""
@@ -75,7 +88,8 @@ def named_checks(
         return check
 
     def hooks(patience: float) -> dict[str, Check]:
-        return {f"poststarthook/{name}": hook(stage, patience) for name, stage in HOOKS.items()}
+        wanted = {**HOOKS, **(FAIR if fair else PLAIN)}
+        return {_shown(name): hook(stage, patience) for name, stage in wanted.items()}
 
     common: dict[str, Check] = {"ping": ping, "log": ping, "etcd": store}
     alive = {**common, **hooks(grace)}
@@ -84,3 +98,7 @@ def named_checks(
         "livez": alive,
         "readyz": {**common, "informer-sync": hook(PARTS, 0), **hooks(0), "shutdown": shutdown},
     }
+
+
+def _shown(name: str) -> str:
+    return name if name in _BARE else f"poststarthook/{name}"

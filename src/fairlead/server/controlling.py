@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
+from fairlead.aggregation.registering import Registering
 from fairlead.authorization.aggregation import ClusterRoleAggregation
 from fairlead.authorization.modes import parse_modes
 from fairlead.authorization.rbac import CLUSTER_ROLES
@@ -69,6 +70,7 @@ class Controlling:
         address: str,
         objects: Client,
         definitions: Registry,
+        registering: Registering,
         *,
         has_part: bool = True,
     ) -> None:
@@ -79,6 +81,7 @@ class Controlling:
         self._address = address
         self._objects = objects
         self._definitions = definitions
+        self._registering = registering
         self._has_part = has_part
         self._is_alone = not shares_store(api)
         self._elects = options.leader_elect and not self._is_alone
@@ -114,11 +117,16 @@ class Controlling:
             self._root_ca,
             self._address,
             self._privileged,
+            elsewhere=self._registering.elsewhere,
         )
 
     def _build(self, given: Surroundings) -> Controllers:
         """What one server does."""
-        built = [*build_controllers(given, self._running), *self._simulation(given)]
+        built = [
+            *self._registering.controllers(),
+            *build_controllers(given, self._running),
+            *self._simulation(given),
+        ]
         if self._options.storage == "sqlite":  # elsewhere they go by themselves
             built.append(EventExpiry(self._api, self._options.event_ttl))
         return Controllers(self._api, built, given.events, given.close)

@@ -8,8 +8,10 @@ import time
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from fairlead.bounded import cache_sizes
 from fairlead.endpoints.routing import Target
 from fairlead.metrics import REGISTRY, Family, Labels
 from fairlead.storage.store import Store
@@ -120,7 +122,8 @@ class Metrics:
                 ("request_kind",),
             ),
         ]
-        return [*own, *self._of_storage(), *self._of_process(), *REGISTRY.snapshot()]
+        parts = self._of_storage(), self._of_process(), _of_caches()
+        return [*own, *chain.from_iterable(parts), *REGISTRY.snapshot()]
 
     def _of_storage(self) -> Iterator[Family]:
         objects: Rows = {}
@@ -163,6 +166,18 @@ class Metrics:
         """Copied on the loop, formatted beside it."""
         families = self.families() if self._gather is None else await self._gather(self)
         return await asyncio.to_thread(_formatted, families)
+
+
+def _of_caches() -> Iterator[Family]:
+    sizes = cache_sizes()
+    texts = {
+        "entries": "Entries of a cache.",
+        "bytes": "Bytes that a cache takes, as it reckons them.",
+        "most_bytes": "Bytes beyond which a cache drops its oldest entries.",
+    }
+    for part, text in texts.items():
+        rows: Rows = {(name,): getattr(size, part) for name, size in sizes.items()}
+        yield _gauge(f"fairlead_cache_{part}", text, rows, ("cache",))
 
 
 def _gauge(
@@ -223,13 +238,15 @@ def _family(found: Family) -> Metric:
 
 
 def _key(target: Target | None, method: str) -> _Key:
-    if target is None or not target.is_resource or target.resource is None:
+    if target is None or not target.is_resource or not (target.resource or target.remote):
         return (method, "", "", "", "", "")
-    resource = target.resource
+    verb = _VERBS.get(target.verb) or target.verb.upper()
     scope = "resource" if target.name else ("namespace" if target.namespace else "cluster")
+    if target.remote or target.resource is None:  # whose resources nobody here could count
+        return (verb, target.group, target.version, "", "", scope)
     return (
-        _VERBS.get(target.verb) or target.verb.upper(),
-        resource.group,
+        verb,
+        target.resource.group,
         target.version,
         target.resource_name,
         target.subresource,

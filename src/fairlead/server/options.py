@@ -9,7 +9,7 @@ from pathlib import Path
 from fairlead.admission.configuration import FLAG as CONFIGURATION_FLAG
 from fairlead.admission.enabling import PluginNameError, switched_on
 from fairlead.audit.flags import AuditFlagError, add_audit_flags, check_audit_flags
-from fairlead.authentication.flags import add_authentication_flags, boolean
+from fairlead.authentication.flags import add_authentication_flags, switch
 from fairlead.authorization.modes import DEFAULT_MODES, MODES, ModeError, check_files, parse_modes
 from fairlead.controllers.certificates.flags import (
     SigningFlagError,
@@ -111,7 +111,8 @@ _CONNECTIONS = (
 
 
 def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
-    flag = parser.add_argument_group("Serving").add_argument
+    group = parser.add_argument_group("Serving")
+    flag = group.add_argument
     flag(
         "--dialect",
         choices=sorted(DIALECTS),
@@ -130,16 +131,19 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
         help="certificate shown to extension servers, not our own",
     )
     flag("--proxy-client-key-file", type=Path, metavar="FILE", help="its key")
+    switch(
+        group,
+        "--aggregator-reject-forwarding-redirect",
+        True,
+        "let no extension server send clients elsewhere",
+    )
     for name, most, text in _REQUESTS:
         flag(name, type=whole_number, default=most, metavar="N", help=text)
-    flag(
+    switch(
+        group,
         "--enable-priority-and-fairness",
-        type=boolean,
-        nargs="?",
-        const=True,
-        default=True,
-        metavar="BOOL",
-        help="divide both together among priority levels, whose requests wait in queues",
+        True,
+        "divide both together among priority levels, whose requests wait in queues",
     )
     for name, seconds, text in _PERIODS:
         flag(name, type=duration, default=seconds, metavar="DURATION", help=text)

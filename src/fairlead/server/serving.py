@@ -273,6 +273,7 @@ class Server:
 
             powers = Powers(self.api)
             handler = powers.handler(self.address)
+        handler.groups = self.assembly.registering.groups
         if options.verbosity:
             self.api.observers.append(log_operation)
         worker = self._worker
@@ -288,6 +289,7 @@ class Server:
             lambda: self.store.healthy and (worker is None or worker.store_is_healthy),
             lambda: self._shutting_down,
             options.livez_grace_period,
+            fair=options.enable_priority_and_fairness,
         )
         for name, checks in checks_by_name.items():
             handler.prefixes[f"/{name}"] = Health(self.dialect, name, checks).answer
@@ -302,7 +304,8 @@ class Server:
             others = [*handler.pages, *handler.prefixes, "/openapi/v2", "/openapi/v3"]
             unlisted = ("/", "/openapi", *(path for path in others if path.startswith(DUMPS)))
             shown = [path for path in others if path not in unlisted]
-            return handler.any_document(request, discovery.paths(self.api.resources, shown))
+            listed = discovery.paths(self.api.resources, handler.groups, shown)
+            return handler.any_document(request, listed)
 
         async def show_issuer(request: Request) -> Answer:
             answer = handler.document(request, documents.configuration(self.address))
@@ -315,13 +318,14 @@ class Server:
             return answer
 
         handler.pages = {"/": show_paths, "/metrics": show_metrics, "/version": show_version}
-        handler.prefixes["/openapi"] = OpenApi(
-            self.api.resources, options.advertised_version
-        ).answer
+        openapi = OpenApi(self.api.resources, options.advertised_version)
+        openapi.find_others = lambda: self.assembly.aggregation.descriptions.others
+        handler.prefixes["/openapi"] = openapi.answer
         documents = self.api.authentication.documents
         if documents.available:
             handler.pages |= {CONFIGURATION_PATH: show_issuer, JWKS_PATH: show_keys}
         add_backup_page(handler)
+        self.assembly.aggregation.attach(handler)
         gate = build_gate(options, self.api, self.assembly.follow)
         if gate is not None:
             place_gate(gate, handler)

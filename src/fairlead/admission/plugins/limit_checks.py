@@ -66,7 +66,7 @@ class Range:
     requests: tuple[tuple[str, str], ...]
     limits: tuple[tuple[str, str], ...]
     bounds: tuple[Limit, ...]
-    passed: ContentMemory[bool] = field(default_factory=ContentMemory)
+    passed: ContentMemory[bool] = field(default_factory=lambda: ContentMemory("pods within limits"))
 
 
 def range_of(entry: Version) -> Range:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from fairlead.controllers.changing import with_fewer
 from fairlead.controllers.definitions import DEFINITIONS
+from fairlead.controllers.elsewhere import API_SERVICES, Elsewhere
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Follow, Keys, Unfollow
 from fairlead.controllers.garbage.graph import Graph
@@ -41,12 +42,12 @@ class GarbageCollector:
     name = "garbage-collector-controller"
     workers = 50  # deletes that share their commits
 
-    def __init__(self, api: Api, client: Client, recorder: Recorder) -> None:
+    def __init__(self, api: Api, client: Client, recorder: Recorder, elsewhere: Elsewhere) -> None:
         self._api = api
         self._client = client
         self._recorder = recorder
         self.graph = Graph()
-        self._owners = Owners(api, self.graph)
+        self._owners = Owners(api, self.graph, elsewhere)
         self._followed: dict[str, tuple[Resource, Unfollow]] = {}
         self._follow: Follow
 
@@ -57,7 +58,7 @@ class GarbageCollector:
             self._follow_only(resources.stored_as(resource), resource)
 
     def follows(self) -> Mapping[str, Keys]:
-        return {DEFINITIONS: self._definition_changed}
+        return {DEFINITIONS: self._definition_changed, API_SERVICES: self._registration_changed}
 
     def _follow_only(self, name: str, resource: Resource | None) -> None:
         """Follow what is served under a stored name, and nothing that was before. A definition
@@ -78,6 +79,13 @@ class GarbageCollector:
         found = [one for one in served if one is not None and not one.is_repeated]
         if all(one.custom is not None for one in found):
             self._follow_only(f"{group}/{plural}", next(filter(is_collected, found), None))
+        yield from self._resolved(group)
+
+    def _registration_changed(self, change: Change) -> Iterator[str]:
+        """A version of a group may have come back from another server."""
+        return self._resolved(change.name.partition(".")[2])
+
+    def _resolved(self, group: str) -> Iterator[str]:
         for kind in self.graph.unresolved_kinds(group):
             if self._owners.resource(*kind) is not None:
                 yield from self.graph.resolved(kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+from fairlead.controllers.elsewhere import Elsewhere
 from fairlead.controllers.garbage.graph import Graph
 from fairlead.controllers.garbage.references import Reference, steps_of
 from fairlead.controllers.namespaces import NAMESPACES
@@ -34,16 +35,21 @@ def is_collected(resource: Resource) -> bool:
 
 
 class Owners:
-    """Looks owners up as the newest versions are, those on their way to the disk included."""
+    """Looks owners up as the newest versions are, those on their way to the disk included. Those
+    that other servers keep are of an unknown kind."""
 
-    def __init__(self, api: Api, graph: Graph) -> None:
+    def __init__(self, api: Api, graph: Graph, elsewhere: Elsewhere) -> None:
         self._api = api
         self._graph = graph
+        self._elsewhere = elsewhere
         self._resolved: dict[tuple[str, str], Resource] = {}
         self._generation = -1
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
         """The resource of a kind in a version that is served."""
+        group, _, version = api_version.rpartition("/")
+        if self._elsewhere.serves(group, version):
+            return None
         resources = self._api.resources
         if self._generation != resources.generation:
             self._generation = resources.generation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from fairlead.endpoints.openapi.answers import (
     pack,
 )
 from fairlead.endpoints.openapi.knowledge import FindCustom
+from fairlead.endpoints.openapi.others import NOBODY, Others
 from fairlead.endpoints.request import Request
 from fairlead.kinds.resources import Resources
 
@@ -38,11 +40,13 @@ class OpenApi:
     """Answers with documents, each made when it is first asked for and kept, compressed, until
     what it describes changes.
 
-    `find_custom` tells what the definition of a resource publishes, if it has one.
+    `find_custom` tells what the definition of a resource publishes, if it has one; `find_others`
+    what other servers have.
     """
 
     def __init__(self, resources: Resources, release: str = ADVERTISED) -> None:
         self.find_custom: FindCustom = lambda resource: resource.custom
+        self.find_others: Callable[[], Others] = lambda: NOBODY
         self._resources = resources
         self._release = release
         self._builtin = tuple((found.group, found.version) for found in resources.group_versions())
@@ -81,11 +85,12 @@ class OpenApi:
         self._has_read = True
 
     async def _index(self, request: Request) -> Answer:
-        tags = self._tags()
-        tag = identity.of_all([*tags, *tags.values()])
+        urls = {name: _url(name, tag) for name, tag in self._tags().items()}
+        urls |= {name: remote.address for name, remote in self.find_others().documents.items()}
+        tag = identity.of_all([*urls, *urls.values()])
         found = self._documents.get("")
         if found is None or found.identity != tag:
-            paths = {name: {"serverRelativeURL": _url(name, one)} for name, one in tags.items()}
+            paths = {name: {"serverRelativeURL": url} for name, url in sorted(urls.items())}
             found = self._documents[""] = pack(tag, orjson.dumps({"paths": paths}), TEXT)
         return await document_answer(request, found)
 
@@ -93,6 +98,9 @@ class OpenApi:
         name = "/".join(request.target.path.strip("/").split("/")[2:])
         if not name:
             return await self._index(request)
+        remote = self.find_others().documents.get(name)
+        if remote is not None:
+            return await remote.answer(request)
         async with self._making:
             tag = self._tags().get(name)
             if tag is None:
@@ -118,13 +126,17 @@ class OpenApi:
             found = self._documents.get(chosen)
             if found is None or found.identity != tag:
                 encode = _pack_json if chosen == JSON else _pack_protobuf
-                found = await asyncio.to_thread(encode, tag, await self._swagger_value())
+                merge = self.find_others().merge
+                value = await self._swagger_value()
+                if merge is not None:
+                    value = await asyncio.to_thread(merge, value)
+                found = await asyncio.to_thread(encode, tag, value)
                 if self._swagger_tag(chosen) == tag:
                     self._documents[chosen] = found
         return await document_answer(request, found)
 
     def _swagger_tag(self, media_type: str) -> str:
-        return identity.of_all([media_type, *self._tags().values()])
+        return identity.of_all([media_type, *self._tags().values(), self.find_others().tag])
 
     async def _swagger_value(self) -> dict[str, Any]:
         """Everything, with room for other requests between the parts."""

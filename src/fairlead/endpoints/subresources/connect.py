@@ -1,8 +1,4 @@
-"""Reaching into what runs: logs, exec, attach, port forwarding and proxies.
-
-Proxies and logs are passed on. Streams (exec, attach, port forwarding) are checked up to the point
-where the node would be talked to; whether it answers is tried.
-"""
+"""Reaching into what runs: logs, exec, attach, port forwarding and proxies."""
 
 from __future__ import annotations
 
@@ -15,8 +11,17 @@ from urllib.parse import quote, urlencode
 from fairlead.admission.chain import CONNECT
 from fairlead.endpoints.answers import Answer, Verb
 from fairlead.endpoints.parameters import flag, integer
+from fairlead.endpoints.relaying.answers import Relayed
+from fairlead.endpoints.relaying.headers import wanted_protocol
+from fairlead.endpoints.relaying.passing import Passed
 from fairlead.endpoints.request import Request
-from fairlead.endpoints.subresources.relaying import Relayed, not_allowed, relay, unavailable
+from fairlead.endpoints.subresources.relaying import (
+    UNRESERVED,
+    not_allowed,
+    pass_to,
+    relay,
+    unavailable,
+)
 from fairlead.endpoints.subresources.simulated import (
     is_simulated,
     refuse_simulated,
@@ -30,7 +35,7 @@ from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.outgoing.addresses import NotAllowed
-from fairlead.outgoing.client import CallError, Stream
+from fairlead.outgoing.client import CallError
 from fairlead.outgoing.reaching import Place
 from fairlead.schema.times import TimeError, parse_time
 
@@ -41,6 +46,8 @@ _LOG_FLAGS = ("follow", "previous", "timestamps")
 _LOG_VALUES = ("sinceSeconds", "sinceTime", "tailLines", "limitBytes")
 _MOST_ERROR_BYTES = 50_000
 _AGENT_REASONS = {400: "BadRequest", 404: "NotFound", 503: "ServiceUnavailable"}
+# How agents call what clients want to be connected with.
+_STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 _OPTIONS = {"exec": "PodExecOptions", "attach": "PodAttachOptions"}
 
 
@@ -95,10 +102,6 @@ def node_place(api: Api, name: str) -> Place:
     raise StatusError(500, "", f"no preferred addresses found; known addresses: [{known}]")
 
 
-def _no_conversation(what: str) -> StatusError:
-    return StatusError(501, "NotImplemented", f"{what} is not supported by this server")
-
-
 async def read_log(api: Api, request: Request, operation: Operation) -> Answer:
     _check_log_options(request)
     pod = _pod(api, request)
@@ -113,14 +116,15 @@ async def read_log(api: Api, request: Request, operation: Operation) -> Answer:
     path = f"/containerLogs/{'/'.join(quote(name, safe='') for name in names)}"
     query = _log_query(request)
     try:
-        stream = await api.reach.open(place, "GET", path + (f"?{query}" if query else ""), ())
+        found = await api.reach.open(place, path + (f"?{query}" if query else ""))
     except NotAllowed:
         raise not_allowed() from None
     except CallError as error:
         raise StatusError(500, "", f'Get "{place.url}{path}": {error}') from None
-    if not 200 <= stream.status <= 206:
-        raise await _agent_error(stream)
-    return Relayed(stream, _LOG_HEADERS)
+    passed = Passed(api.reach.conversations, found)
+    if not 200 <= found.status <= 206:
+        raise await _agent_error(passed)
+    return Relayed(passed, _LOG_HEADERS)
 
 
 _LOG_HEADERS = (
@@ -135,17 +139,18 @@ def _log_query(request: Request) -> str:
     return urlencode(chosen | given)
 
 
-async def _agent_error(stream: Stream) -> StatusError:
+async def _agent_error(passed: Passed) -> StatusError:
     """What the agent of a node says is wrong, with the code it gives."""
     try:
-        said = (await stream.whole(_MOST_ERROR_BYTES)).decode(errors="replace")
+        said = (await passed.answer.whole(_MOST_ERROR_BYTES)).decode(errors="replace")
     except CallError as error:
         return internal(str(error))
     finally:
-        stream.release()
-    if stream.status in _AGENT_REASONS:
-        return StatusError(stream.status, _AGENT_REASONS[stream.status], said)
-    return internal(said if stream.status == 500 else f"answered {stream.status}: {said}")
+        passed.end()
+    status = passed.answer.status
+    if status in _AGENT_REASONS:
+        return StatusError(status, _AGENT_REASONS[status], said)
+    return internal(said if status == 500 else f"answered {status}: {said}")
 
 
 def _check_log_options(request: Request) -> None:
@@ -181,9 +186,7 @@ async def _admit(api: Api, operation: Operation, kind: str, options: Object) -> 
 
 
 def _stream_options(request: Request) -> Object:
-    options: Object = {
-        name: True for name in ("stdin", "stdout", "stderr", "tty") if flag(request, name)
-    }
+    options: Object = {name: True for name in _STREAMS if flag(request, name)}
     if request.parameter("container"):
         options["container"] = request.parameter("container")
     if request.query.get("command"):
@@ -196,14 +199,17 @@ async def stream(api: Api, request: Request, operation: Operation) -> Answer:
     what = request.target.subresource
     options = await _admit(api, operation, _OPTIONS[what], _stream_options(request))
     pod = _pod(api, request)
-    container_of(pod, options.get("container") or "")
-    return await _to_node(api, request, pod)
+    container = container_of(pod, options.get("container") or "")
+    wanted = [(told, "1") for name, told in _STREAMS.items() if options.get(name)]
+    wanted += (("command", word) for word in options.get("command") or ())
+    return await _to_node(api, request, pod, (what, container), wanted)
 
 
 async def forward_port(api: Api, request: Request, operation: Operation) -> Answer:
     ports = _ports(request)
     await _admit(api, operation, "PodPortForwardOptions", {"ports": ports} if ports else {})
-    return await _to_node(api, request, _pod(api, request))
+    wanted = [("port", ",".join(map(str, ports)))] if ports else []
+    return await _to_node(api, request, _pod(api, request), ("portForward", ""), wanted)
 
 
 def _ports(request: Request) -> list[int]:
@@ -215,7 +221,11 @@ def _ports(request: Request) -> list[int]:
     return ports
 
 
-async def _to_node(api: Api, request: Request, pod: Object) -> Answer:
+async def _to_node(
+    api: Api, request: Request, pod: Object, what: tuple[str, str], query: list[tuple[str, str]]
+) -> Answer:
+    """Change protocols with the agent of the node of a pod, which is asked for something that the
+    pod, or a container of it, does."""
     node = pod["spec"].get("nodeName")
     if not node:
         raise bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
@@ -224,12 +234,20 @@ async def _to_node(api: Api, request: Request, pod: Object) -> Answer:
     if not request.header(b"upgrade"):
         raise bad_request("Upgrade request required")
     try:
-        await api.reach.check(place)
+        await api.reach.addresses(place)
     except NotAllowed:
         raise not_allowed() from None
     except CallError as error:
         raise StatusError(500, "", f"error dialing backend: {error}") from None
-    raise _no_conversation("streaming to nodes")
+    if not wanted_protocol(request):
+        raise bad_request("Upgrade request required")
+    word, container = what
+    steps = (word, request.target.namespace, request.target.name, container)
+    path = "".join(f"/{quote(step, safe='')}" for step in steps if step)
+    target = path + (f"?{urlencode(query)}" if query else "")
+    uri = quote(request.target.path, safe=UNRESERVED).encode()
+    identity = api.authentication.identity_headers
+    return await pass_to(api.reach, request, place, target.encode(), uri, identity)
 
 
 @dataclass(slots=True)

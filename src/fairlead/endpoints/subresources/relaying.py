@@ -1,4 +1,4 @@
-"""Passing requests on to what runs in the cluster, and its answers back as they come."""
+"""Passing requests on to what runs in the cluster, below a path of ours."""
 
 from __future__ import annotations
 
@@ -7,41 +7,16 @@ from contextlib import suppress
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.relaying.answers import NoChange, answer_of
+from fairlead.endpoints.relaying.headers import forwarded, wanted_protocol
+from fairlead.endpoints.relaying.passing import pass_on
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request
-from fairlead.http.writing import Header
 from fairlead.outgoing.addresses import NotAllowed
-from fairlead.outgoing.client import CallError, Stream
+from fairlead.outgoing.client import CallError
 from fairlead.outgoing.reaching import Place, Reach
 
-# What belongs to one connection and not to the message, both ways.
-_HOP_BY_HOP = frozenset(
-    (
-        b"connection",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    )
-)
-_NOT_SENT = _HOP_BY_HOP | {b"authorization", b"content-length", b"expect"}
-_NOT_SENT_PREFIXES = (b"impersonate-", b"x-remote-", b"x-forwarded-")
-# The date is ours; scripts of other origins are let in by us or not at all.
-_NOT_RETURNED = _HOP_BY_HOP | {
-    b"date",
-    b"content-length",  # said anew, where it is known
-    b"access-control-allow-credentials",
-    b"access-control-allow-headers",
-    b"access-control-allow-methods",
-    b"access-control-allow-origin",
-    b"access-control-expose-headers",
-    b"access-control-max-age",
-}
-_UNRESERVED = "/:@!$&'()*+,;=-._~"
+UNRESERVED = "/:@!$&'()*+,;=-._~"
 
 
 def unavailable(message: str) -> StatusError:
@@ -52,32 +27,6 @@ def not_allowed() -> StatusError:
     return bad_request("address not allowed")
 
 
-class Relayed(Answer):
-    """An answer of others that is passed on while it comes. One that is cut off is cut off for
-    the client too, so that nobody takes it for whole."""
-
-    __slots__ = ("_stream",)
-
-    def __init__(self, stream: Stream, headers: tuple[Header, ...]) -> None:
-        super().__init__(stream.status, b"", "", headers)
-        self._stream = stream
-
-    async def send(self, request: Request) -> None:
-        exchange, stream = request.exchange, self._stream
-        exchange.no_deadline()
-        exchange.when_gone(stream.close)
-        size = stream.header("content-length")
-        try:
-            exchange.start(self.code, self.headers, int(size) if size.isdigit() else None)
-            async for piece in stream.pieces():
-                await exchange.send(piece)
-            exchange.end()
-        except CallError:
-            exchange.abort()
-        finally:
-            stream.release()
-
-
 async def relay(
     reach: Reach, request: Request, place: Place, path: str, identity: tuple[bytes, ...]
 ) -> Answer:
@@ -86,29 +35,45 @@ async def relay(
     own_part = request.target.path.removesuffix(path)
     if not path and request.method in ("GET", "HEAD"):
         return _to_the_root(request)
-    if request.header(b"upgrade"):
-        raise StatusError(501, "NotImplemented", "proxies do not pass upgrades on")
     clean = _clean(path)
-    query = request.exchange.head.query.decode("latin-1")
-    body = await request.body()
+    query = request.exchange.head.query
+    target = quote(clean, safe=UNRESERVED).encode() + (b"?" + query if query else b"")
+    uri = quote(f"{own_part}{clean}", safe=UNRESERVED).encode()
     try:
-        stream = await reach.open(
-            place,
-            request.method,
-            quote(clean, safe=_UNRESERVED) + (f"?{query}" if query else ""),
-            _sent_headers(request, f"{own_part}{clean}", identity),
-            body or None,
-        )
-    except NotAllowed:
-        raise not_allowed() from None
+        answer = await pass_to(reach, request, place, target, uri, identity)
     except CallError as error:
         raise unavailable(f"error trying to reach service: {error}") from None
-    if not 200 <= stream.status < 600:  # nobody asked it to switch protocols
-        stream.close()
-        text = f"it answered with the status {stream.status}"
-        raise unavailable(f"error trying to reach service: {text}")
-    returned = _returned_headers(stream, place, clean, own_part)
-    return Relayed(stream, returned)
+    answer.headers = tuple(
+        (name, _location(value, place, clean, own_part) if name == b"location" else value)
+        for name, value in answer.headers
+    )
+    return answer
+
+
+async def pass_to(
+    reach: Reach,
+    request: Request,
+    place: Place,
+    target: bytes,
+    uri: bytes,
+    identity: tuple[bytes, ...],
+) -> Answer:
+    """What a place answers; raises StatusError, and CallError where it does not."""
+    own = forwarded(request, uri)
+    try:
+        passed = await reach.attempt(
+            place,
+            lambda found: pass_on(reach.conversations, found, request, target, own, identity),
+        )
+        return answer_of(request, passed)
+    except NotAllowed:
+        raise not_allowed() from None
+    except NoChange as error:
+        raise StatusError(500, "", str(error)) from None
+    except CallError as error:
+        if wanted_protocol(request):
+            raise StatusError(500, "", f"error dialing backend: {error}") from None
+        raise
 
 
 def _clean(path: str) -> str:
@@ -120,50 +85,19 @@ def _clean(path: str) -> str:
 def _to_the_root(request: Request) -> Answer:
     """Relative links in a page work only if the proxy's own address ends with a slash."""
     query = request.exchange.head.query
-    location = quote(f"{request.target.path}/", safe=_UNRESERVED).encode() + (
+    location = quote(f"{request.target.path}/", safe=UNRESERVED).encode() + (
         b"?" + query if query else b""
     )
     return Answer(301, b"", "text/plain", ((b"location", location),))
 
 
-def _sent_headers(request: Request, uri: str, identity: tuple[bytes, ...]) -> list[tuple[str, str]]:
-    """The caller's headers without credentials and without what belongs to the connection."""
-    listed = request.header(b"connection").lower().encode("latin-1").split(b",")
-    dropped = _NOT_SENT | {name.strip() for name in listed}
-    prefixes = (*_NOT_SENT_PREFIXES, *identity)
-    sent = [
-        (name.decode("latin-1"), value.decode(errors="replace"))
-        for name, value in request.raw_headers
-        if name not in dropped and not name.startswith(prefixes)
-    ]
-    sent.append(("X-Forwarded-Uri", quote(uri, safe=_UNRESERVED)))
-    peer = request.peer.address
-    known = request.header(b"x-forwarded-for")
-    sent.append(("X-Forwarded-For", f"{known}, {peer}" if known else peer))
-    return sent
-
-
-def _returned_headers(stream: Stream, place: Place, path: str, own_part: str) -> tuple[Header, ...]:
-    listed = stream.header("connection").lower().encode(errors="replace").split(b",")
-    dropped = _NOT_RETURNED | {name.strip() for name in listed}
-    returned = []
-    for name, value in stream.headers:
-        name = name.lower()
-        if name in dropped:
-            continue
-        if name == b"location":
-            value = _location(value, place, path, own_part)
-        returned.append((name, value))
-    return tuple(returned)
-
-
 def _location(value: bytes, place: Place, path: str, own_part: str) -> bytes:
     """A redirect within the place leads through the proxy; one to elsewhere stays as it is."""
     with suppress(ValueError):
-        base = f"{place.url}{quote(path, safe=_UNRESERVED)}"
+        base = f"{place.url}{quote(path, safe=UNRESERVED)}"
         parts = urlsplit(urljoin(base, value.decode()))
         if parts.netloc == urlsplit(place.url).netloc:
-            prefix = quote(own_part, safe=_UNRESERVED)
+            prefix = quote(own_part, safe=UNRESERVED)
             steps = parts.path or "/"
             if not steps.startswith(f"{prefix}/"):
                 steps = f"{prefix}{steps}"

@@ -15,6 +15,8 @@ from fairlead.schema.names import dns_1035_label, dns_subdomain, path_segment
 from fairlead.schema.times import now
 
 CONDITION_STATUSES = ("True", "False", "Unknown")
+# Status, reason and message of the condition of those without a service.
+LOCAL = ("True", "Local", "Local APIServices are always available")
 # Upper bounds of the two priorities.
 _PRIORITIES = {"groupPriorityMinimum": 20000, "versionPriority": 1000}
 
@@ -38,7 +40,7 @@ class APIServiceBehaviour(OrderedBehaviour):
     def prepare_create(self, value: Object, context: Context) -> None:
         super().prepare_create(value, context)
         if value["spec"].get("service") is None:
-            value["status"] = {"conditions": [_local_condition()]}
+            value["status"] = {"conditions": [availability(*LOCAL)]}
 
     def prepare_subresource_update(
         self, subresource: str, value: Object, old: Object, context: Context
@@ -64,13 +66,14 @@ class APIServiceBehaviour(OrderedBehaviour):
                 causes.unsupported(path, condition["status"], CONDITION_STATUSES)
 
 
-def _local_condition() -> dict[str, Any]:
+def availability(status: str, reason: str, message: str) -> dict[str, Any]:
+    """The condition that says whether a version of a group can be used, as of now."""
     return {
         "type": "Available",
-        "status": "True",
+        "status": status,
         "lastTransitionTime": now(),
-        "reason": "Local",
-        "message": "Local APIServices are always available",
+        "reason": reason,
+        "message": message,
     }
 
 

@@ -159,7 +159,7 @@ class Pods:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        self._known = ContentMemory[tuple[Usage, frozenset[str]]]()
+        self._known = ContentMemory[tuple[Usage, frozenset[str]]]("measured pods")
         self._names = {"count/pods", "pods"} | {
             f"{prefix}{name}" for prefix in ("", _REQUESTS, _LIMITS) for name in CONTAINER_RESOURCES
         }

@@ -32,6 +32,11 @@ class Keys:
     seccomp_container: str
     app_armor: str
 
+    def names_seccomp(self, annotations: dict[str, str]) -> bool:
+        """Whether one of them is about seccomp; hardly any pod has such."""
+        wanted = self.seccomp_pod, self.seccomp_container
+        return any(key.startswith(wanted) for key in annotations)
+
 
 @cache
 def keys(dialect: Dialect) -> Keys:
@@ -70,10 +75,12 @@ def check_pod_annotations(
     if annotations.get(known.tolerations):
         _check_tolerations(annotations[known.tolerations], known.tolerations, path, causes)
     cost = annotations.get(known.deletion_cost)
-    was_wrong = not is_deletion_cost((old or {}).get(known.deletion_cost, "0"))
-    if cost is not None and not was_wrong and not is_deletion_cost(cost):
-        causes.invalid(f"{path}[{known.deletion_cost}]", cost, "must be a 32bit integer")
-    _check_seccomp(annotations, known, path, causes)
+    if cost is not None and not is_deletion_cost(cost):
+        was_wrong = not is_deletion_cost((old or {}).get(known.deletion_cost, "0"))
+        if not was_wrong:
+            causes.invalid(f"{path}[{known.deletion_cost}]", cost, "must be a 32bit integer")
+    if known.names_seccomp(annotations):
+        _check_seccomp(annotations, known, path, causes)
     for key, profile in annotations.items():
         if key.startswith(known.app_armor):
             container = key.removeprefix(known.app_armor)
@@ -154,6 +161,8 @@ def fill_seccomp_fields(annotations: dict[str, str] | None, spec: Object, dialec
     if not annotations:
         return
     known = keys(dialect)
+    if not known.names_seccomp(annotations):
+        return
     _fill_seccomp(spec, annotations.get(known.seccomp_pod))
     for container in all_containers(spec):
         _fill_seccomp(container, annotations.get(known.seccomp_container + container["name"]))
@@ -173,6 +182,8 @@ def check_seccomp_matches(
     if not annotations:
         return
     known = keys(dialect)
+    if not known.names_seccomp(annotations):
+        return
     holders = [(spec, path, known.seccomp_pod)]
     holders += [
         (container, container_path, known.seccomp_container + container["name"])

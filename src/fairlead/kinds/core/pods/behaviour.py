@@ -42,8 +42,8 @@ def _depends_on_name(spec: Object) -> bool:
 class PodBehaviour(Behaviour):
     def __init__(self, resource: Resource) -> None:
         super().__init__(resource)
-        self._good_specs: ContentMemory[bool] = ContentMemory()
-        self._quiet_pods: ContentMemory[bool] = ContentMemory()
+        self._good_specs: ContentMemory[bool] = ContentMemory("good pod specs")
+        self._quiet_pods: ContentMemory[bool] = ContentMemory("pods without warnings")
 
     def fill_defaults(self, value: Object, context: Context) -> None:
         spec = value["spec"]
@@ -130,6 +130,8 @@ class PodBehaviour(Behaviour):
         before = old["metadata"].get("annotations") if old else None
         annotations = metadata.get("annotations")
         check_pod_annotations(annotations, spec, ANNOTATIONS, causes, context.dialect, before)
+        if old is not None and spec == old["spec"]:
+            return  # it was found good when it was stored
         key = self._good_specs.key(spec)
         if self._good_specs.get(key):
             return

@@ -181,8 +181,8 @@ def _check_host_ports(containers: list[Object], path: str, causes: Causes) -> No
     """Each port of the host is used once."""
     used: set[str] = set()
     for index, container in enumerate(containers):
-        for number, port in enumerate(container.get("ports") or ()):
-            host = port.get("hostPort", 0)
+        for number, port in enumerate(container.get("ports", ())):
+            host = port.get("hostPort")
             if not host:
                 continue
             shown = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{host}"

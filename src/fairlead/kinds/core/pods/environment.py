@@ -10,7 +10,7 @@ from fairlead.kinds.core.volumes.references import (
     check_field_reference,
     check_resource_reference,
 )
-from fairlead.kinds.rules import config_key_errors, env_name_errors
+from fairlead.kinds.rules import are_usual_env_names, config_key_errors, env_name_errors
 from fairlead.schema.names import dns_subdomain
 
 FIELDS_IN_VARIABLES = (
@@ -27,26 +27,28 @@ MORE_THAN_ONE = "may not have more than one field specified at a time"
 
 
 def check_env(variables: list[Object], path: str, causes: Causes) -> None:
+    well_named = are_usual_env_names([variable["name"] for variable in variables])
     for index, variable in enumerate(variables):
-        name, source = variable["name"], variable.get("valueFrom")
-        if not name:
-            causes.required(f"{path}[{index}].name")
-        else:
-            wrong = env_name_errors(name)
-            if wrong:
-                causes.invalid_each(f"{path}[{index}].name", name, wrong)
+        if not well_named:
+            _check_name(variable["name"], f"{path}[{index}].name", causes)
+        source = variable.get("valueFrom")
         if source is not None:
             has_value = bool(variable.get("value"))
             _check_value_source(source, has_value, f"{path}[{index}].valueFrom", causes)
 
 
+def _check_name(name: str, path: str, causes: Causes) -> None:
+    if not name:
+        causes.required(path)
+    else:
+        causes.invalid_each(path, name, env_name_errors(name))
+
+
 def _check_value_source(source: Object, has_value: bool, path: str, causes: Causes) -> None:
-    found = 0
-    for name, check in _VALUE_SOURCES.items():
-        reference = source.get(name)
-        if reference is not None:
-            check(reference, f"{path}.{name}", causes)
-            found += 1
+    given = [name for name in _VALUE_SOURCES if name in source]
+    for name in given:
+        _VALUE_SOURCES[name](source[name], f"{path}.{name}", causes)
+    found = len(given)
     if not found:
         detail = (
             "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or"
@@ -65,11 +67,12 @@ def _check_field(reference: Object, path: str, causes: Causes) -> None:
 
 def _check_key(reference: Object, path: str, causes: Causes) -> None:
     name, key = reference.get("name", ""), reference["key"]
-    causes.invalid_each(f"{path}.name", name, dns_subdomain(name))
+    if wrong := dns_subdomain(name):
+        causes.invalid_each(f"{path}.name", name, wrong)
     if not key:
         causes.required(f"{path}.key")
-    else:
-        causes.invalid_each(f"{path}.key", key, config_key_errors(key))
+    elif mistakes := config_key_errors(key):
+        causes.invalid_each(f"{path}.key", key, mistakes)
 
 
 _VALUE_SOURCES: dict[str, Callable[[Object, str, Causes], None]] = {

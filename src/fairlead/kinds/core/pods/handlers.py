@@ -33,7 +33,7 @@ def _check_exec(action: Object, path: str, causes: Causes) -> None:
 def _check_http(action: Object, path: str, causes: Causes) -> None:
     if not action.get("path"):
         causes.required(f"{path}.path")
-    port_or_name(action["port"], f"{path}.port", causes)
+    _check_port(action, path, causes)
     scheme = action.get("scheme", "")
     if scheme not in SCHEMES:
         causes.unsupported(f"{path}.scheme", scheme, SCHEMES)
@@ -43,7 +43,9 @@ def _check_http(action: Object, path: str, causes: Causes) -> None:
 
 
 def _check_port(action: Object, path: str, causes: Causes) -> None:
-    port_or_name(action["port"], f"{path}.port", causes)
+    port = action["port"]
+    if port.__class__ is not int or not 1 <= port <= 65535:
+        port_or_name(port, f"{path}.port", causes)
 
 
 _HANDLERS: dict[str, Callable[[Object, str, Causes], None]] = {
@@ -56,24 +58,19 @@ _HANDLERS: dict[str, Callable[[Object, str, Causes], None]] = {
 
 def check_handler(handler: Object, path: str, causes: Causes) -> None:
     """Exactly one way to call: the first one given counts."""
-    found = False
-    for name, check in _HANDLERS.items():
-        action = handler.get(name)
-        if action is None:
-            continue
-        if found:
-            causes.forbidden(f"{path}.{name}", MORE_THAN_ONE)
-        else:
-            check(action, f"{path}.{name}", causes)
-            found = True
-    if not found:
+    given = [name for name in _HANDLERS if name in handler]
+    for name in given[:1]:
+        _HANDLERS[name](handler[name], f"{path}.{name}", causes)
+    for name in given[1:]:
+        causes.forbidden(f"{path}.{name}", MORE_THAN_ONE)
+    if not given:
         causes.required(path, "must specify a handler type")
 
 
 def _check_probe(probe: Object, path: str, causes: Causes) -> None:
     check_handler(probe, path, causes)
     for name in _COUNTS:
-        if probe.get(name, 0) < 0:
+        if name in probe and probe[name] < 0:
             causes.invalid(f"{path}.{name}", probe[name], NON_NEGATIVE)
     grace = probe.get("terminationGracePeriodSeconds")
     if grace is not None and grace <= 0:

@@ -18,9 +18,16 @@ _IMAGE = re.compile(
 _IDENTIFIER = re.compile(r"\A[0-9a-f]{64}\Z")
 
 
-@remembered(longest=512)
 def default_pull_policy(image: str) -> str:
     """`Always` for an image that may be another tomorrow: one tagged, or left to be, `latest`."""
+    _, colon, tag = image.rpartition(":")
+    if colon and tag != "latest" and "/" not in tag and "@" not in image:
+        return "IfNotPresent"  # has another tag, or is no image
+    return _default_pull_policy(image)
+
+
+@remembered(longest=512)
+def _default_pull_policy(image: str) -> str:
     match = _IMAGE.match(image)
     if match is None or _IDENTIFIER.match(image):
         return "IfNotPresent"

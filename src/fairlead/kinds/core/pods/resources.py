@@ -108,14 +108,13 @@ def _check_huge_pages(name: str, amount: str, path: str, causes: Causes) -> None
 
 def _check_amounts(amounts: Object, path: str, causes: Causes, dialect: Dialect) -> None:
     for name, amount in amounts.items():
-        _check_amount(name, amount, f"{path}[{name}]", causes, dialect)
-        if name.startswith(HUGE_PAGES):
-            _check_huge_pages(name, amount, f"{path}[{name}]", causes)
+        if name not in CONTAINER_RESOURCES or amount[0] == "-":
+            _check_amount(name, amount, f"{path}[{name}]", causes, dialect)
+            if name.startswith(HUGE_PAGES):
+                _check_huge_pages(name, amount, f"{path}[{name}]", causes)
 
 
 def _check_amount(name: str, amount: str, path: str, causes: Causes, dialect: Dialect) -> None:
-    if name in CONTAINER_RESOURCES and amount[0] != "-":
-        return
     causes.invalid_each(path, name, container_resource_errors(name, dialect))
     check_quantity(name, amount, path, causes, dialect)
 
@@ -129,15 +128,20 @@ def check_resources(resources: Object, path: str, causes: Causes, context: Conte
     limits, requests = limits or {}, requests or {}
     _check_amounts(limits, f"{path}.limits", causes, dialect)
     for name, amount in requests.items():
-        _check_amount(name, amount, f"{path}.requests[{name}]", causes, dialect)
-        _check_against_limit(name, amount, limits.get(name), path, causes, dialect)
+        is_plain = name in CONTAINER_RESOURCES and amount[0] != "-"
+        if not is_plain:
+            _check_amount(name, amount, f"{path}.requests[{name}]", causes, dialect)
+        limit = limits.get(name)
+        if amount != limit and (limit is not None or not is_plain):
+            _check_against_limit(name, amount, limit, path, causes, dialect)
         if name.startswith(HUGE_PAGES):
             _check_huge_pages(name, amount, f"{path}.requests[{name}]", causes)
-    names = {*limits, *requests}
-    if "cpu" in names or "memory" in names:
-        return
-    if any(name.startswith(HUGE_PAGES) for name in names):
+    is_compute = not (limits.keys().isdisjoint(_COMPUTE) and requests.keys().isdisjoint(_COMPUTE))
+    if not is_compute and any(name.startswith(HUGE_PAGES) for name in (*limits, *requests)):
         causes.forbidden(path, "HugePages require cpu or memory")
+
+
+_COMPUTE = ("cpu", "memory")
 
 
 def _check_against_limit(
@@ -147,8 +151,6 @@ def _check_against_limit(
         if not can_overcommit(name, dialect):
             detail = "Limit must be set for non overcommitable resources"
             causes.required(f"{path}.limits", detail)
-        return
-    if amount == limit:
         return
     wanted, most = quantity(amount), quantity(limit)
     if wanted != most and not can_overcommit(name, dialect):

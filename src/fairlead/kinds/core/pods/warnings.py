@@ -67,7 +67,8 @@ def warn_of_pod(spec: Object, metadata: Object, path: str, context: Context) -> 
                 name, state = _OLD_SOURCES[source]
                 context.warn(f"{spec_path}.volumes[{index}].{name}: deprecated in {state}")
     _warn_of_repeats(spec, spec_path, context)
-    _warn_of_fractions([(f"{spec_path}.overhead", spec.get("overhead"))], context)
+    if "overhead" in spec:
+        _warn_of_fractions([(f"{spec_path}.overhead", spec["overhead"])], context)
     if annotations:
         _warn_of_seccomp(spec, annotations, f"{path}metadata.annotations", context)
     for container, container_path in containers_with_paths(spec, spec_path):
@@ -102,6 +103,8 @@ def warn_of_node_term(term: Object, path: str, context: Context) -> None:
 
 
 def _warn_of_annotations(annotations: dict[str, str], path: str, context: Context) -> None:
+    if not any("alpha." in key for key in annotations):
+        return
     for old, (since, field) in _OLD_ANNOTATIONS.items():
         key = context.dialect.label(old)
         if key in annotations:
@@ -114,6 +117,8 @@ def _warn_of_seccomp(
     spec: Object, annotations: dict[str, str], path: str, context: Context
 ) -> None:
     known = keys(context.dialect)
+    if not known.names_seccomp(annotations):
+        return
     holders = [(spec, known.seccomp_pod)]
     holders += [
         (container, known.seccomp_container + container["name"])
@@ -136,6 +141,8 @@ def _repeated(values: Iterable[str]) -> list[tuple[int, str]]:
 
 
 def _warn_of_repeats(spec: Object, path: str, context: Context) -> None:
+    if "hostAliases" not in spec and "imagePullSecrets" not in spec:
+        return
     addresses = [alias.get("ip", "") for alias in spec.get("hostAliases") or ()]
     for index, address in _repeated(addresses):
         context.warn(f'{path}.hostAliases[{index}].ip: duplicate ip "{address}"')
@@ -164,7 +171,7 @@ def _warn_of_container(container: Object, path: str, context: Context) -> None:
     if resources:
         lists = [(f"{path}.resources.{kind}", resources.get(kind)) for kind in _AMOUNTS]
         _warn_of_fractions(lists, context)
-    variables = container.get("env") or ()
-    if len(variables) > 1:
-        for index, name in _repeated(variable["name"] for variable in variables):
+    names = [variable["name"] for variable in container.get("env", ())]
+    if len(names) != len(set(names)):
+        for index, name in _repeated(names):
             context.warn(f'{path}.env[{index}].name: duplicate name "{name}"')

@@ -106,8 +106,8 @@ def check_volumes(
         _check_source(volume, pod_name, volume_path, causes, context)
         if not name:
             causes.required(f"{volume_path}.name")
-        else:
-            causes.invalid_each(f"{volume_path}.name", name, dns_label(name))
+        elif wrong := dns_label(name):
+            causes.invalid_each(f"{volume_path}.name", name, wrong)
         if name in found:
             causes.duplicate(f"{volume_path}.name", name)
         if len(causes) == before:

@@ -1,0 +1,199 @@
+"""Writes of objects that all differ: nothing repeats but the shape, so that nothing which the
+server remembers by content helps.
+
+`python -m bench.unlike` prints the CPU of the server per request; with `--source DIR` twice or more
+it measures the servers of several source trees in turns, which is the way to compare two of them on
+a machine that others use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from itertools import count, cycle
+from typing import Any
+
+from bench import objects
+from bench.client import Maker, connections, drive
+from bench.server import SOURCE, Server
+from bench.works import APPLY, MERGE, call, collection
+
+STANDING = 600  # objects that are patched and applied to in turn: more than any memory has room for
+
+
+def config_map(number: int) -> dict[str, Any]:
+    """1.1 KB of which every value is of this object alone."""
+    lines = {
+        f"setting-{n}.conf": (f"level={number}.{n},format=json,target=stderr;" * 4)[:140]
+        for n in range(4)
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": f"cm-{number:08d}"},
+        "data": {**lines, "count": str(number)},
+    }
+
+
+def pod(number: int) -> dict[str, Any]:
+    """The bench's two-container Pod with its own texts: labels, images, arguments, values, sizes,
+    and the names of containers, volumes and ports."""
+    port = 1024 + number % 50_000
+    made: dict[str, Any] = json.loads(json.dumps(objects.POD))
+    made["metadata"] = {
+        "name": f"pod-{number:08d}",
+        "labels": {"app": f"web-{number}", "tier": f"t{number}", "release": f"r-{number}"},
+        "annotations": {"count": str(number)},
+    }
+    spec = made["spec"]
+    for container in spec["containers"]:
+        name = container["name"]
+        container["name"] = f"{name}-{number}"
+        container["image"] = f"registry.example/shop/{name}:1.{number}"
+        container["args"] = ["--config", f"/etc/app/{number}.yaml", f"--listen=:{port}"]
+        container["ports"][0] |= {"name": f"p-{number}", "containerPort": port}
+        container["env"][0]["value"] = f"level-{number}"
+        container["env"][2]["valueFrom"]["secretKeyRef"]["name"] = f"database-{number}"
+        container["resources"]["requests"]["memory"] = f"{100 + number}Ki"
+        container["resources"]["limits"]["memory"] = f"{200 + number}Ki"
+        container["livenessProbe"]["httpGet"] |= {"path": f"/healthz/{number}", "port": port}
+        container["readinessProbe"]["httpGet"] |= {"path": f"/r/{number}", "port": f"p-{number}"}
+        for mount in container["volumeMounts"]:
+            mount["name"] += f"-{number}"
+            mount["mountPath"] += f"/{number}"
+    for volume in spec["volumes"]:
+        volume["name"] += f"-{number}"
+    spec["volumes"][0]["configMap"]["name"] = f"config-{number}"
+    return made
+
+
+NEW: dict[str, Callable[[int], dict[str, Any]]] = {"configmaps": config_map, "pods": pod}
+Work = Callable[[Server], Maker]
+
+
+def create(resource: str) -> Work:
+    def work(server: Server) -> Maker:
+        path = collection(server, f"unlike-{resource}", resource)
+        if resource == "pods":  # waits for the service account
+            call(server, "POST", path, objects.new("pods", "first"))
+        numbers = count(1)
+        return lambda: server.address.request(
+            "POST", path, objects.encode(NEW[resource](next(numbers)))
+        )
+
+    return work
+
+
+def _standing(server: Server, name: str, resource: str) -> Iterator[tuple[str, int]]:
+    """The paths and numbers of objects that stand already, applied by the manager of the bench."""
+    path = collection(server, f"unlike-{name}", resource)
+    if resource == "pods":
+        call(server, "POST", path, objects.new("pods", "first"))
+    found = []
+    with connections(server.address, 1) as (one,):
+        for number in range(STANDING):
+            body = NEW[resource](number)
+            item = f"{path}/{body['metadata']['name']}?fieldManager=bench"
+            one.call(server.address.request("PATCH", item, objects.encode(body), APPLY))
+            one.check()
+            found.append((item, number))
+    return cycle(found)
+
+
+def apply_label(server: Server) -> Maker:
+    """Applies that change one label of a Pod each."""
+    standing, fresh = _standing(server, "apply", "pods"), count()
+
+    def make() -> bytes:
+        path, number = next(standing)
+        body = pod(number)
+        body["metadata"]["labels"]["release"] = f"changed-{next(fresh)}"
+        return server.address.request("PATCH", path, objects.encode(body), APPLY)
+
+    return make
+
+
+def patch(resource: str) -> Work:
+    """Merge patches that change one value each."""
+
+    def work(server: Server) -> Maker:
+        standing, fresh = _standing(server, f"patch-{resource}", resource), count()
+
+        def make() -> bytes:
+            path, _ = next(standing)
+            changed = {"count": f"changed-{next(fresh)}"}
+            is_pod = resource == "pods"
+            body = {"metadata": {"annotations": changed}} if is_pod else {"data": changed}
+            return server.address.request("PATCH", path, objects.encode(body), MERGE)
+
+        return make
+
+    return work
+
+
+WORKS: dict[str, Work] = {
+    "create-configmap": create("configmaps"),
+    "create-pod": create("pods"),
+    "apply-label": apply_label,
+    "patch-configmap": patch("configmaps"),
+    "patch-pod": patch("pods"),
+}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.unlike", description=__doc__)
+    add = parser.add_argument
+    add("-k", nargs="+", default=list(WORKS), choices=WORKS, metavar="WORK", help=", ".join(WORKS))
+    add("--source", action="append", help="a src directory; several are measured in turns")
+    add("--rounds", type=int, default=5, help="windows a work (default 5)")
+    add("--number", type=int, default=1500, help="requests a window (default 1500)")
+    add("--connections", type=int, default=16, help="keep-alive connections (default 16)")
+    return parser.parse_args()
+
+
+def _started(source: str) -> Server:
+    """A server of a source tree, which goes before ours on the way that modules are found."""
+    before = os.environ.get("PYTHONPATH", "")
+    script = f"import sys; sys.path.insert(0, {source!r}); import runpy; sys.argv[0] = 'fairlead';"
+    script += " runpy.run_module('fairlead', run_name='__main__', alter_sys=True)"
+    os.environ["PYTHONPATH"] = before
+    return Server([sys.executable, "-c", script, "serve"])
+
+
+def measured(servers: dict[str, Server], work: Work, options: argparse.Namespace) -> None:
+    with ExitStack() as opened:
+        runs = []
+        for source, server in servers.items():
+            make = work(server)
+            ways = opened.enter_context(connections(server.address, options.connections))
+            drive(ways, make, count=options.number)
+            runs.append((source, server, ways, make))
+        costs: dict[str, list[float]] = {source: [] for source in servers}
+        for _ in range(options.rounds):
+            for source, server, ways, make in runs:
+                bodies = [make() for _ in range(options.number)]  # made before the clock starts
+                before = server.cpu_seconds()
+                drive(ways, iter(bodies).__next__, count=options.number)
+                costs[source].append((server.cpu_seconds() - before) / options.number * 1e6)
+    for source, found in costs.items():
+        mean = sum(found) / len(found)
+        print(f"  {min(found):8.0f} µs at best {mean:8.0f} on average   {source}", flush=True)
+
+
+def main() -> None:
+    options = _arguments()
+    with ExitStack() as running:
+        servers: dict[str, Server] = {}
+        for source in options.source or [str(SOURCE)]:
+            servers[source] = running.enter_context(closing(_started(source)))
+        for name in options.k:
+            print(name, flush=True)
+            measured(servers, WORKS[name], options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Long JSON in pieces: a parser in C lets nobody else run before its end, not even from a thread.
+
+What lies two levels deep in a document, such as one of its paths or definitions, is a piece. It
+is found without being parsed, and parsed when it is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+MOST_DEPTH = 200
+MOST_PIECES = 20_000  # ten times as many as the largest documents have
+MOST_TOKENS = 4_000_000  # takes a second or two
+LONGEST_PIECE = 1024 * 1024  # bytes; takes some 10 ms
+MOST_PARSED = 8 * 1024 * 1024  # bytes of all pieces together
+_LEVEL = 2
+# Strings and brackets. A string without an end takes all that is left: nothing is read twice.
+_TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
+_OPENING, _QUOTE = frozenset(b"[{"), ord('"')
+
+
+class Unreadable(ValueError):
+    """The document cannot be used; the text says why."""
+
+
+class Pieces:
+    """A document of which only the upper levels are parsed: `whole` has numbers for its pieces."""
+
+    def __init__(self, raw: bytes) -> None:
+        """Raises Unreadable."""
+        self._raw = raw
+        self._left = MOST_PARSED
+        self._spans = spans = _spans(raw)
+        upper: list[bytes] = []
+        done = 0
+        for number, (start, end) in enumerate(spans):
+            upper += (raw[done:start], b"%d" % number)
+            done = end
+        self.whole = _parsed(b"".join([*upper, raw[done:]]))
+
+    def members(self, name: str) -> dict[str, Any]:
+        """The pieces of a member of the document, by key, still to be parsed."""
+        found = self.whole.get(name) if isinstance(self.whole, dict) else None
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            raise Unreadable(f"{name} is not an object")
+        return found
+
+    def parsed(self, piece: Any) -> dict[str, Any]:
+        """A piece, which must be an object; raises Unreadable."""
+        if isinstance(piece, int) and 0 <= piece < len(self._spans):
+            start, end = self._spans[piece]
+            self._left -= end - start
+            if self._left < 0:
+                raise Unreadable(f"what is needed of it is longer than {MOST_PARSED} bytes")
+            value = _parsed(self._raw[start:end])
+            if isinstance(value, dict):
+                return value
+        raise Unreadable("a path or a definition is not an object")
+
+
+def _spans(raw: bytes) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    depth = start = 0
+    for number, token in enumerate(_TOKENS.finditer(raw)):
+        if number > MOST_TOKENS:
+            raise Unreadable("it has too many parts")
+        at = token.start()
+        sign = raw[at]
+        if sign == _QUOTE:
+            continue
+        if sign in _OPENING:
+            if depth == _LEVEL:
+                start = at
+            depth += 1
+            if depth > MOST_DEPTH:
+                raise Unreadable(f"it is nested deeper than {MOST_DEPTH} levels")
+        else:
+            depth -= 1
+            if depth == _LEVEL:
+                found.append((start, at + 1))
+                if len(found) > MOST_PIECES:
+                    raise Unreadable(f"it has more than {MOST_PIECES} parts")
+            elif depth < 0:
+                raise Unreadable("it is not JSON")
+    if depth:
+        raise Unreadable("it is not JSON: it ends too early")
+    return found
+
+
+def _parsed(raw: bytes) -> Any:
+    if len(raw) > LONGEST_PIECE:
+        raise Unreadable(f"a part of it is longer than {LONGEST_PIECE} bytes")
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise Unreadable(f"it is not JSON: {error.msg}") from None

@@ -1,0 +1,73 @@
+"""Stored objects as protobuf messages: made once for each stored version and kept beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import orjson
+
+from fairlead.endpoints.negotiation import Representation
+from fairlead.kinds.conversion import from_stored
+from fairlead.kinds.resources import Resource
+from fairlead.schema.model import Struct
+from fairlead.serialization.protobuf import enveloped, writer
+from fairlead.serialization.wire import BYTES, delimited, key, sized_end
+from fairlead.storage.kept_forms import FORMS
+from fairlead.storage.version import Version
+
+_OWN_BYTES = 50  # what Python needs for a message that is kept, beside its content
+_METADATA_KEY = key(1, BYTES)  # of every kind
+
+# Gives the message of a stored object, without an envelope.
+Message = Callable[[Version], bytes]
+
+
+def is_binary(resource: Resource, representation: Representation) -> bool:
+    return representation.media_type == resource.dialect.protobuf_media_type
+
+
+def message_maker(resource: Resource, representation: Representation) -> Message:
+    """What gives the objects of a resource in the form that was negotiated."""
+    if representation.transform:
+        return partial(_metadata, resource)
+    get, struct = FORMS.get, resource.struct
+    return lambda version: get(version, struct) or _whole(resource, version)
+
+
+def enveloped_message(
+    resource: Resource, representation: Representation, version: Version
+) -> bytes:
+    """A stored object, or its metadata, as an answer or an event has it."""
+    if not representation.transform:
+        return enveloped(resource.api_version, resource.kind, _whole(resource, version))
+    api_version = f"{resource.dialect.meta_group}/{representation.version}"
+    return enveloped(api_version, "PartialObjectMetadata", _metadata(resource, version))
+
+
+def _whole(resource: Resource, version: Version) -> bytes:
+    # The type is the key: what has the same type has the same message.
+    found: bytes | None = FORMS.get(version, resource.struct)
+    if found is None:
+        found = writer(resource.struct)(from_stored(resource, version.object()))
+        FORMS.keep(version, resource.struct, found, len(found) + _OWN_BYTES)
+    return found
+
+
+def _metadata(resource: Resource, version: Version) -> bytes:
+    """A message with nothing but the metadata, which is what every message begins with."""
+    if resource.sends_stored_bytes:
+        whole = FORMS.get(version, resource.struct)
+    else:
+        whole = _whole(resource, version)
+    if whole is not None:
+        cut: bytes = whole[: sized_end(whole, len(_METADATA_KEY))]
+        return cut
+    struct: Any = resource.struct.fields["metadata"].type
+    found: bytes | None = FORMS.get(version, struct)
+    if found is None:
+        assert isinstance(struct, Struct)
+        found = delimited(_METADATA_KEY, writer(struct)(orjson.loads(version.metadata)))
+        FORMS.keep(version, struct, found, len(found) + _OWN_BYTES)
+    return found

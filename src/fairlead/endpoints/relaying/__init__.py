@@ -1,0 +1,1 @@
+"""Passing requests on to servers of others, and their answers back as they come."""

@@ -1,0 +1,161 @@
+"""Two connections joined: what comes in at one goes out at the other, whatever it means.
+
+No more is taken in than goes out. Where both connections can be closed in one direction only, the
+other direction goes on; else the end of one is the end of both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import cast
+
+_SECONDS_TO_PART = 10.0  # after which who reads nothing of the rest is not waited for
+_SECONDS_OF_SILENCE = 600.0  # after one side has ended
+
+
+class Tunnel:
+    """Its two ends are protocols that connections are handed over to, in any order."""
+
+    def __init__(self) -> None:
+        self.near, self.far = End(self), End(self)
+        self.near.other, self.far.other = self.far, self.near
+        self._ends: tuple[End, ...] = (self.near, self.far)
+        self._timer: asyncio.TimerHandle | None = None
+        self._over = asyncio.get_running_loop().create_future()
+        self._passed = 0  # pieces, when they were last looked at
+
+    async def wait(self) -> None:
+        """Until both connections are no more. Who is cancelled here ends them."""
+        try:
+            await self._over
+        finally:
+            self.abort()
+
+    def ended(self, end: End) -> bool:
+        """Nothing more comes at an end; whether the other direction goes on."""
+        other = end.other
+        if other.has_ended or not (end.closes_by_halves and other.closes_by_halves):
+            self.close()
+            return False
+        other.write_eof()
+        self._passed = self._pieces()
+        self._set_timer(_SECONDS_OF_SILENCE, self._look)
+        return True
+
+    def _look(self) -> None:
+        passed = self._pieces()
+        if passed == self._passed:
+            self.close()
+            return
+        self._passed = passed
+        self._set_timer(_SECONDS_OF_SILENCE, self._look)
+
+    def lost(self, end: End) -> None:
+        """The connection of an end is no more."""
+        if not end.other.is_lost:
+            self.close()
+            return
+        if not self._over.done():
+            self._over.set_result(None)
+        del self.near.other, self.far.other, self.near, self.far  # which know each other and us
+        self._ends = ()
+
+    def close(self) -> None:
+        """End both once all that is on its way was sent."""
+        for end in self._ends:
+            end.close()
+        left = self._unsent()
+        self._set_timer(_SECONDS_TO_PART, lambda: self._look_after_close(left))
+
+    def _look_after_close(self, before: int) -> None:
+        if self._unsent() >= before:
+            self.abort()
+        else:
+            self.close()
+
+    def _pieces(self) -> int:
+        return sum(end.passed for end in self._ends)
+
+    def _unsent(self) -> int:
+        return sum(end.unsent for end in self._ends)
+
+    def abort(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        for end in self._ends:
+            end.abort()
+
+    def _set_timer(self, seconds: float, call: Callable[[], None]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(seconds, call)
+
+
+class End(asyncio.Protocol):
+    """One end of a tunnel. What comes before the other one is connected waits for it."""
+
+    other: End
+
+    def __init__(self, tunnel: Tunnel) -> None:
+        self._tunnel = tunnel
+        self._transport: asyncio.Transport | None = None
+        self._early: list[bytes] = []
+        self.passed = 0
+        self.has_ended = self.is_lost = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        for piece in self._early:
+            self._transport.write(piece)
+        self._early.clear()
+
+    def data_received(self, data: bytes) -> None:
+        self.passed += 1
+        self.other.write(data)
+
+    def write(self, data: bytes) -> None:
+        if self._transport is None:
+            self._early.append(data)
+        else:
+            self._transport.write(data)
+
+    def pause_writing(self) -> None:
+        transport = self.other._transport
+        if transport is not None and not transport.is_closing():
+            transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        transport = self.other._transport
+        if transport is not None and not transport.is_closing():
+            transport.resume_reading()
+
+    def eof_received(self) -> bool:
+        self.has_ended = True
+        return self._tunnel.ended(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_lost = True
+        self._transport = None
+        self._tunnel.lost(self)
+
+    @property
+    def closes_by_halves(self) -> bool:
+        return self._transport is not None and self._transport.can_write_eof()
+
+    @property
+    def unsent(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    def write_eof(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write_eof()
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()

@@ -1,0 +1,1 @@
+"""How structs of the type model become protobuf messages and back."""

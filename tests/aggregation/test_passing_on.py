@@ -1,0 +1,380 @@
+"""Requests for groups of others, and what comes back."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from support.extension import Caller, RawExtension, Registered, bundle, fields
+from support.process import ServerProcess
+from support.wire import ADMIN, Wire
+
+MIB = 1024 * 1024
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_method_path_and_query_pass_as_they_came(
+    front: ServerProcess, raw: RawExtension, group: Registered, method: str
+) -> None:
+    raw.talk = lambda caller, head: caller.answer(b'{"a": 1}', 209, "x-own: 1")
+    target = f"{group.path}/namespaces/n/things/a%2Fb%20c?x=%2f&y=1&y=+&bare"
+    with Wire(front).ask(f"{method} {target}") as wire:
+        assert wire.answer() == (209, b'{"a": 1}')
+    assert b"\r\nx-own: 1" in wire.head
+    assert raw.heads[0].split(b"\r\n")[0] == f"{method} {target} HTTP/1.1".encode()
+
+
+@pytest.mark.parametrize("rest", ["", "/", "/things", "/namespaces/n/things/a/deep/er"])
+def test_everything_below_the_version_is_passed_on(
+    raw: RawExtension, group: Registered, rest: str
+) -> None:
+    assert group.client.get(f"{group.path}{rest}").body == {}
+    assert raw.heads[0].startswith(f"GET {group.path}{rest} ".encode())
+
+
+def test_what_is_beside_the_version_is_not_passed_on(raw: RawExtension, group: Registered) -> None:
+    for path in (f"/apis/{group.group}/v2", f"{group.path}x/things", f"/{group.path}/things"):
+        assert group.client.get(path).status == 404
+    assert raw.heads == []
+
+
+def test_a_head_request_has_no_body(
+    front: ServerProcess, raw: RawExtension, group: Registered
+) -> None:
+    raw.talk = lambda caller, head: caller.say(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n")
+    with Wire(front).ask(f"HEAD {group.path}/things") as wire:
+        wire.send(b"GET /healthz HTTP/1.1\r\n" + ADMIN + b"\r\n")
+        data = b""
+        while not data.endswith(b"ok"):
+            data += wire.sock.recv(65536)
+    first, second = data.split(b"\r\n\r\n", 1)
+    assert b"\r\ncontent-length: 5" in first
+    assert second.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize("code", [204, 304])
+def test_an_answer_without_a_body_has_none(
+    front: ServerProcess, raw: RawExtension, group: Registered, code: int
+) -> None:
+    raw.talk = lambda caller, head: caller.say(f"HTTP/1.1 {code} X\r\n\r\n".encode())
+    with Wire(front).ask(f"GET {group.path}/things") as wire:
+        assert wire.answer() == (code, b"")
+        assert b"transfer-encoding" not in wire.head
+        assert wire.ask("GET /healthz").answer() == (200, b"ok")
+
+
+def test_what_comes_before_an_answer_is_not_the_answer(
+    raw: RawExtension, group: Registered
+) -> None:
+    def talk(caller: Caller, head: bytes) -> None:
+        caller.say(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n")
+        caller.answer(b"[]")
+
+    raw.talk = talk
+    assert group.client.get(f"{group.path}/things").raw == b"[]"
+
+
+def test_an_answer_comes_piece_by_piece_and_without_its_trailers(
+    raw: RawExtension, group: Registered
+) -> None:
+    more = threading.Event()
+
+    def talk(caller: Caller, head: bytes) -> None:
+        caller.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n")
+        more.wait(20)
+        caller.say(b"3\r\ntwo\r\n0\r\nx-trailer: 1\r\n\r\n")
+
+    raw.talk = talk
+    connection = group.client.connect()
+    connection.request("GET", f"{group.path}/things?watch=1", headers=group.client.head_of())
+    response = connection.getresponse()
+    assert response.read(3) == b"one"
+    more.set()
+    assert response.read() == b"two"
+    connection.close()
+
+
+def test_a_body_is_passed_on_while_it_comes(
+    front: ServerProcess, raw: RawExtension, group: Registered
+) -> None:
+    came: list[bytes] = []
+    first = threading.Event()
+
+    def talk(caller: Caller, head: bytes) -> None:
+        came.append(caller.take(5))
+        first.set()
+        came.append(caller.take(5))
+        caller.answer()
+
+    raw.talk = talk
+    with Wire(front).ask(f"POST {group.path}/things", "Content-Length: 10") as wire:
+        wire.send(b"first")
+        assert first.wait(20)
+        wire.send(b"after")
+        assert wire.status() == 200
+    assert came == [b"first", b"after"]
+    assert fields(raw.heads[0], "content-length") == ["10"]
+
+
+def test_who_expects_to_be_told_to_continue_is_told(
+    front: ServerProcess, raw: RawExtension, group: Registered
+) -> None:
+    raw.talk = lambda caller, head: caller.answer(caller.take(4))
+    wire = Wire(front)
+    with wire.ask(f"PUT {group.path}/things/a", "Content-Length: 4", "Expect: 100-continue"):
+        assert wire.answer() == (100, b"")
+        assert wire.send(b"body").answer() == (200, b"body")
+    assert fields(raw.heads[0], "expect") == []
+
+
+def test_a_body_of_64_mib_needs_no_room_here(
+    front: ServerProcess, raw: RawExtension, group: Registered
+) -> None:
+    size, slow = 64 * MIB, threading.Event()
+
+    def talk(caller: Caller, head: bytes) -> None:
+        taken = caller.take(1)
+        slow.wait(20)
+        left = size * 8 // 7
+        while b"0\r\n\r\n" not in taken[-5:] and left > 0:
+            taken = caller.rest[-5:] or caller.sock.recv(1 << 20)
+            caller.rest = b""
+            left -= len(taken)
+        caller.answer()
+
+    raw.talk = talk
+    before = front.resident_bytes()
+    wire = Wire(front).ask(f"POST {group.path}/things", "Transfer-Encoding: chunked")
+    piece = b"%x\r\n%b\r\n" % (MIB, b"x" * MIB)
+
+    def send() -> None:
+        for _ in range(size // MIB):
+            wire.send(piece)
+        wire.send(b"0\r\n\r\n")
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    sending.join(1)  # until nothing more is taken
+    assert sending.is_alive()
+    assert front.resident_bytes() - before < 16 * MIB
+    slow.set()
+    assert wire.status() == 200
+    sending.join(20)
+    assert front.resident_bytes() - before < 16 * MIB
+    wire.close()
+
+
+def test_an_answer_before_the_end_of_the_body_is_passed_on(
+    front: ServerProcess, raw: RawExtension, group: Registered
+) -> None:
+    def talk(caller: Caller, head: bytes) -> None:
+        caller.answer(b"enough", 413, "connection: close")
+        while caller.sock.recv(65536):
+            pass
+
+    raw.talk = talk
+    with Wire(front).ask(f"POST {group.path}/things", "Content-Length: 99999999") as wire:
+        wire.send(b"x" * 100_000)
+        assert wire.answer() == (413, b"enough")
+
+
+def test_a_body_that_is_cut_off_is_cut_off_there_too(
+    front: ServerProcess, raw: RawExtension, group: Registered
+) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def talk(caller: Caller, head: bytes) -> None:
+        assert caller.take(4) == b"half"
+        begun.set()
+        with suppress(OSError):
+            assert caller.sock.recv(96) == b""
+        ended.set()
+
+    raw.talk = talk
+    with Wire(front).ask(f"POST {group.path}/things", "Content-Length: 100") as wire:
+        wire.send(b"half")
+        assert begun.wait(20)
+    assert ended.wait(20)
+
+
+def test_an_answer_that_is_cut_off_does_not_look_whole(
+    raw: RawExtension, group: Registered
+) -> None:
+    def talk(caller: Caller, head: bytes) -> None:
+        caller.say(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf")
+        caller.sock.close()
+
+    raw.talk = talk
+    with pytest.raises((http.client.HTTPException, OSError)):
+        group.client.get(f"{group.path}/things")
+
+
+def test_an_answer_that_waits_for_its_reader_is_whole_though_its_sender_is_gone(
+    front: ServerProcess, raw: RawExtension, group: Registered
+) -> None:
+    size, gone = 4 * MIB, threading.Event()
+
+    def talk(caller: Caller, head: bytes) -> None:
+        caller.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16 * MIB)
+        caller.answer(b"x" * size, 200, "connection: close")
+        caller.sock.close()
+        gone.set()
+
+    raw.talk = talk
+    with Wire(front, buffer=65536).ask(f"GET {group.path}/things") as wire:
+        gone.wait(1)  # it may have to wait for us
+        assert wire.answer() == (200, b"x" * size)
+
+
+def test_a_client_that_leaves_ends_the_request_there(raw: RawExtension, group: Registered) -> None:
+    asked, left = threading.Event(), threading.Event()
+
+    def talk(caller: Caller, head: bytes) -> None:
+        asked.set()
+        with suppress(OSError):
+            caller.sock.recv(1)
+        left.set()
+
+    raw.talk = talk
+    connection = group.client.connect()
+    connection.request("GET", f"{group.path}/things", headers=group.client.head_of())
+    assert asked.wait(20)
+    connection.close()
+    assert left.wait(20)
+
+
+def test_connections_are_kept_until_the_service_changes(
+    raw: RawExtension, group: Registered
+) -> None:
+    raw.talk = lambda caller, head: caller.answer(caller.body(head))
+    before = raw.connections
+    for _ in range(3):
+        assert group.client.get(f"{group.path}/things").status == 200
+        assert group.client.post(f"{group.path}/things", {}).status == 200
+    kept = raw.connections
+    assert kept - before in (1, 2)  # the server itself has left one, too
+    group.change(caBundle=None, insecureSkipTLSVerify=True)
+    assert group.client.get(f"{group.path}/things").status == 200
+    assert raw.connections == kept + 1
+
+
+def test_a_kept_connection_that_was_closed_is_not_noticed_by_clients(
+    raw: RawExtension, group: Registered
+) -> None:
+    def talk(caller: Caller, head: bytes) -> None:
+        caller.answer()
+        caller.sock.close()
+
+    raw.talk = talk
+    for _ in range(5):
+        assert group.client.get(f"{group.path}/things").status == 200
+
+
+def test_a_redirect_is_neither_followed_nor_given_to_clients(
+    raw: RawExtension, group: Registered
+) -> None:
+    raw.talk = lambda caller, head: caller.answer(b"", 302, "location: https://elsewhere.example/")
+    answer = group.client.get(f"{group.path}/things")
+    text = "the backend attempted to redirect this request, which is not permitted"
+    assert (answer.status, answer.text, answer.headers["Location"]) == (502, text, None)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"nonsense\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nx: " + b"a" * 100_000 + b"\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+        b"HTTP/1.1 999 X\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\nsomething",
+        b"HTTP/1.1 102 Processing\r\n\r\n" * 1000 + b"HTTP/1.1 200 OK\r\n\r\n",
+        b"",
+    ],
+)
+def test_what_is_no_answer_is_not_passed_on(
+    raw: RawExtension, group: Registered, said: bytes
+) -> None:
+    def talk(caller: Caller, head: bytes) -> None:
+        caller.say(said)
+        caller.sock.close()
+
+    raw.talk = talk
+    answer = group.client.get(f"{group.path}/things")
+    assert answer.status == 503
+    assert answer.text.startswith("error trying to reach service: ")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+    ],
+)
+def test_a_second_answer_that_nobody_asked_for_goes_nowhere(
+    raw: RawExtension, group: Registered, first: bytes
+) -> None:
+    smuggled = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nEVIL!!"
+    raw.talk = lambda caller, head: caller.say(first + smuggled)
+    for _ in range(3):
+        assert group.client.get(f"{group.path}/things").text == "ok"
+        assert group.client.get("/healthz").text == "ok"
+
+
+@pytest.mark.parametrize("step", ["..", ".", "%2e%2e", ""])
+def test_a_path_that_others_might_read_otherwise_is_refused(
+    front: ServerProcess, raw: RawExtension, group: Registered, step: str
+) -> None:
+    with Wire(front).ask(f"GET {group.path}/namespaces/a/{step}/b/things") as wire:
+        code, body = wire.answer()
+    assert (code, json.loads(body)["reason"]) == (400, "BadRequest")
+    assert raw.heads == []
+
+
+def test_an_unavailable_group_is_503(front: ServerProcess) -> None:
+    nobody = Registered(front, 9, insecureSkipTLSVerify=True)
+    answer = nobody.client.get(f"{nobody.path}/things")
+    assert answer.status == 503
+    assert answer.text in (
+        "service unavailable\n",
+        "error trying to reach service: dial tcp 127.0.0.1:9: connect: connection refused\n",
+    )
+    nobody.tell_available("False")
+    answer = nobody.client.get(f"{nobody.path}/things")
+    assert (answer.status, answer.text) == (503, "service unavailable\n")
+    nobody.remove()
+    assert nobody.client.get(f"{nobody.path}/things").status == 404
+
+
+def test_an_extension_server_of_another_ca_is_not_trusted(
+    front: ServerProcess, raw: RawExtension, group: Registered
+) -> None:
+    group.change(caBundle=bundle(front.ca.read_bytes()))
+    assert group.client.get(f"{group.path}/things").status == 503
+    assert raw.heads == []
+
+
+def test_the_server_shows_its_certificate(front: ServerProcess, tmp_path: Path) -> None:
+    strict = RawExtension(tmp_path, client_ca=front.data / "pki" / "front-proxy-ca.crt")
+    names: list[object] = []
+
+    def talk(caller: Caller, head: bytes) -> None:
+        assert isinstance(caller.sock, ssl.SSLSocket)
+        shown = caller.sock.getpeercert() or {}
+        names.append(dict(part[0] for part in shown["subject"])["commonName"])
+        caller.answer()
+
+    strict.talk = talk
+    group = Registered(front, strict.port, insecureSkipTLSVerify=True)
+    assert group.client.get(f"{group.path}/things").status == 200
+    assert names == ["front-proxy-client"]
+    group.remove()
+    strict.close()

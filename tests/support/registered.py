@@ -1,0 +1,183 @@
+"""An extension server with one resource, and what registers it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from fairlead.server.certificates import ensure_pki
+from support.client import Object
+from support.neighbour import Asked, Neighbour, Says
+from support.process import MOVABLE_CLOCK, ServerProcess
+from support.things import Space, Things, random_word
+from support.waiting import eventually
+
+VERBS = ("create", "delete", "deletecollection", "get", "list")
+
+
+class Shelf:
+    """Serves `books`, whatever group and version it is asked for. `content` has them by namespace;
+    deleting those with finalizers does nothing. `says` answers instead where it is set, `refuses`
+    only those who delete."""
+
+    def __init__(self, directory: Path, *hosts: str) -> None:
+        pki = ensure_pki(directory, ["localhost", *hosts])
+        self.bundle = base64.b64encode(pki.ca.certificate.read_bytes()).decode()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pki.serving.certificate, pki.serving.key)
+        self._neighbour = Neighbour(context)
+        self._neighbour.answer = self._answer
+        self.port = self._neighbour.port
+        self.asked = self._neighbour.asked
+        self.reset()
+
+    def reset(self) -> None:
+        self.content: dict[str, list[Object]] = {}
+        self.verbs: tuple[str, ...] = VERBS
+        self.says: Says | None = None
+        self.refuses: Says | None = None
+
+    def close(self) -> None:
+        self._neighbour.close()
+
+    def put(self, namespace: str, name: str, *finalizers: str) -> None:
+        metadata = {"name": name, "namespace": namespace, "finalizers": list(finalizers)}
+        self.content.setdefault(namespace, []).append({"metadata": metadata})
+
+    def calls(self, method: str) -> list[Asked]:
+        return [one for one in self.asked if one.method == method]
+
+    def _answer(self, asked: Asked) -> Says:
+        if self.says is not None:
+            return self.says
+        if self.refuses is not None and asked.method == "DELETE":
+            return self.refuses
+        _, _, group, version, *rest = urlsplit(asked.path).path.split("/")
+        match asked.method, rest:
+            case "GET", []:
+                return _said(self._resources(f"{group}/{version}"))
+            case "GET", ["namespaces", namespace, "books"]:
+                typed = {"apiVersion": f"{group}/{version}", "kind": "Book"}
+                items = [{**typed, **one} for one in self.content.get(namespace, [])]
+                return _said({**typed, "kind": "BookList", "metadata": {}, "items": items})
+            case "DELETE", ["namespaces", namespace, "books"] if "deletecollection" in self.verbs:
+                self._remove(namespace)
+                return _said({"kind": "Status", "status": "Success"})
+            case "DELETE", ["namespaces", namespace, "books", name]:
+                self._remove(namespace, name)
+                return _said({"kind": "Status", "status": "Success"})
+        return Says(405)
+
+    def _resources(self, group_version: str) -> Object:
+        books = {"name": "books", "singularName": "", "namespaced": True, "kind": "Book"}
+        return {
+            "kind": "APIResourceList",
+            "apiVersion": "v1",
+            "groupVersion": group_version,
+            "resources": [{**books, "verbs": self.verbs}, {**books, "name": "books/status"}],
+        }
+
+    def _remove(self, namespace: str, name: str = "") -> None:
+        self.content[namespace] = [
+            one
+            for one in self.content.get(namespace, [])
+            if one["metadata"]["finalizers"] or (name and one["metadata"]["name"] != name)
+        ]
+
+
+def _said(value: Object) -> Says:
+    return Says(200, {"Content-Type": "application/json"}, json.dumps(value).encode())
+
+
+class Shelved:
+    """A server that is told where the service `default/shelf` is, and `default/nobody`, where
+    nobody listens."""
+
+    def __init__(self, directory: Path, dialect: str) -> None:
+        self.shelf = Shelf(directory / "shelf", "shelf.default.svc")
+        places = f"default/shelf=127.0.0.1:{self.shelf.port},default/nobody=127.0.0.1:1"
+        flags = ("--service-address-map", places)
+        self.server = ServerProcess(directory, dialect, flags, MOVABLE_CLOCK).start()
+        self.client = self.server.client()
+        self.services = Things(
+            self.client,
+            f"/apis/{self.server.dialect.group_name('apiregistration.@')}/v1/apiservices",
+        )
+
+    def close(self) -> None:
+        self.server.stop()
+        self.shelf.close()
+
+    def space(self) -> Space:
+        return Space(self.server, self.client)
+
+    def register(
+        self, service: str = "shelf", version: str = "v1", group: str = "", **spec: Any
+    ) -> str:
+        """Register a version of a group, which is made up if none is named; gives its name."""
+        group = group or f"{random_word()}.example.com"
+        trust: Object = {"caBundle": self.shelf.bundle}
+        if "insecureSkipTLSVerify" in spec:
+            trust = {}
+        self.services.create(
+            f"{version}.{group}",
+            spec={
+                "group": group,
+                "version": version,
+                "groupPriorityMinimum": 2000,
+                "versionPriority": 10,
+                "service": {"namespace": "default", "name": service},
+                **trust,
+                **spec,
+            },
+        )
+        return f"{version}.{group}"
+
+    def condition(self, name: str) -> Object:
+        listed = self.services.read(name).get("status", {}).get("conditions") or ()
+        return next((one for one in listed if one["type"] == "Available"), {})
+
+    def becomes(self, name: str, status: str, reason: str = "") -> Object:
+        """Wait for the condition."""
+
+        def holds() -> bool:
+            found = self.condition(name)
+            return found.get("status") == status and reason in ("", found["reason"])
+
+        eventually(holds, f"{name} is {status} {reason}")
+        return self.condition(name)
+
+    def looks_again(self) -> None:
+        """Let the time pass after which extension servers are asked again."""
+        self.server.advance(31)
+
+
+class Gadgets:
+    """A definition with two versions, in a group of its own."""
+
+    def __init__(self, space: Space) -> None:
+        self.group = f"{space.name}.example.com"
+        self.name = f"gadgets.{self.group}"
+        self.definitions = space.everywhere("customresourcedefinitions", "apiextensions.@")
+        schema = {"openAPIV3Schema": {"type": "object"}}
+        versions = [
+            {"name": "v1", "served": True, "storage": True, "schema": schema},
+            {"name": "v1beta1", "served": True, "storage": False, "schema": schema},
+        ]
+        self.definitions.create(
+            self.name,
+            spec={
+                "group": self.group,
+                "scope": "Namespaced",
+                "names": {"plural": "gadgets", "kind": "Gadget"},
+                "versions": versions,
+            },
+        )
+
+    def service(self, version: str = "v1") -> str:
+        """The name of its APIService."""
+        return f"{version}.{self.group}"
