@@ -12,6 +12,7 @@ from fairlead import clock
 from fairlead.controllers import framework
 from fairlead.controllers import queue as queue_module
 from fairlead.controllers.framework import Keys
+from fairlead.controllers.pacing import Pace
 from fairlead.controllers.queue import WorkQueue
 from fairlead.storage.backend import StorageError
 
@@ -112,7 +113,7 @@ def test_failed_work_is_done_again(caplog: pytest.LogCaptureFixture) -> None:
         controller = Flaky(3)
         queue: WorkQueue[str] = WorkQueue()
         queue.add("ns")
-        working = asyncio.create_task(framework._work(controller, queue))
+        working = asyncio.create_task(framework._work(controller, queue, Pace()))
         for _ in range(200):
             await asyncio.sleep(0.01)
             if len(controller.calls) == 5:

@@ -239,3 +239,20 @@ def test_a_hot_key_does_not_hold_on_to_its_past() -> None:
         await asyncio.gather(*under_way)
 
     run(Store(EmbeddedLog(Slow()), history_memory=10_000), test)
+
+
+def test_others_have_their_turn_while_a_long_history_is_forgotten() -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        for number in range(3 * history._CHANGES_A_STEP):
+            await store.put(things, "a", large(number, 10), store.latest(things, "a"))
+        forgetting = asyncio.create_task(store.compact(store.revision))
+        lengths: set[int] = set()  # of the history, as others saw it
+        while not forgetting.done():
+            lengths.add(len(things.events_after(things.floor)))
+            await asyncio.sleep(0)
+        await forgetting
+        assert min(lengths) == 0
+        assert len(lengths) >= 3
+
+    run(Store(EmbeddedLog(MemoryBackend()), retention=86_400), test)

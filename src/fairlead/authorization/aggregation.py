@@ -30,7 +30,7 @@ _ROLES_A_STEP = 100
 
 class _Role(NamedTuple):
     labels: dict[str, str]
-    rules: dict[bytes, Rule]  # by their content, which tells them apart
+    rules: dict[bytes, bytes]  # encoded, which is small, by their content, which tells them apart
     selectors: list[dict[str, Any]]
 
     def selects(self, other: _Role) -> bool:
@@ -105,13 +105,13 @@ class ClusterRoleAggregation:
         rules = await self._rules_for(name, role)
         if list(rules) != list(role.rules):
             try:
-                await self._write(name, list(rules.values()))
+                await self._write(name, list(map(orjson.loads, rules.values())))
             except BaseException:
                 self._stale[name] = None
                 raise
 
-    async def _rules_for(self, name: str, role: _Role) -> dict[bytes, Rule]:
-        rules: dict[bytes, Rule] = {}
+    async def _rules_for(self, name: str, role: _Role) -> dict[bytes, bytes]:
+        rules: dict[bytes, bytes] = {}
         for selector in role.selectors:
             for count, (other, candidate) in enumerate(self._roles.items()):
                 if count % _ROLES_A_STEP == _ROLES_A_STEP - 1:
@@ -126,10 +126,12 @@ def _read(version: Version) -> _Role:
     value = version.object()
     return _Role(
         value["metadata"].get("labels") or {},
-        {_key(rule): rule for rule in value.get("rules") or ()},
+        dict(map(_encoded, value.get("rules") or ())),
         (value.get("aggregationRule") or {}).get("clusterRoleSelectors") or [],
     )
 
 
-def _key(rule: Rule) -> bytes:
-    return orjson.dumps(rule, option=orjson.OPT_SORT_KEYS)
+def _encoded(rule: Rule) -> tuple[bytes, bytes]:
+    """What tells a rule apart, and the rule as it was written: mostly the same."""
+    key, written = orjson.dumps(rule, option=orjson.OPT_SORT_KEYS), orjson.dumps(rule)
+    return key, key if key == written else written

@@ -14,13 +14,16 @@ from fairlead.authentication.account_names import account_groups, account_user_n
 from fairlead.authentication.user import MASTERS, User, with_authenticated_group
 from fairlead.controllers.counts import SECONDS
 from fairlead.controllers.events import EventWriter
+from fairlead.controllers.pacing import Pace
 from fairlead.controllers.queue import WorkQueue
+from fairlead.controllers.replaying import Replay
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.logs import shortened
 from fairlead.operations.api import Api
 from fairlead.storage.backend import StorageError
 from fairlead.storage.change import Change, existing
+from fairlead.storage.collection import Collection
 
 logger = logging.getLogger("fairlead.controllers")
 
@@ -109,6 +112,9 @@ class Controllers:
         self._at_end = at_end
         self._queues: list[tuple[Controller, WorkQueue[str]]] = []
         self._followed: dict[Callable[[Change], None], Unfollow] = {}
+        self._pace = Pace()
+        self._is_starting = True
+        self._replays: list[Replay] = []  # of what one controller follows, while they start
         for controller in controllers:
             self.add(controller)
 
@@ -130,7 +136,10 @@ class Controllers:
                 controller.grow_by(partial(self._follow, queue))
             for resource, keys in controller.follows().items():
                 self._follow(queue, resource, keys)
+            while self._replays:
+                await self._replays.pop(0).run(self._pace)
             await asyncio.sleep(0)
+        self._is_starting = False
 
     def _follow(
         self, queue: WorkQueue[str], resource: str, keys: Keys, *, replay: bool = True
@@ -140,19 +149,36 @@ class Controllers:
             return lambda: None
         collection = self._api.collection(resources.named(resource))
 
-        def listen(change: Change) -> None:
+        def tell(change: Change) -> None:
             for key in keys(change):
                 queue.add(key)
 
         def look_again() -> None:
             for version in collection.current(""):
-                listen(existing(collection.resource, version))
+                tell(existing(collection.resource, version))
 
-        store.follow(collection, listen, essential=False, resync=look_again, replay=replay)
-        unfollow = partial(store.unfollow, collection, listen)
+        if replay and self._is_starting:
+            told = Replay(collection, tell)
+            self._replays.append(told)
+            follow = partial(store.follow, resync=told.begin_again, replay=False)
+            return self._until(told.end, follow, collection, told.listen)
+        follow = partial(store.follow, resync=look_again, replay=replay)
+        return self._until(lambda: None, follow, collection, tell)
+
+    def _until(
+        self,
+        ended: Callable[[], None],
+        follow: Callable[..., None],
+        collection: Collection,
+        listen: Callable[[Change], None],
+    ) -> Unfollow:
+        """Follow a collection until what is given is called."""
+        follow(collection, listen, essential=False)
+        unfollow = partial(self._api.store.unfollow, collection, listen)
         self._followed[listen] = unfollow
 
         def end() -> None:
+            ended()
             self._followed.pop(listen, None)
             unfollow()
 
@@ -166,7 +192,7 @@ class Controllers:
                 group.create_task(self._events.run())
                 for controller, queue in self._queues:
                     for _ in range(controller.workers):
-                        group.create_task(_work(controller, queue))
+                        group.create_task(_work(controller, queue, self._pace))
         finally:
             self.close()
 
@@ -180,9 +206,10 @@ class Controllers:
         self._at_end()
 
 
-async def _work(controller: Controller, queue: WorkQueue[str]) -> None:
+async def _work(controller: Controller, queue: WorkQueue[str], pace: Pace) -> None:
     while True:
         key = await queue.get()
+        await pace.keep()
         started = perf_counter()
         try:
             later = await controller.sync(key)

@@ -18,4 +18,4 @@ async def answer_create(api: Api, request: Request, operation: Operation) -> Ans
     value = await read_object(api, request, operation, options.validation)
     value = to_stored(operation.resource, value)
     version = await create(api, operation, value, options)
-    return item_answer(api, request, operation, version, 201)
+    return await item_answer(api, request, operation, version, 201)

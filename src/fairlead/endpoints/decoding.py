@@ -37,6 +37,7 @@ from fairlead.serialization.limits import TooDeep
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+_MOST_READ_TWICE = 256 * 1024  # bytes
 
 # Versions that are served no more but that data may still carry.
 FORMER_VERSIONS = {
@@ -176,7 +177,10 @@ async def read_object(
     """The object that a request carries, see `decode_body`."""
     media_type = body_format(request, api.resources)
     raw = operation.sent = await request.body()
-    return await aside(len(raw), decode_body, api, operation, raw, media_type, validation, former)
+    operation.found()
+    return await aside(
+        operation.size, decode_body, api, operation, raw, media_type, validation, former
+    )
 
 
 def decode_body(
@@ -264,7 +268,7 @@ def _decode_templated(
 def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> StatusError:
     """Decode once more from exact numbers, so that the message shows them as they were sent. A
     long body is not worth it."""
-    if len(raw) > LONG_BODY:
+    if len(raw) > _MOST_READ_TWICE:
         return _not_handled(resource, str(error))
     try:
         decoder(resource.struct)(parse_json_exactly(raw), [])

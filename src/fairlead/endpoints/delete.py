@@ -10,6 +10,7 @@ from fairlead.endpoints.request import Request
 from fairlead.errors import STATUS_HEAD, success
 from fairlead.kinds.conversion import from_stored
 from fairlead.operations.api import Api
+from fairlead.operations.aside import aside
 from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.operation import Operation
 from fairlead.operations.views import typed
@@ -25,7 +26,8 @@ async def answer_delete(api: Api, request: Request, operation: Operation) -> Ans
         return value_answer(request, 200, done, api.resources)
     shown = typed(resource, from_stored(resource, deleted.value))
     code = 202 if options.cascades and not deleted.gone else 200
-    return object_answer(api.resources, request, resource, shown, code)
+    size = operation.found_size
+    return await aside(size, object_answer, api.resources, request, resource, shown, code)
 
 
 async def answer_delete_collection(api: Api, request: Request, operation: Operation) -> Answer:

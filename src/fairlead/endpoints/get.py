@@ -13,4 +13,4 @@ from fairlead.operations.options import revision_of
 
 async def answer_get(api: Api, request: Request, operation: Operation) -> Answer:
     revision = revision_of(request.parameter("resourceVersion")) if request.query else 0
-    return item_answer(api, request, operation, await get(api, operation, revision))
+    return await item_answer(api, request, operation, await get(api, operation, revision))

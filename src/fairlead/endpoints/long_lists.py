@@ -165,7 +165,7 @@ async def _in_steps(values: Iterable[Object], turn: Turn | None) -> AsyncIterato
         group.append(value)
         if perf_counter() >= end:
             yield group
-            await _rest(turn)
+            await rest(turn)
             group, end = [], perf_counter() + STEP_SECONDS
     yield group
 
@@ -208,7 +208,7 @@ async def _text(layout: _Layout[T], items: Iterator[T], turn: Turn | None) -> As
         if not more:
             break
         yield b"".join(piece)
-        await _rest(turn)
+        await rest(turn)
         piece, between = [], layout.between
     piece.append(layout.closing)
     yield b"".join(piece)
@@ -231,7 +231,7 @@ def _step(layout: _Layout[T], items: Iterator[T], piece: list[bytes], between: b
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
-async def _rest(turn: Turn | None) -> None:
+async def rest(turn: Turn | None) -> None:
     """Between two steps."""
     await (turn(_STEP_PIECES) if turn is not None else asyncio.sleep(0))
 
@@ -260,7 +260,7 @@ async def _message(
         pieces.append(b"".join(piece))
         if not more:
             break
-        await _rest(turn)
+        await rest(turn)
         piece = []
     opening, closing = envelope_around(head["apiVersion"], head["kind"], sum(map(len, pieces)))
     yield opening

@@ -52,7 +52,7 @@ async def answer_patch(api: Api, request: Request, operation: Operation) -> Answ
     await check_exists(api, operation)
     read = await aside(len(raw), _read, operation.resource, media_type, raw)
     version = await patch(api, operation, read, options)
-    return item_answer(api, request, operation, version)
+    return await item_answer(api, request, operation, version)
 
 
 async def _answer_apply(
@@ -60,11 +60,12 @@ async def _answer_apply(
 ) -> Answer:
     known = await api.known_applies.find(api, operation, raw, options)
     if known is not None:
-        return item_answer(api, request, operation, known)
+        return await item_answer(api, request, operation, known)
     config = await aside(len(raw), _configuration, operation, raw, options)
     with api.known_applies.watching(api, operation, raw, options):
         outcome = await apply(api, operation, config, options)
-    return item_answer(api, request, operation, outcome.version, 201 if outcome.created else 200)
+    code = 201 if outcome.created else 200
+    return await item_answer(api, request, operation, outcome.version, code)
 
 
 def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:

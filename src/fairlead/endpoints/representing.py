@@ -15,6 +15,7 @@ from fairlead.errors import bad_request
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Api, Object
+from fairlead.operations.aside import LONG_BODY, aside
 from fairlead.operations.operation import Operation
 from fairlead.operations.views import typed, view_of
 from fairlead.storage.version import Version
@@ -91,7 +92,7 @@ def _row_object(dialect: Dialect, value: Object, version: str, include: str) -> 
     return metadata_only(dialect, value, version) if include == "Metadata" else None
 
 
-def item_answer(
+async def item_answer(
     api: Api, request: Request, operation: Operation, version: Version, code: int = 200
 ) -> Answer:
     """One stored object, as the path shows it; sent as its bytes unless the client asks for
@@ -104,7 +105,8 @@ def item_answer(
     if form.is_plain and main.sends_stored_bytes:
         assert version.body is not None
         return Answer(code, main.head + version.body)
-    if is_binary(main, form):
+    size = len(version.body or b"")
+    if size <= LONG_BODY and is_binary(main, form):
         return Answer(code, enveloped_message(main, form, version), form.media_type)
     if form.transform and can_write(main, form):
         if form.transform == "Table":
@@ -112,7 +114,13 @@ def item_answer(
         else:
             written = item_writer(main, form)(version)
         return Answer(code, written + b"\n")
-    return object_answer(api.resources, request, main, read(main, version), code)
+    return await aside(size, _read_answer, api, request, main, version, code)
+
+
+def _read_answer(
+    api: Api, request: Request, resource: Resource, version: Version, code: int
+) -> Answer:
+    return object_answer(api.resources, request, resource, read(resource, version), code)
 
 
 def object_answer(

@@ -27,4 +27,5 @@ async def answer_update(api: Api, request: Request, operation: Operation) -> Ans
         return decoded.pop() if decoded else decode()
 
     outcome = await update(api, operation, sent, options)
-    return item_answer(api, request, operation, outcome.version, 201 if outcome.created else 200)
+    code = 201 if outcome.created else 200
+    return await item_answer(api, request, operation, outcome.version, code)

@@ -7,6 +7,7 @@ import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from time import perf_counter
 
 import orjson
 
@@ -14,6 +15,7 @@ from fairlead.bounded import remembered
 from fairlead.endpoints.answers import Answer, encode
 from fairlead.endpoints.from_bytes import can_write, item_writer, table_of
 from fairlead.endpoints.kept_messages import enveloped_message, is_binary
+from fairlead.endpoints.long_lists import STEP_SECONDS, rest
 from fairlead.endpoints.negotiation import JSON, Representation, check_watch
 from fairlead.endpoints.parameters import list_options, selection_of
 from fairlead.endpoints.representing import include_object, metadata_only, table
@@ -43,7 +45,6 @@ Frame = Callable[[str, Change], bytes]
 _YEARS = 1e8  # seconds
 BOOKMARK_EVERY = 60.0
 _BOOKMARK_BEFORE_END = 2.0
-_FRAMES_A_SEND = 200
 _BYTES_A_SEND = 256 * 1024
 _PATIENCE = 1.0
 _SOON = 0.01  # timers may be early by less
@@ -245,6 +246,7 @@ class WatchStream(Answer):
         frame = self.framing.chooser()
         frames: list[bytes] = []
         size = 0
+        end = perf_counter() + STEP_SECONDS
         try:
             events = await self.opened.shown(events)
         except Exception as error:
@@ -256,9 +258,10 @@ class WatchStream(Answer):
                 raise _BadEvent(f"{type(error).__name__}: {error}") from error
             frames.append(made)
             size += len(made)
-            if size >= _BYTES_A_SEND or len(frames) == _FRAMES_A_SEND:
+            if size >= _BYTES_A_SEND or perf_counter() >= end:
                 await exchange.send(b"".join(frames))
-                frames, size = [], 0
+                await rest(exchange.turn)
+                frames, size, end = [], 0, perf_counter() + STEP_SECONDS
         if frames:
             await exchange.send(frames[0] if len(frames) == 1 else b"".join(frames))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from copy import deepcopy
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -18,7 +18,8 @@ from fairlead.operations.certainty import is_certain
 from fairlead.operations.list import Listing, find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
-from fairlead.operations.stored import kept, read
+from fairlead.operations.stored import kept, read, shown_one
+from fairlead.patching.values import copied
 from fairlead.schema.times import format_time
 from fairlead.storage.backend import Conflict
 from fairlead.storage.selection import Selection
@@ -27,6 +28,7 @@ from fairlead.storage.version import Version
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 LONGEST_GRACE = 10**10  # seconds that the calendar has room for
 _AT_ONCE = 250  # deletes of a collection that share their commits
+_MOST_A_STEP, _BYTES_A_STEP = 10, 64 * 1024  # that are begun in one go
 
 
 @dataclass(slots=True)
@@ -53,7 +55,9 @@ async def delete(
             if await is_certain(collection, key):
                 raise not_found(operation.ref)
             continue
-        old = await read(resource, current)
+        operation.found(current)
+        shown = await shown_one(resource, current)
+        old = shown.object()
         refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])
         if refusal is not None:
             if await is_certain(collection, key):
@@ -62,7 +66,7 @@ async def delete(
         attributes = preparing.attributes(operation, DELETE, None, old, context, options=options)
         await chain.admit(attributes)
         await chain.validate(attributes)
-        new = deepcopy(old)
+        new = shown.object()
         grace = behaviour.grace_period(new, options.grace_period)
         _mark(new, grace, options.propagation or _implied_propagation(behaviour, new, context))
         behaviour.prepare_delete(new, context)
@@ -94,7 +98,7 @@ async def _store(
     if new == old or options.dry_run:
         await api.store.settled(current)
         return new
-    stored = await kept(operation.resource, preparing.ordered(deepcopy(new)))
+    stored = await kept(operation.resource, preparing.ordered(copied(new)))
     version = await preparing.put(api, collection, current.key, stored, current)
     return await read(operation.resource, version)
 
@@ -147,14 +151,31 @@ async def delete_collection(
     found = await find(api, operation, listing, selection)
     for start in range(0, len(found.versions), _AT_ONCE):
         batch = found.versions[start : start + _AT_ONCE]
-        done = await asyncio.gather(
-            *(_delete_listed(api, operation, version, options) for version in batch),
-            return_exceptions=True,
-        )
-        for outcome in done:
+        under_way: list[asyncio.Task[None]] = []
+        for few in _in_steps(batch):
+            under_way += (
+                asyncio.create_task(_delete_listed(api, operation, version, options))
+                for version in few
+            )
+            await asyncio.sleep(0)
+        for outcome in await asyncio.gather(*under_way, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
     return found
+
+
+def _in_steps(versions: list[Version]) -> Iterator[list[Version]]:
+    """As many at a time as can be begun without others having to wait for it."""
+    few: list[Version] = []
+    size = 0
+    for version in versions:
+        few.append(version)
+        size += len(version.body or b"")
+        if size >= _BYTES_A_STEP or len(few) == _MOST_A_STEP:
+            yield few
+            few, size = [], 0
+    if few:
+        yield few
 
 
 async def _delete_listed(

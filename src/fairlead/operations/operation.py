@@ -11,6 +11,7 @@ from fairlead.authorization.decision import Decision
 from fairlead.errors import ResourceRef
 from fairlead.kinds.context import MOST_WARNINGS
 from fairlead.kinds.resources import Resource
+from fairlead.storage.version import Version
 
 Identity = tuple[str, str, str]  # name, uid and resourceVersion
 NO_IDENTITY: Identity = ("", "", "")
@@ -34,6 +35,7 @@ class Operation:
     replaces: bool = False  # the caller sent a whole object, not a change of one
     has_unknown_fields: bool = False  # what was sent has fields that its type does not know
     sent: Any = None
+    found_size: int = 0  # bytes of what is stored and has to be read for it
     result: Any = None
     identity: Identity = NO_IDENTITY  # by which what was sent names itself
     decision: Decision | None = None  # where the authorizer was asked about just this
@@ -44,8 +46,15 @@ class Operation:
 
     @property
     def size(self) -> int:
-        """Bytes that came with it."""
-        return len(self.sent) if isinstance(self.sent, bytes) else 0
+        """Bytes that came with it or that it changes, whichever are more."""
+        return max(len(self.sent) if isinstance(self.sent, bytes) else 0, self.found_size)
+
+    def found(self, version: Version | None = None) -> None:
+        """It is about a stored object, or a new one."""
+        kind = self.resource.main.custom
+        self.found_size = kind.unread_bytes if kind is not None else 0
+        if version is not None and version.body is not None:
+            self.found_size = max(self.found_size, len(version.body))
 
     @property
     def key(self) -> str:

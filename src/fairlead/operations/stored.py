@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from fairlead.kinds.custom.kind import CustomKind
 from fairlead.kinds.resources import Resource
+from fairlead.operations.aside import aside
 from fairlead.schema.model import Object
 from fairlead.storage.change import DELETED, Change
 from fairlead.storage.version import Version, body_of, encode, ordered
@@ -111,12 +112,15 @@ async def _shown(kind: CustomKind, versions: list[Version]) -> list[Version]:
     found = {id(version): version for version in versions if kind.keeps(version)}
     found.update(_remembered(kind, (one for one in versions if id(one) not in found)))
     todo = [version for version in versions if id(version) not in found]
-    values = [_repaired(kind, version) async for version in _in_turns(todo)]
+    values = [
+        await aside(_size(kind, version), _repaired, kind, version)
+        async for version in _in_turns(todo)
+    ]
     converter = kind.definition.converter
     if converter is not None and values:
         values = await converter.convert(values, kind.api_version)
     async for version, value in _in_turns(list(zip(todo, values, strict=True))):
-        made = _version(version, kind, kind.pruned(value))
+        made = await aside(_size(kind, version), _version, version, kind, value)
         found[id(version)] = made
         if converter is None:
             assert made.body is not None
@@ -153,7 +157,12 @@ def _repaired(kind: CustomKind, version: Version) -> Object:
     return _typed(stored, stored.repaired(value))
 
 
-def _version(source: Version, kind: CustomKind, value: Object) -> Version:
+def _size(kind: CustomKind, version: Version) -> int:
+    return max(len(version.body or b""), kind.unread_bytes)
+
+
+def _version(source: Version, kind: CustomKind, given: Object) -> Version:
+    value = kind.pruned(given)
     value["metadata"].pop("resourceVersion", None)
     return _with_body(source, kind, body_of(encode(ordered(value)), source.revision))
 

@@ -107,6 +107,7 @@ async def store_changed(
             if await is_certain(collection, key):
                 raise not_found(operation.ref)
             continue
+        operation.found(current)
         old = current.object() if built_in else await read(resource, current)
         context = api.context(operation, options.dry_run)
         try:

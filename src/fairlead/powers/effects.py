@@ -68,7 +68,7 @@ def reading_at(revision: int) -> Verb:
         if not found.entries:
             raise not_found(resource.main.ref(operation.name))
         version = await shown_one(resource, found.entries[0])
-        return item_answer(api, request, operation, version)
+        return await item_answer(api, request, operation, version)
 
     return get
 

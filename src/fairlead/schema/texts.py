@@ -17,6 +17,7 @@ from fairlead.schema import builtin
 from fairlead.schema.model import Struct
 
 COMMON = "meta/v1"
+_LONG = ("core/v1", COMMON)
 
 
 @dataclass(slots=True)
@@ -49,6 +50,11 @@ class Texts:
         self._dialect = dialect
         self._tables: dict[str, _Table] = {}
         self._blocks: dict[tuple[str, str], list[_Block]] = {}
+
+    def read_long(self) -> None:
+        """Read the tables that take a while, before they are asked for; in any thread."""
+        for name in _LONG:
+            self._table(name)
 
     def of_type(self, struct: Struct) -> str:
         """What a type is; empty if nothing is said of it."""

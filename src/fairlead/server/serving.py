@@ -51,6 +51,7 @@ from fairlead.server.certificates import (
 from fairlead.server.checks import OBJECTS, PARTS, STORE, WORK, Progress, named_checks
 from fairlead.server.client_trust import ClientTrust
 from fairlead.server.files import FileError, keep_private, prepare_directory
+from fairlead.server.giving_back import keep_giving_back
 from fairlead.server.health import Health
 from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.listening import Acceptor, listen, shown_address
@@ -405,6 +406,7 @@ class Server:
         start("renewal of certificates", renewal.run)
         start("looking after connections", connections.look_after)
         start("compaction", self.store.keep_compacting)
+        start("giving memory back", keep_giving_back)
         if self._worker is not None and self._worker.place.owns_log:
             start("telling workers of the store", self._worker.tell_health)
         for work in self.assembly.background():
@@ -444,10 +446,11 @@ class Server:
 
 
 def tune_garbage_collector() -> None:
-    """Look at young objects less often and never again at what was loaded: requests leave no
-    cycles behind, and full collections would cost more the more is stored."""
+    """Look at what is new less often, at so little at once that nobody waits for it, and never
+    again at what was loaded: requests leave no cycles behind, and full collections would cost
+    more the more is stored."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(5_000, 10, 2_000)
     gc.enable()
 
 

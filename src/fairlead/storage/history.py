@@ -11,6 +11,8 @@ from fairlead.storage.counts import HISTORY_BYTES
 
 _A_CHANGE = 600  # bytes that a change costs beside the bodies it holds
 _LONGEST_INTERVAL = 10.0
+_KEPT_SHARE = 63 / 64  # of the memory, when there was too much in it
+_CHANGES_A_STEP = 1000
 
 
 class History:
@@ -56,9 +58,10 @@ class History:
         return self._memory > self._most_memory
 
     def shrink(self) -> int:
-        """The revision up to which memory has to let go; a good part at once, so that it does not
-        have to every time."""
-        return self._drop(lambda: self._memory > self._most_memory * 3 // 4)
+        """The revision up to which memory has to let go: enough that it does not have to every
+        time, and not so much that others have to wait for it."""
+        enough = self._most_memory * _KEPT_SHARE
+        return self._drop(lambda: self._memory > enough)
 
     def _drop(self, goes_on: Callable[[], bool]) -> int:
         floor = self.floor
@@ -71,6 +74,12 @@ class History:
     def compacted(self, floor: int) -> None:
         """Everything up to a revision is given up."""
         self._drop(lambda: self._costs[0][0] <= floor)
+
+    def step_to(self, floor: int) -> int:
+        """A revision on the way to one that is given up, as far as memory can let go at once."""
+        if len(self._costs) <= _CHANGES_A_STEP:
+            return floor
+        return min(self._costs[_CHANGES_A_STEP][0], floor)
 
     def due(self, revision: int) -> int:
         """The revision up to which everything may go now, on disk too."""

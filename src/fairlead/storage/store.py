@@ -548,17 +548,24 @@ class Store:
                     logger.error("cannot compact the store: %s; the next round tries again", error)
 
     async def compact(self, floor: int) -> None:
-        """Forget history up to a revision, on disk in small steps between commits."""
+        """Forget history up to a revision, in small steps: on disk they are between commits."""
+        self.floor = floor
+        while (step := self._history.step_to(floor)) < floor:
+            self._let_go(step)
+            await asyncio.sleep(0)
         self.tell_no_more(floor)
         await self.log.compact(floor)
         self._unswept = False
 
     def tell_no_more(self, floor: int) -> None:
         """Forget history up to a revision; on disk the next compaction does."""
-        self.floor = floor
+        self.floor = max(floor, self.floor)
+        self._let_go(floor)
+        self._unswept = True
+
+    def _let_go(self, floor: int) -> None:
         self._history.compacted(floor)
         self._forget_in_memory(max(floor, self._history.floor))
-        self._unswept = True
 
     def _forget_in_memory(self, floor: int) -> None:
         self._history.floor = floor

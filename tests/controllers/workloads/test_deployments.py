@@ -119,6 +119,7 @@ def test_a_rollout_waits_for_new_pods_before_it_removes_old_ones(work: Workloads
     work.set_image("two")
     work.await_sizes(one=3, two=1)
     work.await_observed(work.deployments, "web")
+    work.await_pods(4)
     work.make_ready()
     work.await_sizes(one=2, two=2)
     work.finish()

@@ -34,4 +34,4 @@ async def made_answer(document: Document, address: str, request: Request) -> Ans
     wanted = request.parameter("hash")
     if wanted and wanted != document.identity:
         return moved_answer(address)
-    return document_answer(request, document, for_good=bool(wanted))
+    return await document_answer(request, document, for_good=bool(wanted))

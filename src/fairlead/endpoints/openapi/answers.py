@@ -10,6 +10,7 @@ from time import time
 from fairlead.endpoints.answers import Answer, accepts_gzip
 from fairlead.endpoints.request import Request
 from fairlead.http.writing import Header
+from fairlead.operations.aside import aside
 
 TEXT = "text/plain; charset=utf-8"
 BINARY = "application/octet-stream"
@@ -45,7 +46,7 @@ class Page(Answer):
         await request.exchange.respond_in_pieces(self.code, self.headers, self.body)
 
 
-def document_answer(request: Request, document: Document, *, for_good: bool = False) -> Page:
+async def document_answer(request: Request, document: Document, *, for_good: bool = False) -> Page:
     """`for_good`: the address names this document and no other, so it can be kept."""
     headers: tuple[Header, ...] = (etag(document.identity), _VARY)
     if for_good:
@@ -58,7 +59,8 @@ def document_answer(request: Request, document: Document, *, for_good: bool = Fa
     headers = (*headers, (b"content-type", document.media_type.encode()))
     if accepts_gzip(request):
         return Page(200, document.packed, (*headers, (b"content-encoding", b"gzip")))
-    return Page(200, gzip.decompress(document.packed), headers)
+    body = await aside(len(document.packed), gzip.decompress, document.packed)
+    return Page(200, body, headers)
 
 
 def etag(identity: str) -> Header:

@@ -37,6 +37,10 @@ class Builder:
         self._names = Names(resources.dialect)
         self._texts = Texts(resources.dialect)
 
+    def read_texts(self) -> None:
+        """Read what would take a while later; in any thread."""
+        self._texts.read_long()
+
     def _parts(self, flavour: Flavour) -> tuple[Schemas, Operations]:
         served = {found.table_name: found for found in self._resources.group_versions()}
         types = self._resources.types
@@ -82,14 +86,12 @@ class Builder:
         return Swagger(self, *self._parts(V2), WriterV2(self._resources.dialect, self._names))
 
     def about(self, schemas: Schemas) -> list[Path]:
-        """The paths that belong to no group-version."""
+        """The paths that belong to no group."""
         names = self._names
-        groups = [group for group, versions in self._resources.groups.items() if versions]
-        return [
-            *(overview.of_group(names, schemas, group) for group in groups),
-            overview.of_groups(names, schemas),
-            overview.of_release(names, schemas),
-        ]
+        return [overview.of_groups(names, schemas), overview.of_release(names, schemas)]
+
+    def about_group(self, schemas: Schemas, group: str) -> Path:
+        return overview.of_group(self._names, schemas, group)
 
     def about_version(self, schemas: Schemas, found: GroupVersion) -> Path:
         return overview.of_version(self._names, schemas, found)
@@ -108,8 +110,9 @@ class Swagger:
         self._paths = _written(writer, builder.about(schemas))
 
     def add(self, found: GroupVersion) -> None:
-        about = self._builder.about_version(self._schemas, found)
-        paths = [about, *self._operations.paths(found)]
+        builder, schemas = self._builder, self._schemas
+        about = [builder.about_group(schemas, found.group), builder.about_version(schemas, found)]
+        paths = [*about, *self._operations.paths(found)]
         self._paths.update(_written(self._writer, paths))
         self._schemas.finish()
 

@@ -52,6 +52,7 @@ class OpenApi:
         self._builtin = tuple((found.group, found.version) for found in resources.group_versions())
         self._documents: dict[str, Document] = {}
         self._making = asyncio.Lock()
+        self._has_read = False
         self._known_tags: tuple[int, dict[str, str]] = (-1, {})
 
     @cached_property
@@ -73,9 +74,17 @@ class OpenApi:
                 return text_answer(404, "404 page not found\n")
         if request.method not in ("GET", "HEAD"):
             raise errors.method_not_allowed()
+        if not self._has_read:
+            await asyncio.to_thread(self._read)
         return await answer(request)
 
-    def _index(self, request: Request) -> Answer:
+    def _read(self) -> None:
+        """Read what lies in files, so that nobody has to wait for that."""
+        identity.sources(self._resources.dialect, self._release)
+        self._builder.read_texts()
+        self._has_read = True
+
+    async def _index(self, request: Request) -> Answer:
         urls = {name: _url(name, tag) for name, tag in self._tags().items()}
         urls |= {name: remote.address for name, remote in self.find_others().documents.items()}
         tag = identity.of_all([*urls, *urls.values()])
@@ -83,12 +92,12 @@ class OpenApi:
         if found is None or found.identity != tag:
             paths = {name: {"serverRelativeURL": url} for name, url in sorted(urls.items())}
             found = self._documents[""] = pack(tag, orjson.dumps({"paths": paths}), TEXT)
-        return document_answer(request, found)
+        return await document_answer(request, found)
 
     async def _v3(self, request: Request) -> Answer:
         name = "/".join(request.target.path.strip("/").split("/")[2:])
         if not name:
-            return self._index(request)
+            return await self._index(request)
         remote = self.find_others().documents.get(name)
         if remote is not None:
             return await remote.answer(request)
@@ -106,7 +115,7 @@ class OpenApi:
             if found is None or found.identity != tag:
                 found = await asyncio.to_thread(_pack_json, tag, self._value(name))
                 self._documents[name] = found
-        return document_answer(request, found, for_good=bool(wanted))
+        return await document_answer(request, found, for_good=bool(wanted))
 
     async def _swagger(self, request: Request) -> Answer:
         chosen = _chosen(request, (JSON, PROTOBUF))
@@ -124,7 +133,7 @@ class OpenApi:
                 found = await asyncio.to_thread(encode, tag, value)
                 if self._swagger_tag(chosen) == tag:
                     self._documents[chosen] = found
-        return document_answer(request, found)
+        return await document_answer(request, found)
 
     def _swagger_tag(self, media_type: str) -> str:
         return identity.of_all([media_type, *self._tags().values(), self.find_others().tag])

@@ -120,6 +120,12 @@ class CustomKind:
         return self._schema
 
     @property
+    def unread_bytes(self) -> int:
+        """Of the definition, as long as nothing was worked out from it: the first to need it has
+        more to do than others."""
+        return len(self.definition.source.body or b"") if self._schema is None else 0
+
+    @property
     def struct(self) -> Struct:
         return self.compiled.struct
 

@@ -1,0 +1,41 @@
+"""Controllers that have much to do let others have their turn."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import count, pairwise
+
+import pytest
+
+from fairlead.controllers import pacing
+from fairlead.controllers.pacing import Pace
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_others_have_their_turn_between_a_few_pieces_of_work(
+    monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    clock = count(0.0, 0.001)  # each look at the time takes a millisecond
+    monkeypatch.setattr(pacing, "perf_counter", lambda: next(clock))
+    rounds: list[int] = []  # the pieces that were done before each turn of the others
+
+    async def main() -> None:
+        pace, done = Pace(), 0
+
+        async def work() -> None:
+            nonlocal done
+            while done < 60:
+                await pace.keep()
+                done += 1
+
+        async def others() -> None:
+            while done < 60:
+                rounds.append(done)
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*(work() for _ in range(workers)), others())
+
+    asyncio.run(main())
+    steps = [after - before for before, after in pairwise(rounds)]
+    assert len(rounds) > 10
+    assert max(steps) <= 5

@@ -1,0 +1,96 @@
+"""A controller is told of what exists in steps, and of what changes meanwhile in its order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from support.backends import MemoryBackend, thing
+
+from fairlead.controllers.pacing import Pace
+from fairlead.controllers.replaying import Replay
+from fairlead.storage.change import Change
+from fairlead.storage.embedded import EmbeddedLog
+from fairlead.storage.store import Store
+
+Told = list[tuple[str, bool]]  # keys, and whether they were there
+
+
+class _Halting(Pace):
+    """Stops after some pieces of work until it may go on."""
+
+    def __init__(self, pieces: int) -> None:
+        super().__init__()
+        self._left = pieces
+        self.halted = asyncio.Event()
+        self.goes_on = asyncio.Event()
+
+    async def keep(self) -> None:
+        if not self._left:
+            self.halted.set()
+            await self.goes_on.wait()
+        else:
+            self._left -= 1
+
+
+def replayed(meanwhile: Callable[[Store, Replay], Awaitable[None]]) -> Told:
+    """What a listener hears of five objects, when something else is done after two of them."""
+    told: Told = []
+
+    async def main() -> None:
+        ended = asyncio.Event()
+
+        def tell(change: Change) -> None:
+            told.append((change.key, change.after is not None))
+            if change.key == "z":
+                ended.set()
+
+        store = Store(EmbeddedLog(MemoryBackend()))
+        await store.open()
+        things = store.collection("core/things")
+        for name in "abcde":
+            await store.put(things, name, thing(name), None)
+        replay = Replay(things, tell)
+        store.follow(things, replay.listen, essential=False, replay=False)
+        pace = _Halting(2)
+        running = asyncio.create_task(replay.run(pace))
+        await pace.halted.wait()
+        await meanwhile(store, replay)
+        pace.goes_on.set()
+        await running
+        await store.put(things, "z", thing("z"), None)
+        await ended.wait()
+        await store.close()
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+    return told
+
+
+def test_what_changes_meanwhile_is_told_afterwards() -> None:
+    async def delete(store: Store, replay: Replay) -> None:
+        things = store.collection("core/things")
+        current = store.latest(things, "e")
+        assert current is not None
+        await store.delete(things, "e", current)
+        await store.put(things, "f", thing("f"), None)
+
+    expected = [(name, True) for name in "abcde"] + [("e", False), ("f", True), ("z", True)]
+    assert replayed(delete) == expected
+
+
+def test_it_begins_again_where_changes_were_lost() -> None:
+    async def lose(store: Store, replay: Replay) -> None:
+        await store.put(store.collection("core/things"), "f", thing("f"), None)
+        replay.begin_again()
+
+    told = replayed(lose)
+    assert list(dict.fromkeys(told[2:])) == [(name, True) for name in "abcdefz"]
+
+
+def test_nothing_is_told_after_its_end() -> None:
+    async def end(store: Store, replay: Replay) -> None:
+        store.unfollow(store.collection("core/things"), replay.listen)
+        replay.end()
+        store.follow(store.collection("core/things"), replay.listen, essential=False, replay=False)
+
+    assert replayed(end) == [("a", True), ("b", True), ("z", True)]
