@@ -62,18 +62,26 @@ class Bounded(Generic[K, V]):
             before = sizes.get(key)
             if before is not None:
                 self.bytes -= before
-                values.move_to_end(key)
+                self._gone(key, values.pop(key))
             values[key], sizes[key] = value, size
             self.bytes += size
             while len(values) > self._most or self.bytes > self.most_bytes:
-                oldest, _ = values.popitem(last=False)
+                oldest, gone = values.popitem(last=False)
                 self.bytes -= sizes.pop(oldest)
+                self._gone(oldest, gone)
 
     def drop(self, key: K) -> V | None:
         """The value that was kept under a key, now forgotten."""
         with self._lock:
-            self.bytes -= self._sizes.pop(key, 0)
-            return self._values.pop(key, None)
+            if key not in self._values:
+                return None
+            self.bytes -= self._sizes.pop(key)
+            gone = self._values.pop(key)
+            self._gone(key, gone)
+            return gone
+
+    def _gone(self, key: K, value: V) -> None:
+        """For those who keep something beside a value; told of all but what `clear` drops."""
 
     def clear(self) -> None:
         with self._lock:

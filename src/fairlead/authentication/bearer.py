@@ -118,15 +118,13 @@ class TokenCache(Bounded[bytes, Grant]):
         super().clear()
         self._anchored.clear()
 
-    def drop(self, key: bytes) -> Grant | None:
-        grant = super().drop(key)
-        for anchor in grant.anchors if grant is not None else ():
+    def _gone(self, key: bytes, value: Grant) -> None:
+        for anchor in value.anchors:
             keys = self._anchored.get(anchor)
             if keys is not None:
                 keys.discard(key)
                 if not keys:
                     del self._anchored[anchor]
-        return grant
 
 
 class BearerTokens:
