@@ -185,20 +185,32 @@ class Handler:
             target.verb = "watch"
 
     def _negotiate(self, request: Request) -> None:
+        """What follows from the header fields alone is worked out once for all requests of a
+        connection that have the same ones."""
         verb, resource = request.target.verb, request.target.resource
         assert resource is not None
         partial = LIST if verb == "list" else ITEM
+        streams, tables = verb in ("list", "watch"), resource.verbs != ("create",)
+        binary = not resource.speaks_text_only
+        facts, asked = request.exchange.head.facts, (partial, streams, tables, binary)
         values = request.query.get("pretty")
+        if values is None:
+            known = facts.get(asked)
+            if known is not None:
+                request.representation = known
+                return
         request.representation = negotiate(
             self.api.dialect,
             request.header(b"accept"),
             values[0] if values else None,
             request.user_agent,
             partial,
-            streams=verb in ("list", "watch"),
-            tables=resource.verbs != ("create",),
-            binary=not resource.speaks_text_only,
+            streams=streams,
+            tables=tables,
+            binary=binary,
         )
+        if values is None:
+            facts[asked] = request.representation
 
     def _unknown(self, target: Target) -> Answer:
         resources = self.api.resources

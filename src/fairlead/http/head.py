@@ -53,7 +53,7 @@ class Head:
         self.named = dict(reversed(fields))
         # What others found out from the fields; shared by all heads of a connection that have the
         # same ones.
-        self.facts: dict[str, Any] = {}
+        self.facts: dict[Any, Any] = {}
         self.keep_alive = True
         self.modern = True  # HTTP/1.1 rather than 1.0
         self.chunked = False
