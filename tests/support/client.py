@@ -224,14 +224,15 @@ class Client:
         if body is not None and not isinstance(body, (bytes, str)):
             body = json.dumps(body)
             sent.setdefault("Content-Type", JSON)
-        if self._connection is None:
-            self._connection = self.connect()
+        connection = self._connection  # which another thread may close meanwhile
+        if connection is None:
+            connection = self._connection = self.connect()
         try:
-            self._connection.request(
+            connection.request(
                 method, with_query(path, query), body.encode() if isinstance(body, str) else body,
                 sent,
             )  # fmt: skip
-            response = self._connection.getresponse()
+            response = connection.getresponse()
             return Answer(response.status, response.headers, response.read())
         except (OSError, http.client.HTTPException):
             self.close()

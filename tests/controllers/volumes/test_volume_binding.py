@@ -143,8 +143,11 @@ def test_of_two_claims_for_one_volume_one_wins_and_the_other_finds_another(
     eventually(
         lambda: storage.volumes.read(storage.name("first"))["status"]["phase"] == "Bound", "taken"
     )
-    phases = sorted(storage.claims.read(name)["status"]["phase"] for name in "ab")
-    assert phases == ["Bound", "Pending"]
+
+    def phases() -> list[str]:
+        return sorted(storage.claims.read(name)["status"]["phase"] for name in "ab")
+
+    eventually(lambda: phases() == ["Bound", "Pending"], "told to the one that has it")
     storage.volume("second")
     assert sorted(storage.bound_volume(name) for name in "ab") == ["first", "second"]
 
