@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.extension import HERE, RawExtension, Registered, bundle
+from support.extension import RawExtension, Registered, bundle
+from support.nearby import nearby
 from support.process import ServerProcess
+from support.registered import Shelved
 
 
 @pytest.fixture(scope="module")
 def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    running = ServerProcess(tmp_path_factory.mktemp("front"), flags=HERE).start()
-    yield running
-    running.stop()
+    yield from nearby(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +37,13 @@ def group(front: ServerProcess, raw: RawExtension) -> Iterator[Registered]:
     made = Registered(front, raw.port, caBundle=bundle(raw.ca))
     yield made
     made.remove()
+
+
+@pytest.fixture(scope="module", params=["kubernetes", "cluster"])
+def running(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shelved]:
+    """A server with a shelf of things behind it, whose group can be registered."""
+    made = Shelved(tmp_path_factory.mktemp(f"shelved-{request.param}"), request.param)
+    yield made
+    made.close()

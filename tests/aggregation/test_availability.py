@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
@@ -18,15 +17,6 @@ from fairlead.aggregation import probing
 from fairlead.aggregation.calling import ExtensionCalls
 from fairlead.aggregation.extension import Extension
 from fairlead.outgoing.webhooks import Webhooks
-
-
-@pytest.fixture(scope="module", params=["kubernetes", "cluster"])
-def running(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Shelved]:
-    made = Shelved(tmp_path_factory.mktemp(f"shelved-{request.param}"), request.param)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from support.collected import Collected
 from support.extension import HERE, Caller, RawExtension, Registered
-from support.garbage import PRELUDE
-from support.process import ServerProcess
 from support.upgrading import SPDY, changed, echo, exactly
-from support.waiting import eventually
 from support.wire import Wire
 
 MANY = 30
@@ -20,34 +16,22 @@ MANY = 30
 class Watched:
     """A group of a server that tells what its collector finds."""
 
-    def __init__(self, server: ServerProcess, report: Path, raw: RawExtension) -> None:
-        self.server = server
+    def __init__(self, collected: Collected, raw: RawExtension) -> None:
+        self.server, self.garbage = collected.server, collected.garbage
         self.raw = raw
-        self.group = Registered(server, raw.port, insecureSkipTLSVerify=True)
-        self._report = report
-
-    def garbage(self) -> tuple[int, str]:
-        self._report.unlink(missing_ok=True)
-        self.server.signal(signal.SIGUSR1)
-        eventually(self._report.exists, "the collector has reported")
-        count, _, what = self._report.read_text().partition(" ")
-        return int(count), what
+        self.group = Registered(self.server, raw.port, insecureSkipTLSVerify=True)
 
 
 @pytest.fixture(scope="module")
-def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServerProcess, Path]]:
-    directory = tmp_path_factory.mktemp("garbage")
-    report = directory / "report"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FAIRLEAD_GARBAGE", str(report))
-        server = ServerProcess(directory, "kubernetes", HERE, PRELUDE).start()
-    yield server, report
-    server.stop()
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collected]:
+    made = Collected(tmp_path_factory.mktemp("garbage"), HERE)
+    yield made
+    made.server.stop()
 
 
 @pytest.fixture
-def watched(_server: tuple[ServerProcess, Path], raw: RawExtension) -> Iterator[Watched]:
-    made = Watched(*_server, raw)
+def watched(collected: Collected, raw: RawExtension) -> Iterator[Watched]:
+    made = Watched(collected, raw)
     yield made
     made.group.remove()
 

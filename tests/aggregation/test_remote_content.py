@@ -15,15 +15,6 @@ from support.waiting import eventually
 DISCOVERY = "NamespaceDeletionDiscoveryFailure"
 
 
-@pytest.fixture(scope="module", params=["kubernetes", "cluster"])
-def running(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Shelved]:
-    made = Shelved(tmp_path_factory.mktemp(f"shelved-{request.param}"), request.param)
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def shelved(running: Shelved) -> Iterator[Shelved]:
     running.shelf.reset()

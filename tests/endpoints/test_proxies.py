@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.nearby import nearby, space_for_pods
 from support.neighbour import Asked, Neighbour, Says, own_address
 from support.process import ServerProcess
 from support.running import run_pod
@@ -17,21 +18,12 @@ from support.webhook import Hooked, WebhookServer, patching
 
 @pytest.fixture(scope="module")
 def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server that may reach this machine."""
-    directory = tmp_path_factory.mktemp("near")
-    flags = ("--proxy-allowed-networks", "127.0.0.0/8")
-    running = ServerProcess(directory, flags=flags).start()
-    yield running
-    running.stop()
+    yield from nearby(tmp_path_factory)
 
 
 @pytest.fixture
 def space(near: ServerProcess) -> Iterator[Space]:
-    client = near.client()
-    found = Space(near, client)
-    found.ready_for_pods()
-    yield found
-    client.close()
+    yield from space_for_pods(near)
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.extension import HERE, Caller, RawExtension, fields
+from support.extension import Caller, RawExtension, fields
+from support.nearby import nearby, space_for_pods
 from support.process import ServerProcess
 from support.running import run_node, run_pod
 from support.things import Space
@@ -21,18 +22,12 @@ from support.wire import Wire
 
 @pytest.fixture(scope="module")
 def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    running = ServerProcess(tmp_path_factory.mktemp("near"), flags=HERE).start()
-    yield running
-    running.stop()
+    yield from nearby(tmp_path_factory)
 
 
 @pytest.fixture
 def space(near: ServerProcess) -> Iterator[Space]:
-    client = near.client()
-    found = Space(near, client)
-    found.ready_for_pods()
-    yield found
-    client.close()
+    yield from space_for_pods(near)
 
 
 @pytest.fixture

@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.garbage import PRELUDE
-from support.process import ServerProcess
+from support.collected import Collected
 from support.slow_answers import PRELUDE as SLOW
 from support.things import Space
-from support.waiting import eventually
 from support.wire import ADMIN, Wire
 
 MANY = 40
 
 
-class Watched:
-    """A server that tells what its collector finds."""
+class Watched(Collected):
+    """With a namespace to ask about."""
 
-    def __init__(self, server: ServerProcess, report: Path) -> None:
-        self.server = server
-        self.space = Space(server, server.client())
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, ("--request-timeout", "1s"), SLOW)
+        self.space = Space(self.server, self.server.client())
         self.space.secrets.create("a")
-        self._report = report
-
-    def garbage(self) -> tuple[int, str]:
-        self._report.unlink(missing_ok=True)
-        self.server.signal(signal.SIGUSR1)
-        eventually(self._report.exists, "the collector has reported")
-        count, _, what = self._report.read_text().partition(" ")
-        return int(count), what
 
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    directory = tmp_path_factory.mktemp("garbage")
-    report = directory / "report"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FAIRLEAD_GARBAGE", str(report))
-        flags = ("--request-timeout", "1s")
-        server = ServerProcess(directory, "kubernetes", flags, f"{PRELUDE}; {SLOW}").start()
-    yield Watched(server, report)
-    server.stop()
+    made = Watched(tmp_path_factory.mktemp("garbage"))
+    yield made
+    made.server.stop()
 
 
 def get(space: Space) -> None:

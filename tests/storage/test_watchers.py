@@ -306,3 +306,13 @@ def test_of_an_audience_that_left_nothing_stays(feed: Feed) -> None:
     feed.put("a/x", l="1")
     assert not feed.collection.audience
     assert not any(watcher.pending for watcher in watchers)
+
+
+def test_a_selection_of_very_many_values_is_heard_like_any_other(feed: Feed) -> None:
+    values = ",".join(map(str, range(5000)))
+    watcher = watching(selection=Selection(parse_labels(f"l in ({values})")))
+    feed.collection.audience.add(watcher)
+    feed.put("a/x", l="4999")
+    feed.put("a/y", l="5000")
+    feed.put("a/x", l="5000")
+    assert shown(watcher.pending) == ["ADDED a/x@1", "DELETED a/x@3"]

@@ -17,16 +17,11 @@ from OpenSSL import SSL
 from fairlead.audit.auditor import Auditor
 from fairlead.audit.own_operations import OwnOperations
 from fairlead.audit.setup import AuditError, build_auditor
-from fairlead.authentication.account_tokens import CONFIGURATION_PATH, JWKS_PATH, KEY_SET
 from fairlead.backup import UNFINISHED
 from fairlead.backup.page import add_backup_page
 from fairlead.dialect import DIALECTS, Dialect
-from fairlead.endpoints import discovery
-from fairlead.endpoints.answers import PUBLIC, Answer
 from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.openapi import OpenApi
-from fairlead.endpoints.request import Request
-from fairlead.fairness.dumps import PATH as DUMPS
 from fairlead.fairness.setup import build_gate, place_gate
 from fairlead.http.connections import Connections, either
 from fairlead.http.limits import Limits
@@ -55,8 +50,9 @@ from fairlead.server.giving_back import keep_giving_back
 from fairlead.server.health import Health
 from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.listening import Acceptor, listen, shown_address
-from fairlead.server.metrics import CONTENT_TYPE, Metrics
+from fairlead.server.metrics import Metrics
 from fairlead.server.options import planned_flags
+from fairlead.server.pages import Pages
 from fairlead.server.renewal import Renewal
 from fairlead.server.request_log import log_operation, log_page
 from fairlead.server.stores import check_dialect, embedded_log, etcd_log
@@ -294,36 +290,10 @@ class Server:
         for name, checks in checks_by_name.items():
             handler.prefixes[f"/{name}"] = Health(self.dialect, name, checks).answer
 
-        async def show_metrics(request: Request) -> Answer:
-            return Answer(200, await metrics.text(), CONTENT_TYPE)
-
-        async def show_version(request: Request) -> Answer:
-            return handler.document(request, discovery.version(options.advertised_version))
-
-        async def show_paths(request: Request) -> Answer:
-            others = [*handler.pages, *handler.prefixes, "/openapi/v2", "/openapi/v3"]
-            unlisted = ("/", "/openapi", *(path for path in others if path.startswith(DUMPS)))
-            shown = [path for path in others if path not in unlisted]
-            listed = discovery.paths(self.api.resources, handler.groups, shown)
-            return handler.any_document(request, listed)
-
-        async def show_issuer(request: Request) -> Answer:
-            answer = handler.document(request, documents.configuration(self.address))
-            answer.headers = (PUBLIC,)
-            return answer
-
-        async def show_keys(request: Request) -> Answer:
-            answer = handler.document(request, documents.jwks(), KEY_SET)
-            answer.headers = (PUBLIC,)
-            return answer
-
-        handler.pages = {"/": show_paths, "/metrics": show_metrics, "/version": show_version}
+        Pages(handler, metrics, self.address, options.advertised_version).add()
         openapi = OpenApi(self.api.resources, options.advertised_version)
         openapi.find_others = lambda: self.assembly.aggregation.descriptions.others
         handler.prefixes["/openapi"] = openapi.answer
-        documents = self.api.authentication.documents
-        if documents.available:
-            handler.pages |= {CONFIGURATION_PATH: show_issuer, JWKS_PATH: show_keys}
         add_backup_page(handler)
         self.assembly.aggregation.attach(handler)
         gate = build_gate(options, self.api, self.assembly.follow)

@@ -8,6 +8,8 @@ from fairlead.storage.change import Change
 from fairlead.storage.selection import Fact, Requirement, Selection
 from fairlead.storage.watcher import Watcher, event_type
 
+_MOST_VALUES = 16  # of a selection by which its group is found; each costs an entry
+
 Rules = tuple[tuple[Requirement, ...], tuple[Requirement, ...]]
 
 
@@ -87,11 +89,11 @@ class Scope:
 
     def _places(self, selection: Selection) -> list[dict[Rules, Group]]:
         """Where a group with this selection is kept."""
-        clue = next((clue for clue in selection.clues if clue.values is not None), None)
-        if clue is None:
-            return [self._others]
-        by_value = self._by_fact.setdefault(clue.fact, {})
-        return [by_value.setdefault(value, {}) for value in clue.values or ()]
+        for fact, values in selection.clues:
+            if values is not None and len(values) <= _MOST_VALUES:
+                by_value = self._by_fact.setdefault(fact, {})
+                return [by_value.setdefault(value, {}) for value in values]
+        return [self._others]
 
     def _clear_places(self, selection: Selection) -> None:
         for clue in selection.clues:

@@ -1,0 +1,25 @@
+"""A server that may reach this machine, for tests with something to be reached on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.extension import HERE
+from support.process import ServerProcess
+from support.things import Space
+
+
+def nearby(directories: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    running = ServerProcess(directories.mktemp("near"), flags=HERE).start()
+    yield running
+    running.stop()
+
+
+def space_for_pods(server: ServerProcess) -> Iterator[Space]:
+    client = server.client()
+    found = Space(server, client)
+    found.ready_for_pods()
+    yield found
+    client.close()
