@@ -55,7 +55,9 @@ def test_a_function_that_validates_refuses_by_false_a_text_or_an_exception(
                 _make(any_kit, said, say=said)
         _make(any_kit, "true", say="true")
         _make(any_kit, "none")
-    assert [one["name"] for one in admission.calls] == ["raise", "text", "false", "true", "none"]
+    made = ["raise", "text", "false", "true", "none"]
+    # Controllers may publish ConfigMaps of their own meanwhile.
+    assert [one["name"] for one in admission.calls if one["name"] in made] == made
     assert not admission.failures
     _make(any_kit, "raise", say="raise")
 
@@ -121,7 +123,7 @@ def test_two_work_at_once_and_end_also_after_a_failure(kit: Cluster) -> None:
             kit.admission(second, resources=["configmaps"]) as judging,
         ):
             assert _make(kit, "both", a="b")["data"] == {"a": "b", "first": "yes"}
-            assert len(judging.calls) == 1
+            assert [one["name"] for one in judging.calls].count("both") == 1
             assert _configured(kit) == 2
             raise ZeroDivisionError
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
 
 from fairlead.controllers.events import WARNING, Recorder
@@ -59,23 +58,22 @@ class EndpointsController:
         self._names = EndpointNames(api.dialect)
         self._triggers = TriggerTimes()
         self._endpoints = objects.collection(ENDPOINTS)
-        self._starting = True
+        self._store = api.store
+        self._start = 0  # the revision at which it began to follow
 
     def follows(self) -> Mapping[str, Keys]:
-        asyncio.get_running_loop().call_soon(self._started)
+        self._start = self._store.revision
         return {
             SERVICES: self._members.owner_changed,
             PODS: self._members.pod_changed,
             ENDPOINTS: self._lost_or_left,
         }
 
-    def _started(self) -> None:
-        self._starting = False
-
     def _lost_or_left(self, change: Change) -> Iterable[str]:
         if change.after is None:
             return (change.key,)
-        if not self._starting or self._names.leader.encode() in (change.after.body or b""):
+        is_new = change.revision > self._start
+        if is_new or self._names.leader.encode() in (change.after.body or b""):
             return ()
         return (change.key,)
 
