@@ -41,21 +41,19 @@ export function choose(label, choices) {
   const draw = () => {
     fill(
       list,
-      shown
-        .slice(0, MOST)
-        .map((one, index) =>
-          h(
-            "li",
-            {
-              role: "option",
-              id: `choice-${index}`,
-              "aria-selected": String(index === at),
-              onclick: () => take(one),
-            },
-            h("span", {}, one.title),
-            h("small", {}, one.detail),
-          ),
+      shown.slice(0, MOST).map((one, index) =>
+        h(
+          "li",
+          {
+            role: "option",
+            id: `choice-${index}`,
+            "aria-selected": String(index === at),
+            onclick: () => take(one),
+          },
+          h("span", {}, one.title),
+          h("small", {}, one.detail),
         ),
+      ),
     );
     if (shown.length) input.setAttribute("aria-activedescendant", `choice-${at}`);
     else input.removeAttribute("aria-activedescendant");
