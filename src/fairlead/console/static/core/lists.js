@@ -15,12 +15,13 @@ import { getJson } from "./api.js";
 const PAGE = 500;
 
 /**
- * The type of lists that have nothing but metadata.
+ * The type of lists, or of objects, that have nothing but metadata.
  * @param {Catalogue} catalogue
+ * @param {string} [form]
  */
-export function metadataType(catalogue) {
+export function metadataType(catalogue, form = "PartialObjectMetadataList") {
   const meta = `meta.${catalogue.about.groupDomain}`;
-  return `application/json;as=PartialObjectMetadataList;v=v1;g=${meta},application/json`;
+  return `application/json;as=${form};v=v1;g=${meta},application/json`;
 }
 
 /**

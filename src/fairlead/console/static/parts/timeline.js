@@ -32,11 +32,13 @@ export function timeline(conditions, created, now = Date.now()) {
     h(
       "thead",
       {},
-      h("th", { scope: "col" }, "Condition"),
-      h("th", { scope: "col" }, "Status"),
-      h("th", { scope: "col" }, axis(ticks, oldest, across)),
-      h("th", { scope: "col" }, "For"),
-      h("th", { scope: "col" }, "Why"),
+      h(
+        "tr",
+        {},
+        ["Condition", "Status", axis(ticks, oldest, across), "For", "Why"].map((one) =>
+          h("th", { scope: "col" }, one),
+        ),
+      ),
     ),
     h(
       "tbody",

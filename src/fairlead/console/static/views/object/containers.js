@@ -10,12 +10,14 @@ import { ago } from "../../parts/steady.js";
 /** @import {Subject} from "../../core/subject.js" */
 
 const LINES = 50;
+const MOST_BYTES = 200_000; // of a log
 
 /**
  * @param {Subject} subject a pod
+ * @param {Map<string, HTMLElement>} kept logs that stay where they are when the rest is drawn anew
  * @param {AbortSignal} signal
  */
-export function containerTable(subject, signal) {
+export function containerTable(subject, kept, signal) {
   const { spec, status } = subject.object;
   const known = new Map(containersOf({ status }).map((one) => [one.name, one]));
   const all = [
@@ -37,7 +39,7 @@ export function containerTable(subject, signal) {
         stateLine(found),
         h("div", { class: "faint wrap mono" }, one.image),
         h("div", {}, readiness(found), lastEnd(found)),
-        logs(subject, one.name, found.restartCount > 0, signal),
+        logs(subject, one.name, found.restartCount > 0, kept, signal),
       );
     }),
   );
@@ -83,13 +85,16 @@ function lastEnd({ name, lastState }) {
  * @param {Subject} subject
  * @param {string} container
  * @param {boolean} hasPrevious
+ * @param {Map<string, HTMLElement>} kept
  * @param {AbortSignal} signal
  */
-function logs(subject, container, hasPrevious, signal) {
-  const shown = h("div");
+function logs(subject, container, hasPrevious, kept, signal) {
+  const shown = kept.get(container) ?? h("div");
+  kept.set(container, shown);
   /** @param {boolean} previous */
   const read = async (previous) => {
-    const query = { container, tailLines: LINES, previous: previous || undefined };
+    const bounds = { tailLines: LINES, limitBytes: MOST_BYTES };
+    const query = { container, ...bounds, previous: previous || undefined };
     const text = await getText(`${subject.path}/log`, { query, signal, accept: "*/*" });
     const label = `Log of ${container}`;
     fill(

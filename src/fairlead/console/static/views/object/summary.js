@@ -5,8 +5,8 @@ import { fill, h } from "../../core/dom.js";
 import { list } from "../../core/lists.js";
 import { collectionPath } from "../../core/paths.js";
 import { conditionsOf, keyOf, stateOf } from "../../core/states.js";
-import { eventRow, newestFirst } from "../../parts/event_rows.js";
 import { problem } from "../../parts/messages.js";
+import { eventRow, newestFirst, rows } from "../../parts/rows.js";
 import { keepAges, redraw } from "../../parts/steady.js";
 import { timeline } from "../../parts/timeline.js";
 import { containerTable } from "./containers.js";
@@ -27,6 +27,8 @@ export function show(place, subject) {
   const { host, catalogue, signal } = place;
   const key = keyOf(catalogue, subject.kind);
   const [facts, conditions, containers, events] = Array.from({ length: 4 }, () => h("div"));
+  /** @type {Map<string, HTMLElement>} */
+  const logs = new Map();
   const deleting = h(
     "button",
     { onclick: () => confirmDeletion(subject, signal) },
@@ -57,7 +59,7 @@ export function show(place, subject) {
     cards.containers.hidden = key !== "pods.";
     if (key === "pods.")
       redraw(containers, { spec: object.spec, status: object.status }, () =>
-        containerTable(subject, signal),
+        containerTable(subject, logs, signal),
       );
     deleting.disabled = subject.isGone;
   };
@@ -104,13 +106,8 @@ async function followEvents({ catalogue, signal }, subject, host) {
 /** @param {any[]} events */
 function eventTable(events) {
   if (!events.length) return h("p", { class: "faint" }, "none are kept");
-  return h(
-    "table",
-    { class: "plain events" },
-    h(
-      "tbody",
-      {},
-      events.map((event) => eventRow(event, false)),
-    ),
+  return rows(
+    events.map((event) => eventRow(event)),
+    "events",
   );
 }

@@ -1,65 +1,87 @@
 /** The cards of the overview: tables of what is wrong, lists of what there is. */
 
-import { h } from "../../core/dom.js";
+import { fill, h } from "../../core/dom.js";
 import { kindRoute, objectRoute } from "../../core/paths.js";
-import { eventRow } from "../../parts/event_rows.js";
-import { ago } from "../../parts/steady.js";
+import { eventRow, rows } from "../../parts/rows.js";
+import { ago, redraw } from "../../parts/steady.js";
 
-/** @import {Catalogue, About, Kind} from "../../core/kinds.js" */
+/** @import {Children} from "../../core/dom.js" */
+/** @import {Catalogue, Kind} from "../../core/kinds.js" */
+/** @import {Named} from "../../core/paths.js" */
 /** @import {Change} from "./changes.js" */
-/** @import {Finding, Survey} from "./survey.js" */
+/** @import {Finding} from "./survey.js" */
 
 const MOST = 10; // rows of a table
-const SIGNS = { ADDED: "+", MODIFIED: "~", DELETED: "−", EXISTING: "=" };
-const TYPES = { ADDED: "added", MODIFIED: "changed", DELETED: "deleted", EXISTING: "there" };
+const ENOUGH = 100; // to draw a card by
+/** @type {Record<string, [string, string]>} */
+const TYPES = {
+  ADDED: ["+", "added"],
+  MODIFIED: ["~", "changed"],
+  DELETED: ["−", "deleted"],
+  EXISTING: ["=", "there"],
+};
 
-/** @param {Finding[]} findings */
+/**
+ * A card that is there when it has something to show.
+ * @template T
+ */
+export class Card {
+  #body = h("div");
+  #count = h("span", { class: "faint" });
+
+  /**
+   * @param {string} title
+   * @param {(items: T[]) => Children} draw
+   */
+  constructor(title, draw) {
+    this.draw = draw;
+    this.element = h("section", { class: "card", "aria-label": title, hidden: true });
+    fill(this.element, h("h2", {}, title, " ", this.#count), this.#body);
+  }
+
+  /**
+   * @param {T[]} items of which not all may be shown
+   * @param {number} [count] told with the title
+   */
+  show(items, count) {
+    this.element.hidden = !items.length;
+    this.#count.textContent = count ? String(count) : "";
+    redraw(this.#body, items.slice(0, ENOUGH), this.draw);
+  }
+}
+
+/** @param {Finding[]} findings the worst first */
 export function findingTable(findings) {
-  const more = findings.slice(MOST);
-  const kinds = [...new Map(more.map((one) => [kindRoute(one.kind), one.kind])).values()];
+  const kinds = new Set(findings.map((one) => one.kind));
   return [
-    h(
-      "table",
-      { class: "plain findings" },
-      h(
-        "tbody",
-        {},
-        findings
-          .slice(0, MOST)
-          .map(({ kind, named, state }) =>
-            h(
-              "tr",
-              {},
-              h("td", { class: state.tone }, sign(state.tone), state.word),
-              h("td", { class: "wrap" }, objectLink(kind, named)),
-              h("td", { class: "wrap" }, state.why),
-              h("td", { class: "when" }, ago(state.since)),
-            ),
-          ),
-      ),
+    rows(
+      findings
+        .slice(0, MOST)
+        .map(({ kind, named, state }) => [
+          h("span", { class: state.tone }, state.tone === "bad" ? "✗ " : "! ", state.word),
+          objectLink(kind, named),
+          state.why,
+          ago(state.since),
+        ]),
     ),
-    more.length > 0 &&
+    findings.length > MOST &&
       h(
         "p",
         {},
-        `and ${more.length} more: `,
-        kinds.map((kind) => h("a", { href: kindRoute(kind) }, `${kind.plural} `)),
+        "and more: ",
+        ...[...kinds].map((kind) => h("a", { href: kindRoute(kind) }, `${kind.plural} `)),
       ),
   ];
 }
 
 /**
  * @param {Kind} kind
- * @param {{namespace?: string, name: string}} named
+ * @param {Named} named
  */
-export function objectLink(kind, named) {
+function objectLink(kind, named) {
   const inside = named.namespace ? `${named.namespace}/` : "";
-  return h(
-    "a",
-    { href: objectRoute(kind, named) },
-    h("small", { class: "faint" }, `${kind.kind} ${inside}`),
-    named.name,
-  );
+  const lead = h("small", { class: "faint" }, `${kind.kind} ${inside}`);
+  return h("a", { href: objectRoute(kind, named) }, lead, named.name);
 }
 
 /**
@@ -67,71 +89,55 @@ export function objectLink(kind, named) {
  * @param {any[]} events
  */
 export function warningTable(catalogue, events) {
-  return h(
-    "table",
-    { class: "plain findings" },
-    h(
-      "tbody",
-      {},
-      events.map((event) => {
-        const about = event.involvedObject ?? {};
-        const kind = catalogue.of(about);
-        return eventRow(event, kind ? objectLink(kind, about) : `${about.kind} ${about.name}`);
-      }),
-    ),
+  return rows(
+    events.map((event) => {
+      const about = event.involvedObject ?? {};
+      const kind = catalogue.of(about);
+      return eventRow(event, kind ? objectLink(kind, about) : `${about.kind} ${about.name}`);
+    }),
   );
 }
 
 /** @param {any[]} requests */
 export function deniedTable(requests) {
-  return h(
-    "table",
-    { class: "plain findings" },
-    h(
-      "tbody",
-      {},
-      requests.map((one) =>
-        h(
-          "tr",
-          {},
-          h("td", { class: "warn wrap" }, "! ", one.user),
-          h("td", { class: "wrap" }, `${one.verb} ${subjectOf(one)}`),
-          h("td", { class: "wrap" }, one.reason, one.count > 1 && ` (${one.count} times)`),
-          h("td", { class: "when" }, ago(one.time)),
-        ),
-      ),
-    ),
+  return rows(
+    requests.map((one) => [
+      h("span", { class: "warn" }, `! ${one.user}`),
+      `${one.verb} ${deniedThing(one)}`,
+      [one.reason, one.count > 1 && ` (${one.count} times)`],
+      ago(one.time),
+    ]),
   );
 }
 
-/** @param {any} request that was denied */
-function subjectOf(request) {
-  if (!request.resource) return request.path ?? "";
-  const { group, resource, subresource, namespace, name } = request;
-  const what = [resource, subresource].filter(Boolean).join("/");
-  const where = [namespace && ` in ${namespace}`, group && ` of ${group}`];
-  return [what, name && ` ${name}`, ...where].filter(Boolean).join("");
+/** @param {any} request */
+function deniedThing({ path, group, resource, subresource, namespace, name }) {
+  if (!resource) return path ?? "";
+  const what = [resource, group].filter(Boolean).join(".");
+  return [
+    what,
+    subresource && `/${subresource}`,
+    name && ` ${name}`,
+    namespace && ` in ${namespace}`,
+  ]
+    .filter(Boolean)
+    .join("");
 }
 
 /**
- * @param {About} about
- * @param {string} version
+ * @param {string} about the server
  * @param {string[]} failing
  */
-export function healthList(about, version, failing) {
+export function healthList(about, failing) {
+  const isReady = !failing.length;
   return [
     h(
       "p",
-      { class: failing.length ? "bad" : "good" },
-      failing.length ? "✗ the server is not ready" : "✓ the server is ready",
+      { class: isReady ? "good" : "bad" },
+      isReady ? "✓ the server is ready" : "✗ the server is not ready",
     ),
-    failing.length > 0 &&
-      h(
-        "ul",
-        { class: "links" },
-        failing.map((one) => h("li", { class: "bad wrap" }, one)),
-      ),
-    h("p", { class: "faint wrap" }, `${version}, dialect ${about.dialect}`),
+    ...failing.map((one) => h("p", { class: "bad wrap" }, one)),
+    h("p", { class: "faint wrap" }, about),
   ];
 }
 
@@ -145,14 +151,14 @@ export function changeList(catalogue, changes) {
     { class: "links changes" },
     changes.map((one) => {
       const kind = catalogue.find(one.group, one.resource);
-      const type = /** @type {keyof typeof SIGNS} */ (one.type);
+      const [sign, type] = TYPES[one.type] ?? ["", one.type];
       const who = one.user || one.by?.map((by) => by.manager).join(", ") || "";
       return h(
         "li",
-        {},
-        h("span", { class: "mono", title: TYPES[type], "aria-label": TYPES[type] }, SIGNS[type]),
-        h("span", { class: "wrap" }, kind ? objectLink(kind, one) : `${one.kind} ${one.name}`),
-        h("small", { class: "faint wrap" }, ago(one.time), " ", who),
+        { class: "wrap" },
+        h("span", { class: "mono", "aria-hidden": "true" }, sign),
+        kind ? objectLink(kind, one) : `${one.kind} ${one.name}`,
+        h("small", { class: "faint" }, `${type} by ${who || "somebody"} `, ago(one.time), " ago"),
       );
     }),
   );
@@ -160,36 +166,17 @@ export function changeList(catalogue, changes) {
 
 /** @param {{kind: Kind, count: number}[]} counts */
 export function countList(counts) {
-  return h(
-    "ul",
-    { class: "links counts" },
-    counts.map(({ kind, count }) =>
-      h(
-        "li",
-        {},
-        h("a", { href: kindRoute(kind) }, kind.kind),
-        h("span", { class: "mono" }, count),
-      ),
-    ),
-  );
+  const line = (/** @type {{kind: Kind, count: number}} */ { kind, count }) =>
+    h(
+      "li",
+      {},
+      h("a", { href: kindRoute(kind), title: kind.kind }, kind.kind),
+      h("span", { class: "mono" }, count),
+    );
+  return h("ul", { class: "links counts" }, counts.map(line));
 }
 
-/**
- * What the verdict does not cover.
- * @param {Survey} survey
- */
-export function unseenNotes(survey) {
-  const { hidden } = survey;
-  return [
-    hidden.length && `you may not list ${hidden.map((one) => one.plural).join(", ")}`,
-    ...[...survey.looks].flatMap(([kind, look]) => [
-      look.unseen > 0 && `the last ${look.unseen} of ${look.count} ${kind.plural}`,
-      look.problem && `${kind.plural}: ${look.problem}`,
-    ]),
-  ].filter((one) => typeof one === "string" && one !== "");
-}
-
-/** @param {string} tone */
-function sign(tone) {
-  return tone === "bad" ? "✗ " : "! ";
+/** @param {string[]} notes */
+export function noteList(notes) {
+  return notes.map((one) => h("p", { class: "faint wrap" }, one));
 }

@@ -4,7 +4,7 @@
 import { ApiError, getJson, getText, isAborted, reasonOf } from "../../core/api.js";
 import { list } from "../../core/lists.js";
 import { collectionPath } from "../../core/paths.js";
-import { newestFirst } from "../../parts/event_rows.js";
+import { newestFirst } from "../../parts/rows.js";
 
 /** @import {Catalogue} from "../../core/kinds.js" */
 /** @import {Rights} from "../../core/rights.js" */

@@ -79,6 +79,19 @@ export class Survey extends EventTarget {
       this.looks.set(kind, notYet());
   }
 
+  /** What this does not cover. */
+  notes() {
+    return [
+      ...(this.hidden.length
+        ? [`you may not list ${this.hidden.map((one) => one.plural).join(", ")}`]
+        : []),
+      ...[...this.looks].flatMap(([{ plural }, { count, unseen, problem }]) => {
+        if (unseen) return [`the last ${unseen} of ${count} ${plural}`];
+        return problem ? [`${plural}: ${problem}`] : [];
+      }),
+    ];
+  }
+
   /** Whether every kind was looked at. */
   get isWhole() {
     return [...this.looks.values()].every((one) => one.earliest > 0);
