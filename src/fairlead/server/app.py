@@ -37,7 +37,7 @@ logger = logging.getLogger("fairlead")
 
 _READING = ("GET", "HEAD", "OPTIONS")
 _TOO_MANY = "Too many requests, please try again later."
-_FROM_STORE = ("/api", "/openapi")
+_FROM_STORE = ("/api", "/openapi", "/history")
 _HEALTH = ("/healthz", "/livez", "/readyz")
 # What writes one object over the version that it has looked at, and looks at no others of its kind.
 _PARTS = ("", "status", "scale", "ephemeralcontainers")

@@ -1,0 +1,126 @@
+"""The paths below `/history`: how things were, with the rights that reading them now would need."""
+
+from __future__ import annotations
+
+from fairlead.authentication.user import AUTHENTICATED
+from fairlead.endpoints.answers import Answer, value_answer
+from fairlead.endpoints.chain import Handler, check_reading
+from fairlead.endpoints.negotiation import NOTHING, negotiate
+from fairlead.endpoints.parameters import flag
+from fairlead.endpoints.representing import item_answer
+from fairlead.endpoints.request import Request
+from fairlead.endpoints.routing import PAST, Target
+from fairlead.errors import (
+    StatusError,
+    bad_request,
+    expired,
+    no_such_path,
+    not_found,
+)
+from fairlead.history import API_VERSION, KIND
+from fairlead.history.items import Telling
+from fairlead.history.parameters import wanted
+from fairlead.history.past import ObjectsPast
+from fairlead.history.rights import Rights
+from fairlead.history.served import Served
+from fairlead.operations.api import Object
+from fairlead.operations.get import wait_until
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import revision_of
+from fairlead.operations.stored import shown_one
+from fairlead.storage.backend import Compacted
+
+_ALL = f"/{PAST}"
+
+
+class HistoryPage:
+    """Requests for an object or a collection were authorized as reading it; who asks about
+    everything is told what they may list."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._api = handler.api
+        self._past = ObjectsPast(handler.api, Served(handler.api), Telling(handler.api.actors))
+
+    def judges(self, request: Request) -> bool:
+        target = request.target
+        if target.is_resource or AUTHENTICATED not in request.user.groups:
+            return False
+        return target.path.rstrip("/") == _ALL
+
+    async def answer(self, request: Request) -> Answer:
+        check_reading(request)
+        target = request.target
+        if target.is_resource:
+            try:
+                return await self._of_resource(request, target)
+            except Compacted as error:
+                raise expired(f"The provided resourceVersion is too old: {error}") from None
+        if target.path.rstrip("/") == _ALL:
+            rights = Rights(self._api.authorizer, request.user, "list")
+            return self._document(request, await self._past.everything(rights, wanted(request)))
+        raise no_such_path()
+
+    async def _of_resource(self, request: Request, target: Target) -> Answer:
+        if self._is_remote(target):
+            raise StatusError(
+                404, "NotFound", "the server that has these objects keeps their past", details={}
+            )
+        resource = target.resource
+        if resource is None or target.subresource or target.rest or target.watch_prefix:
+            raise no_such_path()
+        if target.verb == "watch" or flag(request, "watch"):
+            raise bad_request(f"watch: what happens can be watched at {_ALL} only")
+        if "get" not in resource.verbs or "list" not in resource.verbs:
+            raise no_such_path()
+        if not target.name:
+            told = await self._past.of_collection(resource, target.namespace, wanted(request))
+            return self._document(request, told)
+        if request.parameter("resourceVersion"):
+            return await self._then(request, target)
+        key = resource.storage_key(target.namespace, target.name)
+        found = await self._past.of_object(resource, key, wanted(request))
+        if found is None:
+            raise not_found(resource.ref(target.name))
+        return self._document(request, found)
+
+    def _is_remote(self, target: Target) -> bool:
+        """Whether another server answers for the path in the API."""
+        probe = Request("GET", target.path[len(_ALL) :])
+        probe.target = target
+        return self._handler.remote(probe) is not None
+
+    async def _then(self, request: Request, target: Target) -> Answer:
+        """An object as it was at a revision."""
+        resource = target.resource
+        assert resource is not None
+        revision = revision_of(request.parameter("resourceVersion"))
+        if not revision:
+            raise bad_request("resourceVersion: the past begins at 1")
+        self._handler.negotiate(request)
+        await wait_until(self._api, revision)
+        key = resource.storage_key(target.namespace, target.name)
+        version = await self._past.at(resource, key, revision)
+        if version is None:
+            raise not_found(resource.ref(target.name))
+        operation = Operation(request.user, "get", resource, target.namespace, target.name)
+        version = await shown_one(resource, version)
+        return await item_answer(self._api, request, operation, version)
+
+    def _document(self, request: Request, content: Object) -> Answer:
+        pretty = request.query.get("pretty")
+        request.representation = negotiate(
+            self._api.dialect,
+            request.header(b"accept"),
+            pretty[0] if pretty else None,
+            request.user_agent,
+            NOTHING,
+            binary=False,
+        )
+        shown = {"kind": KIND, "apiVersion": API_VERSION, **content}
+        return value_answer(request, 200, shown, self._api.resources)
+
+
+def add_history(handler: Handler) -> None:
+    """Serve the past. It is not among the paths that clients are told of."""
+    handler.past = HistoryPage(handler)
