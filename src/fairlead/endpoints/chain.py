@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from fairlead import errors
 from fairlead.authentication.impersonation import impersonate
 from fairlead.authorization.attributes import Attributes
-from fairlead.authorization.refusal import refusal
+from fairlead.authorization.refusal import Refused, refusal
 from fairlead.authorization.requests import attributes_of
 from fairlead.endpoints import discovery
 from fairlead.endpoints.answers import Answer, Verb, encode, text_answer, value_answer
@@ -82,6 +82,7 @@ class Handler:
         self.remote: Callable[[Request], Page | None] = no_remote
         self.groups: discovery.Groups = discovery.OwnGroups(api.resources)
         self.past: Past | None = None
+        self.refused: Callable[[Request, Refused], None] | None = None  # by the authorizer
         self.auditor: Auditor | None = None
         self.classify: Callable[[Request], None] | None = None  # for priority and fairness
         self._address = address

@@ -40,6 +40,11 @@ class Target:
     past: bool = False
 
     @property
+    def is_stream(self) -> bool:
+        """Whether a watch of it can be answered here."""
+        return self.is_resource or self.past
+
+    @property
     def full_resource_name(self) -> str:
         if self.subresource:
             return f"{self.resource_name}/{self.subresource}"

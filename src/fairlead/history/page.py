@@ -6,10 +6,11 @@ from fairlead.authentication.user import AUTHENTICATED
 from fairlead.endpoints.answers import Answer, value_answer
 from fairlead.endpoints.chain import Handler, check_reading
 from fairlead.endpoints.negotiation import NOTHING, negotiate
-from fairlead.endpoints.parameters import flag
+from fairlead.endpoints.parameters import flag, list_options
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.routing import PAST, Target
+from fairlead.endpoints.watch import ErrorStream, WatchStream
 from fairlead.errors import (
     StatusError,
     bad_request,
@@ -18,6 +19,8 @@ from fairlead.errors import (
     not_found,
 )
 from fairlead.history import API_VERSION, KIND
+from fairlead.history.denied import Denied
+from fairlead.history.feed import BOOKMARK_EVERY, Feed, Lines
 from fairlead.history.items import Telling
 from fairlead.history.parameters import wanted
 from fairlead.history.past import ObjectsPast
@@ -28,9 +31,11 @@ from fairlead.operations.get import wait_until
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import revision_of
 from fairlead.operations.stored import shown_one
+from fairlead.operations.watch import too_old
 from fairlead.storage.backend import Compacted
 
 _ALL = f"/{PAST}"
+_DENIED = f"{_ALL}/denied"
 
 
 class HistoryPage:
@@ -40,13 +45,18 @@ class HistoryPage:
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
         self._api = handler.api
-        self._past = ObjectsPast(handler.api, Served(handler.api), Telling(handler.api.actors))
+        self._served = Served(handler.api)
+        self._telling = Telling(handler.api.actors)
+        self._past = ObjectsPast(handler.api, self._served, self._telling)
+        self._denied = Denied()
+        handler.refused = self._denied.note
 
     def judges(self, request: Request) -> bool:
         target = request.target
         if target.is_resource or AUTHENTICATED not in request.user.groups:
             return False
-        return target.path.rstrip("/") == _ALL
+        path = target.path.rstrip("/")
+        return path == _ALL or (path == _DENIED and flag(request, "mine"))
 
     async def answer(self, request: Request) -> Answer:
         check_reading(request)
@@ -56,10 +66,37 @@ class HistoryPage:
                 return await self._of_resource(request, target)
             except Compacted as error:
                 raise expired(f"The provided resourceVersion is too old: {error}") from None
-        if target.path.rstrip("/") == _ALL:
-            rights = Rights(self._api.authorizer, request.user, "list")
-            return self._document(request, await self._past.everything(rights, wanted(request)))
-        raise no_such_path()
+        path = target.path.rstrip("/")
+        if path == _DENIED:
+            only = request.user.name if flag(request, "mine") else None
+            return self._document(request, {"items": self._denied.shown(only)}, "DeniedRequests")
+        if path != _ALL:
+            raise no_such_path()
+        if request.method == "GET" and flag(request, "watch"):
+            return self._feed(request)
+        rights = Rights(self._api.authorizer, request.user, "list")
+        return self._document(request, await self._past.everything(rights, wanted(request)))
+
+    def _feed(self, request: Request) -> Answer:
+        api, asked = self._api, wanted(request)
+        options = list_options(api.dialect, request, chunking=False)
+        options.bookmarks = True
+        lines = Lines()
+        try:
+            feed = Feed(
+                api.store,
+                self._served,
+                self._telling,
+                Rights(api.authorizer, request.user, "watch"),
+                lines,
+                namespace=asked.namespace,
+                after=revision_of(options.revision),
+                noisy=asked.all,
+            )
+        except Compacted as error:
+            return ErrorStream(too_old(error, api.store.floor), lines)
+        request.target.verb = "watch"
+        return WatchStream(api, feed, lines, options, BOOKMARK_EVERY)
 
     async def _of_resource(self, request: Request, target: Target) -> Answer:
         if self._is_remote(target):
@@ -107,7 +144,7 @@ class HistoryPage:
         version = await shown_one(resource, version)
         return await item_answer(self._api, request, operation, version)
 
-    def _document(self, request: Request, content: Object) -> Answer:
+    def _document(self, request: Request, content: Object, kind: str = KIND) -> Answer:
         pretty = request.query.get("pretty")
         request.representation = negotiate(
             self._api.dialect,
@@ -117,7 +154,7 @@ class HistoryPage:
             NOTHING,
             binary=False,
         )
-        shown = {"kind": KIND, "apiVersion": API_VERSION, **content}
+        shown = {"kind": kind, "apiVersion": API_VERSION, **content}
         return value_answer(request, 200, shown, self._api.resources)
 
 

@@ -80,6 +80,28 @@ class Walk:
             after, width = upto, min(width * 2, _WIDEST)
         return min(self._remembered(after), key=_revision, default=None)
 
+    async def forth(self, after: int, upto: int) -> AsyncIterator[list[Change]]:
+        """From a revision to another one, some at a time; raises Compacted."""
+        part: list[Change] = []
+        async for change in self._forth(after, upto):
+            # Changes of one commit may share a revision: they stay together.
+            if len(part) >= _CHANGES_A_BATCH and change.revision != part[-1].revision:
+                yield part
+                part = []
+            part.append(change)
+        yield part
+
+    async def _forth(self, after: int, upto: int) -> AsyncIterator[Change]:
+        while after < (remembered := min(self._remembered_since(), upto)):
+            async for change in self._stored(after, remembered):
+                yield change
+            after = remembered
+        parts = [one.events_after(after) for one in self._collections.values()]
+        for change in merge(*parts, key=_revision):
+            if change.revision > upto:
+                return
+            yield change
+
     def _remembered_since(self) -> int:
         """The revision after which memory knows everything."""
         return max((one.floor for one in self._collections.values()), default=self._store.revision)
