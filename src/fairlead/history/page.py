@@ -17,6 +17,8 @@ from fairlead.errors import (
     expired,
     no_such_path,
     not_found,
+    too_large_resource_version,
+    too_many_requests,
 )
 from fairlead.history import API_VERSION, KIND
 from fairlead.history.denied import Denied
@@ -27,7 +29,7 @@ from fairlead.history.past import ObjectsPast
 from fairlead.history.rights import Rights
 from fairlead.history.served import Served
 from fairlead.operations.api import Object
-from fairlead.operations.get import wait_until
+from fairlead.operations.aside import aside
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import revision_of
 from fairlead.operations.stored import shown_one
@@ -36,6 +38,8 @@ from fairlead.storage.backend import Compacted
 
 _ALL = f"/{PAST}"
 _DENIED = f"{_ALL}/denied"
+_BYTES_AN_ITEM = 500  # about
+_MOST_FEEDS = 100
 
 
 class HistoryPage:
@@ -69,16 +73,20 @@ class HistoryPage:
         path = target.path.rstrip("/")
         if path == _DENIED:
             only = request.user.name if flag(request, "mine") else None
-            return self._document(request, {"items": self._denied.shown(only)}, "DeniedRequests")
+            denied = {"items": self._denied.shown(only)}
+            return await self._document(request, denied, "DeniedRequests")
         if path != _ALL:
             raise no_such_path()
         if request.method == "GET" and flag(request, "watch"):
             return self._feed(request)
         rights = Rights(self._api.authorizer, request.user, "list")
-        return self._document(request, await self._past.everything(rights, wanted(request)))
+        told = await self._past.everything(rights, wanted(request))
+        return await self._document(request, told)
 
     def _feed(self, request: Request) -> Answer:
         api, asked = self._api, wanted(request)
+        if api.store.watching_all >= _MOST_FEEDS:
+            raise too_many_requests("too many others are told of everything")
         options = list_options(api.dialect, request, chunking=False)
         options.bookmarks = True
         lines = Lines()
@@ -112,14 +120,14 @@ class HistoryPage:
             raise no_such_path()
         if not target.name:
             told = await self._past.of_collection(resource, target.namespace, wanted(request))
-            return self._document(request, told)
+            return await self._document(request, told)
         if request.parameter("resourceVersion"):
             return await self._then(request, target)
         key = resource.storage_key(target.namespace, target.name)
         found = await self._past.of_object(resource, key, wanted(request))
         if found is None:
             raise not_found(resource.ref(target.name))
-        return self._document(request, found)
+        return await self._document(request, found)
 
     def _is_remote(self, target: Target) -> bool:
         """Whether another server answers for the path in the API."""
@@ -135,7 +143,11 @@ class HistoryPage:
         if not revision:
             raise bad_request("resourceVersion: the past begins at 1")
         self._handler.negotiate(request)
-        await wait_until(self._api, revision)
+        store = self._api.store
+        if revision > store.revision:
+            await store.catch_up()
+        if revision > store.revision:
+            raise too_large_resource_version(revision, store.revision)
         key = resource.storage_key(target.namespace, target.name)
         version = await self._past.at(resource, key, revision)
         if version is None:
@@ -144,7 +156,7 @@ class HistoryPage:
         version = await shown_one(resource, version)
         return await item_answer(self._api, request, operation, version)
 
-    def _document(self, request: Request, content: Object, kind: str = KIND) -> Answer:
+    async def _document(self, request: Request, content: Object, kind: str = KIND) -> Answer:
         pretty = request.query.get("pretty")
         request.representation = negotiate(
             self._api.dialect,
@@ -155,7 +167,8 @@ class HistoryPage:
             binary=False,
         )
         shown = {"kind": kind, "apiVersion": API_VERSION, **content}
-        return value_answer(request, 200, shown, self._api.resources)
+        size = _BYTES_AN_ITEM * len(content["items"])
+        return await aside(size, value_answer, request, 200, shown, self._api.resources)
 
 
 def add_history(handler: Handler) -> None:

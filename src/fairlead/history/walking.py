@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from heapq import merge
 from operator import attrgetter
@@ -51,6 +52,7 @@ class Walk:
         remembered = self._remembered_since()
         for after, changes in self._recent(upto, max(since, remembered)):
             items = [item for change in changes if (item := await _told(tell, change))]
+            await asyncio.sleep(0)
             yield Batch(after, items, len(changes))
         upto = min(upto, remembered)
         width = _NARROWEST

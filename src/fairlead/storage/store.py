@@ -548,6 +548,11 @@ class Store:
         watcher.after = max(watcher.after, self.revision)
         self._delivery.everywhere.append(watcher)
 
+    @property
+    def watching_all(self) -> int:
+        """How many do."""
+        return len(self._delivery.everywhere)
+
     def unwatch_all(self, watcher: Watcher) -> None:
         if watcher in self._delivery.everywhere:
             self._delivery.everywhere.remove(watcher)
