@@ -1,7 +1,7 @@
 /** Objects and how they hang together: who owns, selects, mounts or names whom. */
 
 import { ApiError, getJson, isAborted, reasonOf } from "./api.js";
-import { list, metadataType } from "./lists.js";
+import { list, metadataType } from "./listing.js";
 import { collectionPath, objectPath } from "./paths.js";
 import { NAMING, referencesOf, selectionsOf } from "./references.js";
 import { selects } from "./selectors.js";

@@ -1,7 +1,7 @@
 /** Finding kinds, and objects by their names. */
 
 import { getJson } from "../core/api.js";
-import { metadataType } from "../core/lists.js";
+import { metadataType } from "../core/listing.js";
 import { collectionPath, kindRoute, objectRoute } from "../core/paths.js";
 import { go } from "../core/router.js";
 import { chosenNamespace } from "./namespaces.js";

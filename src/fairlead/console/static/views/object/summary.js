@@ -2,13 +2,13 @@
 
 import { isAborted, reasonOf } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
-import { list } from "../../core/lists.js";
+import { list } from "../../core/listing.js";
 import { collectionPath } from "../../core/paths.js";
 import { conditionsOf, keyOf, stateOf } from "../../core/states.js";
 import { problem } from "../../parts/messages.js";
 import { eventRow, newestFirst, rows } from "../../parts/rows.js";
 import { keepAges, redraw } from "../../parts/steady.js";
-import { timeline } from "../../parts/timeline.js";
+import { timeline } from "../../parts/conditions.js";
 import { containerTable } from "./containers.js";
 import { confirmDeletion } from "./deletion.js";
 import { factList } from "./facts.js";

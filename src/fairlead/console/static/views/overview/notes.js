@@ -2,7 +2,7 @@
  * events, and requests that were refused. */
 
 import { ApiError, getJson, getText, isAborted, reasonOf } from "../../core/api.js";
-import { list } from "../../core/lists.js";
+import { list } from "../../core/listing.js";
 import { collectionPath } from "../../core/paths.js";
 import { newestFirst } from "../../parts/rows.js";
 

@@ -2,7 +2,7 @@
  * them and which of them do not go away. */
 
 import { isAborted, reasonOf } from "../../core/api.js";
-import { list, metadataType } from "../../core/lists.js";
+import { list, metadataType } from "../../core/listing.js";
 import { collectionPath } from "../../core/paths.js";
 import { conditionsOf, keyOf, stateOf } from "../../core/states.js";
 

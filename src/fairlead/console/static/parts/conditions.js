@@ -78,7 +78,7 @@ function row(condition, ticks, across, now) {
         ],
       ),
     ),
-    h("td", { class: "when" }, ago(lastTransitionTime)),
+    h("td", {}, ago(lastTransitionTime)),
     h("td", { class: "wrap" }, reason && h("span", {}, String(reason)), message && `: ${message}`),
   );
 }
