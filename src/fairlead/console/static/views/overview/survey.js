@@ -47,8 +47,8 @@ const WHOLE = ["namespaces.", ...SECTIONS.flatMap(([, keys]) => keys)];
 const PARTS = ["replicasets.apps", "replicationcontrollers."]; // their owner tells it as well
 const AT_ONCE = 3;
 const MOST = 5_000; // objects of a kind
-const PAUSE = 1_000; // milliseconds between two looks at what is due
-const SOONEST = 2_000; // milliseconds between two looks at a kind
+const PAUSE = 250; // milliseconds between two looks at what is due
+const SOONEST = 1_000; // milliseconds between two looks at a kind
 const SHARE = 10; // a look that took a second is not repeated within ten
 // Milliseconds until a kind is looked at anyway: fed by changes, and without, whole and metadata.
 const PERIODS = { fed: 120_000, whole: 5_000, metadata: 30_000 };
