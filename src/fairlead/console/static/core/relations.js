@@ -206,7 +206,7 @@ export class World {
     for (const thing of this.things.values()) {
       if (!thing.isWhole || !thing.kind || thing.namespace !== centre.namespace) continue;
       for (const { label, selector } of selectionsOf(this.#key(thing.kind), thing.object))
-        if (selects(selector, labels)) this.#join(thing, centre, `${label} pods`);
+        if (selects(selector, labels)) this.#join(thing, centre, `${label} pods of`);
     }
   }
 

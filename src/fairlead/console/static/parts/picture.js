@@ -9,7 +9,8 @@ import { layout } from "./layout.js";
 /** @import {Spot, Surroundings} from "../core/surroundings.js" */
 /** @import {Point} from "./layout.js" */
 
-const SIZES = { width: 176, height: 56, across: 80, down: 12 }; // as in style.css
+const SIZES = { width: 176, height: 56, across: 88, down: 12 }; // as in style.css
+const TOLD = 5; // relations of a box in words
 const SIGNS = { good: "✓ ", warn: "! ", bad: "✗ ", "": "" };
 
 /**
@@ -109,7 +110,12 @@ function box(spot, edges, titles, point) {
     h("small", {}, of?.title),
     h("span", { class: "name" }, more ? `and ${more.count} more` : thing?.name),
     h("small", { class: state?.tone }, state && SIGNS[state.tone], state?.word),
-    h("span", { class: "unseen" }, told.join("; ")),
+    h(
+      "span",
+      { class: "unseen" },
+      told.slice(0, TOLD).join("; "),
+      told.length > TOLD && "; and more",
+    ),
   ];
   const href = of?.kind && (more ? kindRoute(of.kind) : objectRoute(of.kind, of, "related"));
   const properties = {
@@ -117,11 +123,10 @@ function box(spot, edges, titles, point) {
     title: [titleOf(spot), thing?.namespace && `in ${thing.namespace}`, state?.why]
       .filter(Boolean)
       .join(" "),
-    style: { left: `${point.x}px`, top: `${point.y}px` },
   };
   return h(
     "li",
-    {},
+    { style: { left: `${point.x}px`, top: `${point.y}px` } },
     href ? h("a", { ...properties, href }, content) : h("span", properties, content),
   );
 }
