@@ -105,7 +105,10 @@ def test_a_namespace_that_does_not_end_says_what_remains(visit: Visit, kubernete
 
 
 def test_a_workload_with_fewer_ready_than_wanted_is_told(visit: Visit, space: Space) -> None:
-    pod = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    pod = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "x"}]},
+    }
     spec = {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": pod}
     space.things("deployments", "apps").create("web", spec=spec)
     visitor = visit(space.server, namespace=space.name)

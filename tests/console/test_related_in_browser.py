@@ -64,7 +64,9 @@ def test_owners_selectors_and_mounted_config_are_around_a_workload(
     expect(box(visitor, "Pod", "and 3 more")).to_be_visible()
     expect(box(visitor, "Service", "front")).to_contain_text("selects pods of Deployment web")
     expect(box(visitor, "Ingress", "gate")).to_contain_text("routes to Service front")
-    expect(box(visitor, "HorizontalPodAutoscaler", "scaler")).to_contain_text("scales Deployment web")
+    expect(box(visitor, "HorizontalPodAutoscaler", "scaler")).to_contain_text(
+        "scales Deployment web"
+    )
     expect(box(visitor, "ConfigMap", "settings")).to_contain_text("mounts it")
     expect(box(visitor, "ConfigMap", "absent")).to_contain_text("missing")
     expect(visitor.page.get_by_role("img", name="What is around Deployment web")).to_be_visible()
@@ -92,9 +94,7 @@ def test_roles_and_those_who_have_them_are_around_a_binding(visit: Visit, space:
     expect(box(visitor, "ServiceAccount", "robot")).to_contain_text("missing")
 
 
-def test_circles_of_owners_and_owners_that_are_not_there_end(
-    visit: Visit, kubernetes: Space
-) -> None:
+def test_circles_of_owners_end(visit: Visit, kubernetes: Space) -> None:
     first = kubernetes.config_maps.create("first")
     second = kubernetes.config_maps.create("second", metadata=owned_by(first))
     kubernetes.config_maps.patch("first", {"metadata": owned_by(second)})

@@ -1,182 +1,133 @@
 /** Which other objects an object names or selects, by its kind. */
 
 /** @import {Selector} from "./selectors.js" */
+/** @typedef {{label: string, kind: string, group: string, name: string, namespace?: string}} Reference */
+/** @typedef {[label: string, kind: string, path: string]} Naming */
+
+const RBAC = "rbac.authorization";
+/** @type {Naming[]} */
+const CALLS = [["calls", "Service", "webhooks.clientConfig.service"]];
+/** @type {Naming[]} */
+const GRANTS = [
+  ["grants", `${RBAC}/Role`, "roleRef"],
+  ["grants to", "User", "subjects"],
+];
 /**
- * `group` is without the domain of the dialect; `isElsewhere` where it is in no namespace or in one
- * of its own.
- * @typedef {object} Reference
- * @property {string} label what the one does to the other
- * @property {string} kind
- * @property {string} name
- * @property {string} [group]
- * @property {string} [namespace] where it is not the namespace of the object itself
+ * Of what kind (with its group, without the dialect's domain) and where the name is, or an object
+ * that has the name and may say more. Lists on the way are gone through.
+ * @type {Record<string, Naming[]>}
  */
-/** @typedef {{label: string, selector: Selector}} Selecting */
-
-/** @type {Record<string, (object: any) => Reference[]>} */
-const REFERENCES = {
-  "pods.": ofPod,
-  "serviceaccounts.": ({ secrets, imagePullSecrets }) => [
-    ...names("holds", "Secret", secrets),
-    ...names("pulls with", "Secret", imagePullSecrets),
+const NAMES = {
+  "pods.": [
+    ["mounts", "ConfigMap", "spec.volumes.configMap.name"],
+    ["mounts", "ConfigMap", "spec.volumes.projected.sources.configMap.name"],
+    ["mounts", "Secret", "spec.volumes.secret.secretName"],
+    ["mounts", "Secret", "spec.volumes.projected.sources.secret.name"],
+    ["mounts", "PersistentVolumeClaim", "spec.volumes.persistentVolumeClaim.claimName"],
+    ...["spec.containers", "spec.initContainers"].flatMap(ofEnvironment),
+    ["pulls with", "Secret", "spec.imagePullSecrets.name"],
+    ["runs as", "ServiceAccount", "spec.serviceAccountName"],
+    ["runs on", "Node", "spec.nodeName"],
   ],
-  "persistentvolumeclaims.": ({ spec }) => [
-    ...one("is bound to", "PersistentVolume", spec.volumeName),
-    ...one("is of class", "StorageClass", spec.storageClassName, "storage"),
+  "serviceaccounts.": [
+    ["holds", "Secret", "secrets.name"],
+    ["pulls with", "Secret", "imagePullSecrets.name"],
   ],
-  "persistentvolumes.": ({ spec }) =>
-    one("is of class", "StorageClass", spec.storageClassName, "storage"),
-  "ingresses.networking": ofIngress,
-  "statefulsets.apps": ({ spec }) => one("is named by", "Service", spec.serviceName),
-  "horizontalpodautoscalers.autoscaling": ({ spec }) => {
-    const { apiVersion = "", kind, name } = spec.scaleTargetRef;
-    return one("scales", kind, name, apiVersion.includes("/") ? apiVersion.split("/")[0] : "");
-  },
-  "rolebindings.rbac.authorization": ofBinding,
-  "clusterrolebindings.rbac.authorization": ofBinding,
-  "validatingwebhookconfigurations.admissionregistration": ofWebhooks,
-  "mutatingwebhookconfigurations.admissionregistration": ofWebhooks,
-  "apiservices.apiregistration": ({ spec }) => service("is served by", spec.service),
+  "persistentvolumeclaims.": [
+    ["is bound to", "PersistentVolume", "spec.volumeName"],
+    ["is of class", "storage/StorageClass", "spec.storageClassName"],
+  ],
+  "persistentvolumes.": [["is of class", "storage/StorageClass", "spec.storageClassName"]],
+  "ingresses.networking": [
+    ["routes to", "Service", "spec.defaultBackend.service.name"],
+    ["routes to", "Service", "spec.rules.http.paths.backend.service.name"],
+    ["serves with", "Secret", "spec.tls.secretName"],
+    ["is of class", "networking/IngressClass", "spec.ingressClassName"],
+  ],
+  "statefulsets.apps": [["is named by", "Service", "spec.serviceName"]],
+  "horizontalpodautoscalers.autoscaling": [["scales", "", "spec.scaleTargetRef"]],
+  [`rolebindings.${RBAC}`]: GRANTS,
+  [`clusterrolebindings.${RBAC}`]: GRANTS,
+  "validatingwebhookconfigurations.admissionregistration": CALLS,
+  "mutatingwebhookconfigurations.admissionregistration": CALLS,
+  "apiservices.apiregistration": [["is served by", "Service", "spec.service"]],
 };
+const EVERYWHERE = /-root-ca\.crt$/; // what every pod mounts is no news
 
-/** @type {Record<string, (object: any) => Selecting[]>} */
-const SELECTIONS = {
-  "services.": ({ spec }) =>
-    spec.selector ? selecting("selects", { matchLabels: spec.selector }) : [],
-  "poddisruptionbudgets.policy": ({ spec }) => selecting("protects", spec.selector),
-  "networkpolicies.networking": ({ spec }) => selecting("guards", spec.podSelector ?? {}),
+/** What selects pods, and by what. @type {Record<string, [label: string, path: string]>} */
+const SELECTORS = {
+  "services.": ["selects", "selector"],
+  "poddisruptionbudgets.policy": ["protects", "selector"],
+  "networkpolicies.networking": ["guards", "podSelector"],
 };
 
 /** Kinds whose objects name others, or select pods. */
-export const NAMING = new Set([...Object.keys(REFERENCES), ...Object.keys(SELECTIONS)]);
+export const NAMING = new Set([...Object.keys(NAMES), ...Object.keys(SELECTORS)]);
 
 /**
  * @param {string} key of the kind
  * @param {any} object
- */
-export function referencesOf(key, object) {
-  return REFERENCES[key]?.(object) ?? [];
-}
-
-/**
- * @param {string} key of the kind
- * @param {any} object
- */
-export function selectionsOf(key, object) {
-  return SELECTIONS[key]?.(object) ?? [];
-}
-
-/** @param {any} pod */
-function ofPod({ spec }) {
-  const containers = [...(spec.initContainers ?? []), ...spec.containers];
-  return [
-    ...(spec.volumes ?? []).flatMap(ofVolume),
-    ...containers.flatMap(ofEnvironment),
-    ...names("pulls with", "Secret", spec.imagePullSecrets),
-    ...one("runs as", "ServiceAccount", spec.serviceAccountName),
-    ...one("runs on", "Node", spec.nodeName),
-  ];
-}
-
-/** @param {any} volume */
-function ofVolume(volume) {
-  const sources = volume.projected?.sources ?? [];
-  // Every pod has the volume of its own token: that is no news.
-  const isToken = sources.some((/** @type {any} */ source) => source.serviceAccountToken);
-  return [
-    ...one("mounts", "ConfigMap", volume.configMap?.name),
-    ...one("mounts", "Secret", volume.secret?.secretName),
-    ...one("mounts", "PersistentVolumeClaim", volume.persistentVolumeClaim?.claimName),
-    ...(isToken ? [] : sources).flatMap((/** @type {any} */ source) => [
-      ...one("mounts", "ConfigMap", source.configMap?.name),
-      ...one("mounts", "Secret", source.secret?.name),
-    ]),
-  ];
-}
-
-/** @param {any} container */
-function ofEnvironment(container) {
-  const from = [
-    ...(container.envFrom ?? []).map((/** @type {any} */ source) => [
-      source.configMapRef,
-      source.secretRef,
-    ]),
-    ...(container.env ?? []).map((/** @type {any} */ { valueFrom }) => [
-      valueFrom?.configMapKeyRef,
-      valueFrom?.secretKeyRef,
-    ]),
-  ];
-  return from.flatMap(([map, secret]) => [
-    ...one("reads", "ConfigMap", map?.name),
-    ...one("reads", "Secret", secret?.name),
-  ]);
-}
-
-/** @param {any} ingress */
-function ofIngress({ spec }) {
-  const rules = (spec.rules ?? []).flatMap((/** @type {any} */ rule) => rule.http?.paths ?? []);
-  const backends = [spec.defaultBackend, ...rules.map((/** @type {any} */ one) => one.backend)];
-  return [
-    ...backends.flatMap((backend) => one("routes to", "Service", backend?.service?.name)),
-    ...(spec.tls ?? []).flatMap((/** @type {any} */ tls) =>
-      one("serves with", "Secret", tls.secretName),
-    ),
-    ...one("is of class", "IngressClass", spec.ingressClassName, "networking"),
-  ];
-}
-
-/** @param {any} binding */
-function ofBinding({ roleRef, subjects = [] }) {
-  return [
-    ...one("grants", roleRef.kind, roleRef.name, "rbac.authorization"),
-    ...subjects.map((/** @type {any} */ { kind, name, namespace }) => ({
-      label: "grants to",
-      kind,
-      name,
-      namespace,
-    })),
-  ];
-}
-
-/** @param {any} configuration */
-function ofWebhooks({ webhooks = [] }) {
-  return webhooks.flatMap((/** @type {any} */ hook) =>
-    service("calls", hook.clientConfig?.service),
-  );
-}
-
-/**
- * @param {string} label
- * @param {{name: string, namespace: string} | undefined} named
- */
-function service(label, named) {
-  return named ? [{ label, kind: "Service", ...named }] : [];
-}
-
-/**
- * @param {string} label
- * @param {Selector | undefined} selector
- */
-function selecting(label, selector) {
-  return selector ? [{ label, selector }] : [];
-}
-
-/**
- * @param {string} label
- * @param {string} kind
- * @param {{name: string}[]} [listed]
- */
-function names(label, kind, listed = []) {
-  return listed.flatMap(({ name }) => one(label, kind, name));
-}
-
-/**
- * @param {string} label
- * @param {string} kind
- * @param {string | undefined} name
- * @param {string} [group]
  * @returns {Reference[]}
  */
-function one(label, kind, name, group) {
-  return name ? [{ label, kind, name, group }] : [];
+export function referencesOf(key, object) {
+  return (NAMES[key] ?? [])
+    .flatMap(([label, kind, path]) =>
+      valuesAt(object, path).map((value) => reference(label, kind, value)),
+    )
+    .filter((one) => one.name && !EVERYWHERE.test(one.name));
+}
+
+/**
+ * How pods are selected, if they are.
+ * @param {string} key of the kind
+ * @param {any} object
+ * @returns {{label: string, selector: Selector} | undefined}
+ */
+export function selectionOf(key, object) {
+  const [label, field] = SELECTORS[key] ?? [];
+  const found = label && object.spec[field];
+  // That of services is a plain map, and selects nothing when it is not there.
+  const selector = key === "services." ? { matchLabels: found } : found;
+  return found && { label, selector };
+}
+
+/**
+ * @param {string} label
+ * @param {string} kind
+ * @param {any} value a name, or an object with it
+ * @returns {Reference}
+ */
+function reference(label, kind, value) {
+  const named = typeof value === "string" ? { name: value } : value;
+  const [title, group = ""] = kind.split("/").reverse();
+  const { name, namespace, apiVersion = `${group}/` } = named;
+  const found = apiVersion.includes("/") ? apiVersion.split("/")[0] : "";
+  return { label, kind: named.kind ?? title, group: found, name, namespace };
+}
+
+/**
+ * @param {any} object
+ * @param {string} path
+ * @returns {any[]}
+ */
+function valuesAt(object, path) {
+  return path
+    .split(".")
+    .reduce(
+      (found, step) => found.flatMap((one) => one[step] ?? []),
+      /** @type {any[]} */ ([object]),
+    );
+}
+
+/**
+ * @param {string} containers
+ * @returns {Naming[]}
+ */
+function ofEnvironment(containers) {
+  return [
+    ["reads", "ConfigMap", `${containers}.envFrom.configMapRef.name`],
+    ["reads", "ConfigMap", `${containers}.env.valueFrom.configMapKeyRef.name`],
+    ["reads", "Secret", `${containers}.envFrom.secretRef.name`],
+    ["reads", "Secret", `${containers}.env.valueFrom.secretKeyRef.name`],
+  ];
 }

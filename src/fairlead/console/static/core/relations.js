@@ -3,7 +3,7 @@
 import { ApiError, getJson, isAborted, reasonOf } from "./api.js";
 import { list, metadataType } from "./listing.js";
 import { collectionPath, objectPath } from "./paths.js";
-import { NAMING, referencesOf, selectionsOf } from "./references.js";
+import { NAMING, referencesOf, selectionOf } from "./references.js";
 import { selects } from "./selectors.js";
 import { keyOf, stateOf } from "./states.js";
 
@@ -41,8 +41,10 @@ export class World {
   edges = [];
   /** What could not be looked at. @type {string[]} */
   notes = [];
-  /** Of things that were asked for. @type {Set<string>} */
-  #known = new Set();
+  /** Ids of what was asked for by name. @type {Set<string>} */
+  #asked = new Set();
+  /** By namespace. @type {Map<string, Thing[]>} */
+  #pods = new Map();
   /** Edges in one text each. @type {Set<string>} */
   #joined = new Set();
 
@@ -75,27 +77,30 @@ export class World {
     await Promise.all(
       kinds.filter((one) => rights.mayList(one)).map((one) => this.#list(one, subject)),
     );
-    for (const thing of [...this.things.values()]) this.#connect(thing);
-    this.#connectTemplate(centre);
+    const seen = [...this.things.values()];
+    const pods = seen.filter((one) => one.object && one.kind && this.#key(one.kind) === "pods.");
+    this.#pods = Map.groupBy(pods, (one) => one.namespace);
+    for (const thing of seen) this.#connect(thing, centre);
     return centre;
   }
 
   /**
    * See those that were only heard of.
    * @param {Thing[]} things
+   * @param {Thing} centre
    * @returns {Promise<boolean>} whether that told of others
    */
-  async resolve(things) {
+  async resolve(things, centre) {
     const unknown = things.filter(
       (one) =>
         one.kind &&
         !one.isWhole &&
-        !this.#known.has(one.id) &&
+        !this.#asked.has(one.id) &&
         !(one.object && STATELESS.includes(this.#key(one.kind))),
     );
     const before = this.edges.length;
     await Promise.all(unknown.map((one) => this.#get(one)));
-    for (const one of unknown) if (one.object) this.#connect(one);
+    for (const one of unknown) this.#connect(one, centre);
     return this.edges.length > before;
   }
 
@@ -125,7 +130,7 @@ export class World {
   /** @param {Thing} thing */
   async #get(thing) {
     const kind = /** @type {Kind} */ (thing.kind);
-    this.#known.add(thing.id);
+    this.#asked.add(thing.id);
     const isBrief = STATELESS.includes(this.#key(kind));
     const accept = isBrief ? metadataType(this.catalogue, "PartialObjectMetadata") : undefined;
     try {
@@ -171,14 +176,17 @@ export class World {
     const known = this.things.get(id);
     if (known) return known;
     const state = found ? missing("another one has its name") : NOTHING;
-    if (found) this.#known.add(id);
+    if (found) this.#asked.add(id);
     const made = { id, title, kind, namespace, name, uid, object: null, isWhole: false, state };
     this.things.set(id, made);
     return made;
   }
 
-  /** @param {Thing} thing whose object was seen */
-  #connect(thing) {
+  /**
+   * @param {Thing} thing
+   * @param {Thing} centre the workload whose pods count even before there are any
+   */
+  #connect(thing, centre) {
     if (!thing.object || !thing.kind) return;
     const key = this.#key(thing.kind);
     for (const owner of thing.object.metadata.ownerReferences ?? []) {
@@ -190,47 +198,25 @@ export class World {
     if (!thing.isWhole) return;
     for (const one of referencesOf(key, thing.object))
       this.#join(thing, this.#named(one, thing), one.label);
-    for (const { label, selector } of selectionsOf(key, thing.object)) {
-      for (const pod of this.#podsIn(thing.namespace))
-        if (selects(selector, pod.object.metadata.labels)) this.#join(thing, pod, label);
-    }
-  }
-
-  /**
-   * What selects the pods that a workload makes.
-   * @param {Thing} centre
-   */
-  #connectTemplate(centre) {
-    const labels = centre.object.spec?.template?.metadata?.labels;
-    if (!labels || typeof labels !== "object") return;
-    for (const thing of this.things.values()) {
-      if (!thing.isWhole || !thing.kind || thing.namespace !== centre.namespace) continue;
-      for (const { label, selector } of selectionsOf(this.#key(thing.kind), thing.object))
-        if (selects(selector, labels)) this.#join(thing, centre, `${label} pods of`);
-    }
+    const selection = selectionOf(key, thing.object);
+    if (!selection) return;
+    for (const pod of this.#pods.get(thing.namespace) ?? [])
+      if (selects(selection.selector, pod.object.metadata.labels))
+        this.#join(thing, pod, selection.label);
+    const made = centre.object.spec?.template?.metadata?.labels;
+    if (made && thing.namespace === centre.namespace && selects(selection.selector, made))
+      this.#join(thing, centre, `${selection.label} pods of`);
   }
 
   /**
    * @param {Reference} reference
    * @param {Thing} by
    */
-  #named({ kind: title, name, group = "", namespace }, by) {
+  #named({ kind: title, name, group, namespace }, by) {
     const full = `${group}.${this.catalogue.about.groupDomain}`;
     const kind = this.catalogue.find(group, title) ?? this.catalogue.find(full, title);
     const inside = kind && !kind.namespaced ? "" : (namespace ?? (kind ? by.namespace : ""));
     return this.#thing(kind, title, inside, name);
-  }
-
-  /** @param {string} namespace */
-  *#podsIn(namespace) {
-    for (const one of this.things.values())
-      if (
-        one.title === "Pod" &&
-        one.kind?.group === "" &&
-        one.namespace === namespace &&
-        one.object
-      )
-        yield one;
   }
 
   /**

@@ -87,7 +87,7 @@ async function seen({ catalogue, signal }, subject, rights) {
   for (let round = 0; ; round++) {
     const shown = surroundings(world.things, world.edges, centre.id);
     const things = shown.spots.flatMap(({ thing }) => (thing ? [thing] : []));
-    const hasMore = await world.resolve(things);
+    const hasMore = await world.resolve(things, centre);
     if (!hasMore || round === ROUNDS)
       return { shown, unseen: world.notes.map((note) => `not looked at: ${note}`) };
   }
