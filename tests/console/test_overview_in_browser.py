@@ -81,14 +81,14 @@ def test_what_becomes_wrong_and_right_again_shows_without_asking(
     expect(card(visitor, "Claims and volumes")).to_be_hidden()
 
 
-def test_a_held_deletion_names_who_holds_it(visit: Visit, space: Space) -> None:
-    visitor = visit(space.server, namespace=space.name)
+def test_a_held_deletion_names_who_holds_it(visit: Visit, cluster: Space) -> None:
+    visitor = visit(cluster.server, namespace=cluster.name)
     expect(verdict(visitor)).to_contain_text("wrong")
-    space.config_maps.create("held", metadata={"finalizers": ["example.com/guard"]})
-    space.config_maps.remove("held")
+    cluster.config_maps.create("held", metadata={"finalizers": ["example.com/guard"]})
+    cluster.config_maps.remove("held")
     found = row(visitor, "Deletions that are held up", "held")
     expect(found).to_contain_text("held by example.com/guard")
-    space.config_maps.patch("held", {"metadata": {"finalizers": None}})
+    cluster.config_maps.patch("held", {"metadata": {"finalizers": None}})
     expect(found).to_have_count(0)
 
 
@@ -104,33 +104,33 @@ def test_a_namespace_that_does_not_end_says_what_remains(visit: Visit, kubernete
         kubernetes.config_maps.patch("held", {"metadata": {"finalizers": None}})
 
 
-def test_a_workload_with_fewer_ready_than_wanted_is_told(visit: Visit, space: Space) -> None:
+def test_a_workload_with_fewer_ready_than_wanted_is_told(visit: Visit, cluster: Space) -> None:
     pod = {
         "metadata": {"labels": {"a": "b"}},
         "spec": {"containers": [{"name": "c", "image": "x"}]},
     }
     spec = {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": pod}
-    space.things("deployments", "apps").create("web", spec=spec)
-    visitor = visit(space.server, namespace=space.name)
+    cluster.things("deployments", "apps").create("web", spec=spec)
+    visitor = visit(cluster.server, namespace=cluster.name)
     found = row(visitor, "Workloads with fewer ready than wanted", "Deployment")
     expect(found).to_contain_text("0 of 2 ready")
     expect(row(visitor, "Workloads with fewer ready than wanted", "ReplicaSet")).to_have_count(0)
 
 
-def test_what_changes_is_told_with_who_did_it(visit: Visit, space: Space) -> None:
-    visitor = visit(space.server, namespace=space.name)
-    space.config_maps.create("noted")
+def test_what_changes_is_told_with_who_did_it(visit: Visit, kubernetes: Space) -> None:
+    visitor = visit(kubernetes.server, namespace=kubernetes.name)
+    kubernetes.config_maps.create("noted")
     listed = card(visitor, "Recent changes").get_by_role("listitem").filter(has_text="noted")
     expect(listed).to_contain_text("added by admin")
     expect(card(visitor, "Objects").get_by_role("link", name="ConfigMap")).to_be_visible()
-    space.config_maps.remove("noted")
+    kubernetes.config_maps.remove("noted")
     expect(listed.first).to_contain_text("deleted by admin")
 
 
-def test_denied_requests_are_told(visit: Visit, space: Space) -> None:
-    alice = space.client.clone("alice-token")
-    assert alice.delete(space.config_maps.item(HOSTILE.replace(" ", "%20"))).status == 403
-    visitor = visit(space.server)
+def test_denied_requests_are_told(visit: Visit, cluster: Space) -> None:
+    alice = cluster.client.clone("alice-token")
+    assert alice.delete(cluster.config_maps.item(HOSTILE.replace(" ", "%20"))).status == 403
+    visitor = visit(cluster.server)
     found = row(visitor, "Requests that were denied", HOSTILE)
     expect(found.first).to_contain_text("alice")
     expect(found.first).to_contain_text("delete configmaps")

@@ -76,11 +76,11 @@ def test_owners_selectors_and_mounted_config_are_around_a_workload(
     assert visitor.findings() == []
 
 
-def test_roles_and_those_who_have_them_are_around_a_binding(visit: Visit, space: Space) -> None:
+def test_roles_and_those_who_have_them_are_around_a_binding(visit: Visit, cluster: Space) -> None:
     group = "rbac.authorization.@"
-    full = space.dialect.group_name(group)
-    space.things("roles", group).create("reader", rules=[])
-    space.things("rolebindings", group).create(
+    full = cluster.dialect.group_name(group)
+    cluster.things("roles", group).create("reader", rules=[])
+    cluster.things("rolebindings", group).create(
         "readers",
         roleRef={"apiGroup": full, "kind": "Role", "name": "reader"},
         subjects=[
@@ -88,7 +88,7 @@ def test_roles_and_those_who_have_them_are_around_a_binding(visit: Visit, space:
             {"kind": "ServiceAccount", "name": "robot", "namespace": "default"},
         ],
     )
-    visitor = visit(space.server, route(space, "rolebindings", "readers", full))
+    visitor = visit(cluster.server, route(cluster, "rolebindings", "readers", full))
     expect(box(visitor, "Role", "reader")).to_contain_text("grants it")
     expect(box(visitor, "User", "<b>bob</b>").get_by_role("link")).to_have_count(0)
     expect(box(visitor, "ServiceAccount", "robot")).to_contain_text("missing")

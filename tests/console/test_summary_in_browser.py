@@ -58,10 +58,10 @@ def test_the_conditions_and_containers_of_a_pod_are_shown_as_they_change(
     assert visitor.findings() == []
 
 
-def test_metadata_is_text_whatever_it_says(visit: Visit, space: Space) -> None:
-    owner = space.config_maps.create("owner")
+def test_metadata_is_text_whatever_it_says(visit: Visit, cluster: Space) -> None:
+    owner = cluster.config_maps.create("owner")
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner"}
-    space.secrets.create(
+    cluster.secrets.create(
         "odd",
         labels={"tier": "front"},
         metadata={
@@ -70,7 +70,7 @@ def test_metadata_is_text_whatever_it_says(visit: Visit, space: Space) -> None:
             **GUARDED,
         },
     )
-    visitor = visit(space.server, route(space, "secrets", "odd"))
+    visitor = visit(cluster.server, route(cluster, "secrets", "odd"))
     facts = card(visitor, "Facts")
     expect(facts).to_contain_text("tier=front")
     expect(facts).to_contain_text("example.com/guard")
@@ -79,7 +79,7 @@ def test_metadata_is_text_whatever_it_says(visit: Visit, space: Space) -> None:
     assert visitor.page.locator("main img").count() == 0
     facts.get_by_role("link", name="ConfigMap owner").click()
     expect(visitor.page.get_by_role("heading", name="ConfigMap owner")).to_be_visible()
-    space.secrets.patch("odd", {"metadata": {"finalizers": None}})
+    cluster.secrets.patch("odd", {"metadata": {"finalizers": None}})
 
 
 def test_conditions_of_any_form_do_no_harm(visit: Visit, kubernetes: Space) -> None:
@@ -102,17 +102,17 @@ def test_conditions_of_any_form_do_no_harm(visit: Visit, kubernetes: Space) -> N
     assert visitor.page.locator("main img").count() == 0
 
 
-def test_deleting_asks_first(visit: Visit, space: Space) -> None:
-    space.config_maps.create("doomed")
-    visitor = visit(space.server, route(space, "configmaps", "doomed"))
+def test_deleting_asks_first(visit: Visit, kubernetes: Space) -> None:
+    kubernetes.config_maps.create("doomed")
+    visitor = visit(kubernetes.server, route(kubernetes, "configmaps", "doomed"))
     dialog = press_delete(visitor, "ConfigMap")
-    expect(dialog).to_contain_text(f"Delete ConfigMap doomed in {space.name}?")
+    expect(dialog).to_contain_text(f"Delete ConfigMap doomed in {kubernetes.name}?")
     visitor.page.keyboard.press("Enter")  # keeps it
     expect(dialog).to_have_count(0)
-    assert space.config_maps.get("doomed").status == 200
+    assert kubernetes.config_maps.get("doomed").status == 200
     press_delete(visitor, "ConfigMap").get_by_role("button", name="Delete").click()
     expect(visitor.page.get_by_text("is deleted.")).to_be_visible()
-    assert space.config_maps.get("doomed").status == 404
+    assert kubernetes.config_maps.get("doomed").status == 404
 
 
 def test_deleting_tells_who_keeps_it(visit: Visit, kubernetes: Space) -> None:

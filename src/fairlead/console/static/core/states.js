@@ -7,17 +7,15 @@
 const PATIENCE = 60_000; // milliseconds in which something may still start
 const LATELY = 600_000; // milliseconds in which a restart is worth a word
 const STARTING = ["ContainerCreating", "PodInitializing"];
-// The good status of conditions that every kind means alike; of others nothing is known.
-const GOOD = new Map([
-  ...[
-    ...["Ready", "Available", "Progressing", "ContainersReady", "Initialized", "PodScheduled"],
-    ...["Established", "NamesAccepted", "Healthy", "Synced", "AbleToScale", "ScalingActive"],
-  ].map((type) => /** @type {const} */ ([type, "True"])),
-  ...[
-    ...["Failed", "FailureTarget", "ReplicaFailure", "Stalled", "Degraded", "MemoryPressure"],
-    ...["DiskPressure", "PIDPressure", "NetworkUnavailable", "DisruptionTarget"],
-  ].map((type) => /** @type {const} */ ([type, "False"])),
-]);
+// Conditions that every kind means alike; of others nothing is known.
+const GOOD_IF_TRUE = [
+  ...["Ready", "Available", "Progressing", "ContainersReady", "Initialized", "PodScheduled"],
+  ...["Established", "NamesAccepted", "Healthy", "Synced", "AbleToScale", "ScalingActive"],
+];
+const GOOD_IF_FALSE = [
+  ...["Failed", "FailureTarget", "ReplicaFailure", "Stalled", "Degraded", "MemoryPressure"],
+  ...["DiskPressure", "PIDPressure", "NetworkUnavailable", "DisruptionTarget"],
+];
 const FINE = ["PodCompleted"]; // reasons for which nothing is wrong
 /** @type {Record<string, Tone>} */
 const PHASES = {
@@ -25,8 +23,6 @@ const PHASES = {
   Available: "good",
   Bound: "good",
   Pending: "warn",
-  Released: "warn",
-  Terminating: "warn",
   Failed: "bad",
   Lost: "bad",
 };
@@ -64,12 +60,22 @@ export function keyOf(catalogue, kind) {
  * @returns {State}
  */
 export function stateOf(key, object) {
-  const { deletionTimestamp, finalizers = [] } = object.metadata;
-  if (deletionTimestamp) {
-    const why = finalizers.length ? `held by ${finalizers.join(", ")}` : "";
-    return { word: "ending", tone: "warn", why, since: deletionTimestamp };
-  }
+  const since = object.metadata.deletionTimestamp;
+  if (since) return { word: "ending", tone: "warn", why: holdersOf(object), since };
   return RULES[key]?.(object) ?? conditionState(object);
+}
+
+/**
+ * What keeps an object that is to be deleted; namespaces tell it by their conditions.
+ * @param {any} object
+ */
+function holdersOf(object) {
+  const finalizers = [...(object.metadata.finalizers ?? []), ...(object.spec?.finalizers ?? [])];
+  const told = conditionsOf(object)
+    .filter((one) => one.status === "True" && one.message)
+    .map((one) => one.message);
+  if (told.length) return told.join("; ");
+  return finalizers.length ? `held by ${finalizers.join(", ")}` : "";
 }
 
 /**
@@ -77,11 +83,11 @@ export function stateOf(key, object) {
  * @param {{type?: string, status?: string, reason?: string}} condition
  * @returns {Tone}
  */
-export function toneOf(condition) {
-  const good = GOOD.get(condition.type ?? "");
-  if (!good) return "";
-  if (condition.status === good || FINE.includes(condition.reason ?? "")) return "good";
-  return condition.status === "Unknown" ? "warn" : "bad";
+export function toneOf({ type = "", status, reason = "" }) {
+  const isGood = GOOD_IF_TRUE.includes(type) ? "True" : "False";
+  if (isGood === "False" && !GOOD_IF_FALSE.includes(type)) return "";
+  if (status === isGood || FINE.includes(reason)) return "good";
+  return status === "Unknown" ? "warn" : "bad";
 }
 
 /**

@@ -73,12 +73,12 @@ export class Changes extends EventTarget {
   }
 
   /**
-   * Whatever happened between two feeds was missed.
+   * What happened while there was no feed was missed.
    * @param {boolean} isFed
    */
   #feed(isFed) {
+    if (isFed || this.survey.isFed) this.survey.touchAll();
     this.survey.isFed = isFed;
-    this.survey.touchAll();
     this.dispatchEvent(new Event("begun"));
   }
 

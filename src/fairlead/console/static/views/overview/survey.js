@@ -4,7 +4,7 @@
 import { isAborted, reasonOf } from "../../core/api.js";
 import { list, metadataType } from "../../core/listing.js";
 import { collectionPath } from "../../core/paths.js";
-import { conditionsOf, keyOf, stateOf } from "../../core/states.js";
+import { keyOf, stateOf } from "../../core/states.js";
 
 /** @import {Catalogue, Kind} from "../../core/kinds.js" */
 /** @import {Named} from "../../core/paths.js" */
@@ -71,12 +71,12 @@ export class Survey extends EventTarget {
     super();
     this.catalogue = catalogue;
     this.namespace = namespace;
-    const kinds = catalogue.listed.filter(
-      (one) => one.verbs.includes("watch") && one.plural !== "events",
-    );
+    const rank = (/** @type {Kind} */ kind) => WHOLE.indexOf(keyOf(catalogue, kind)) >>> 0;
+    const kinds = catalogue.listed
+      .filter((one) => one.verbs.includes("watch") && one.plural !== "events")
+      .sort((a, b) => rank(a) - rank(b));
     this.hidden = kinds.filter((one) => !rights.mayList(one));
-    for (const kind of kinds.filter((one) => rights.mayList(one)).sort(this.#order))
-      this.looks.set(kind, notYet());
+    for (const kind of kinds) if (rights.mayList(kind)) this.looks.set(kind, notYet());
   }
 
   /** What this does not cover. */
@@ -170,38 +170,14 @@ export class Survey extends EventTarget {
     if (deletionTimestamp) {
       // What ends in good time is no news.
       const isHeld = finalizers?.length || Date.parse(deletionTimestamp) < Date.now();
-      if (isHeld) look.ending.push({ ...finding, state: { ...state, why: holdersOf(object) } });
+      if (isHeld) look.ending.push(finding);
     } else if (state.tone === "bad" || state.tone === "warn") {
       if (!(PARTS.includes(key) && ownerReferences?.length)) look.wrong.push(finding);
     }
   }
-
-  /**
-   * Those that are read whole first.
-   * @param {Kind} a
-   * @param {Kind} b
-   */
-  #order = (a, b) => {
-    const [first, second] = [a, b].map((one) => WHOLE.indexOf(keyOf(this.catalogue, one)));
-    return (first < 0 ? WHOLE.length : first) - (second < 0 ? WHOLE.length : second);
-  };
 }
 
 /** @returns {Look} */
 function notYet() {
   return { count: 0, unseen: 0, wrong: [], ending: [], problem: "", due: 0, earliest: 0 };
-}
-
-/**
- * What keeps an object that is to be deleted; namespaces tell it by their conditions.
- * @param {any} object
- */
-function holdersOf(object) {
-  const finalizers = [...(object.metadata.finalizers ?? []), ...(object.spec?.finalizers ?? [])];
-  const told = conditionsOf(object)
-    .filter((one) => one.status === "True" && one.message)
-    .map((one) => one.message);
-  return [finalizers.length && `held by ${finalizers.join(", ")}`, ...told]
-    .filter(Boolean)
-    .join("; ");
 }
