@@ -40,7 +40,7 @@ logger = logging.getLogger("fairlead.console")
 
 LONGEST_BODY = 4096
 _JSON = "application/json"
-_MOST_AT_ONCE = 8
+_MOST_AT_ONCE = 32
 _NOTE = "console.fairlead.dev/user"
 _BAD_CODE = "the link was used before, or is too old: ask for another one"
 _BAD_SESSION = "the session has ended: sign in again"
