@@ -123,13 +123,12 @@ def _contents(directory: Traversable, prefix: str) -> list[tuple[str, bytes]]:
 def _with_references(contents: dict[str, bytes], folder: str) -> bytes:
     """The first page, which names other files in the folder that is kept for good."""
 
+    place = f"{PATH}/{folder}/".encode()
+
     def placed(match: re.Match[bytes]) -> bytes:
-        name = match[2].decode(errors="replace")
-        return (
-            b"%b%b/%b/%b" % (match[1], PATH.encode(), folder.encode(), match[2])
-            if (name in contents)
-            else match[0]
-        )
+        attribute, name = match.groups()
+        is_ours = name.decode(errors="replace") in contents
+        return b"".join((attribute, place, name)) if is_ours else match[0]
 
     return _REFERENCE.sub(placed, contents[_INDEX])
 
