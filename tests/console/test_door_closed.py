@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from support.commands import run_words
-from support.console import LINK, ask_link, is_known
-from support.process import FreshServer, ServerProcess
+from support.console import LINK, SESSION, ask_link, is_known, sign_in
+from support.process import ServerProcess
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +40,31 @@ def test_without_a_console_the_command_says_so(without: ServerProcess) -> None:
     )
 
 
-def test_the_page_comes_where_there_are_no_anonymous_users(fresh_server: FreshServer) -> None:
-    stranger = fresh_server("--anonymous-auth=false").client(None)
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server without anonymous users."""
+    directory = tmp_path_factory.mktemp("strict")
+    server = ServerProcess(directory, "kubernetes", ("--anonymous-auth=false",)).start()
+    yield server
+    server.stop()
+
+
+def test_the_page_comes_where_there_are_no_anonymous_users(strict: ServerProcess) -> None:
+    stranger = strict.client(None)
     assert stranger.get("/version").status == 401
     assert stranger.get("/console/").status == 200
     assert ask_link(stranger).status == 401
+
+
+def test_where_nothing_can_be_written_everything_else_goes_on(strict: ServerProcess) -> None:
+    page = strict.client(sign_in(strict)["token"])
+    assert is_known(page)
+    sessions = strict.data / "console"
+    sessions.rename(strict.data / "moved")
+    sessions.write_bytes(b"")
+    answer = ask_link(strict.client())
+    assert (answer.status, answer.body["reason"]) == (500, "InternalError")
+    assert page.get("/api/v1/namespaces").status == 401
+    assert page.delete(SESSION).status == 401
+    assert is_known(strict.client())
+    assert "Traceback" not in strict.log.read_text()

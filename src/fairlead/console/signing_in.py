@@ -101,7 +101,8 @@ class SigningIn:
         if session is None:
             raise self._failed(request, _BAD_SESSION)
         await self._aside(self._sessions.end, session.token)
-        return _answer(200, {"kind": "Status", "apiVersion": "v1", "status": "Success"})
+        done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+        return _answer(200, done)
 
     async def _session(self, request: Request) -> Session | None:
         token = _token(request)
