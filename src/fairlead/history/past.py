@@ -12,7 +12,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
-_MOST_EXAMINED = 50_000  # changes that a request looks at; it is told where to go on
+_MOST_EXAMINED = 20_000  # changes that a request looks at; it is told where to go on
 
 
 class ObjectsPast:
