@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from fairlead import errors
 from fairlead.authentication.impersonation import impersonate
+from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.refusal import Refused, refusal
 from fairlead.authorization.requests import attributes_of
@@ -44,6 +45,8 @@ from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 
 Page = Callable[[Request], Awaitable[Answer]]
+# Who asks, where a page knows that better than the authenticator; else None. Raises StatusError.
+OwnRule = Callable[[Request], Awaitable[User | None]]
 
 
 class Past(Protocol):
@@ -69,15 +72,16 @@ VERBS: dict[str, Verb] = {
 
 
 class Handler:
-    """Answers requests. `pages` are the paths beside the API, by path; `handlers` what answers
-    verbs of resources that are not plain storage; `remote` finds what passes a request on to the
-    server that has its group and version, if that is another one; `groups` are those that clients
-    are told of."""
+    """Answers requests. `pages` are the paths beside the API, by path; `own_rules` has the first
+    steps of those that no authorizer guards; `handlers` what answers verbs of resources that are
+    not plain storage; `remote` finds what passes a request on to the server that has its group and
+    version, if that is another one; `groups` are those that clients are told of."""
 
     def __init__(self, api: Api, address: str) -> None:
         self.api = api
         self.pages: dict[str, Page] = {}
         self.prefixes: dict[str, Page] = {}
+        self.own_rules: dict[str, OwnRule] = {}
         self.handlers: Mapping[tuple[str, str], Verb] = HANDLERS
         self.remote: Callable[[Request], Page | None] = no_remote
         self.groups: discovery.Groups = discovery.OwnGroups(api.resources)
@@ -100,13 +104,20 @@ class Handler:
         """Find out who asks and whether they may; raises StatusError."""
         if request.query and not is_long_running(request.target):
             timeout_of(request)
-        request.user = await self.api.authentication.authenticator.authenticate(request)
+        rule, user = None, None
+        if not request.target.is_resource:
+            rule = self.own_rules.get(request.path[1:].partition("/")[0])
+            if rule is not None:
+                user = await rule(request)
+        request.user = user or await self.api.authentication.authenticator.authenticate(request)
         if self.auditor is not None:
             storing = self.auditor.received(request)
             if storing is not None:
                 await storing
         if request.impersonates:
             await self._impersonate(request)
+        if rule is not None:
+            return
         if self.classify is not None:
             self.classify(request)
         await self._authorize(request)

@@ -84,6 +84,7 @@ class Store:
         self._reaching = Reaching()
         self._unswept = False
         self.revision = 0
+        self._is_ending = False
         self.floor = 0
 
     @property
@@ -153,7 +154,8 @@ class Store:
         return sum(collection.bytes for collection in self._collections.values())
 
     def end_watches(self) -> None:
-        """Let every watcher finish with what it already has."""
+        """Let every watcher finish with what it already has; those that come now, too."""
+        self._is_ending = True
         self._delivery.all()
         for collection in self.collections():
             for watcher in list(collection.audience):
@@ -538,6 +540,8 @@ class Store:
         # What is committed but not handed out yet is among them.
         watcher.after = max(after, self.revision)
         collection.audience.add(watcher)
+        if self._is_ending:
+            watcher.close()
         return self._past.replay(collection, after, collection.floor, recent)
 
     def watch_all(self, watcher: Watcher) -> None:

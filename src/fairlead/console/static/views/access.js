@@ -1,0 +1,9 @@
+import { fill, h } from "../core/dom.js";
+
+/** @import {Place} from "../app.js" */
+
+/** @param {Place} place */
+export function show(place) {
+  place.title("access");
+  fill(place.host, h("h1", {}, "access"));
+}
