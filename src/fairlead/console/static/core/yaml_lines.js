@@ -6,10 +6,12 @@
 const STEP = "  ";
 // What could be read as something else than this text.
 const PLAIN = /^[A-Za-z0-9_./(][\w ./()@+=$%^*;<>~,-]*$/;
-const OTHER = /^(?:[-+]?[.\d][\d_.eE+-]*|0[xo][\da-fA-F]+|true|false|yes|no|on|off|y|n|null|~)$/i;
+const OTHER =
+  /^(?:[-+]?[.\d][\d_.e+-]*|0[xob][\da-f_]+|[-+]?\.(?:inf|nan)|true|false|yes|no|on|off|y|n|null)$/i;
 const MOMENT = /^\d{4}-\d\d?-\d\d?/;
 
 /**
+ * Fields are in the order of their names, as the server writes YAML.
  * @param {unknown} value
  * @returns {Line[]}
  */
@@ -30,7 +32,8 @@ function write(found, value, path, depth) {
   if (Array.isArray(value)) {
     value.forEach((item, index) => writeItem(found, item, [...path, index], depth));
   } else if (value !== null && typeof value === "object") {
-    for (const [key, item] of Object.entries(value)) {
+    for (const key of Object.keys(value).sort()) {
+      const item = /** @type {Record<string, unknown>} */ (value)[key];
       writeField(found, key, item, [...path, key], depth);
     }
   } else {
