@@ -8,35 +8,39 @@ export function isSecret(object) {
 }
 
 /**
- * A secret with its values hidden; any other object as it is.
+ * A secret with its values hidden; any other object as it is. With another version of it one sees
+ * which values differ.
  * @param {any} object
+ * @param {any} [other]
+ * @param {string} [word] for those that differ
  * @returns {any}
  */
-export function masked(object) {
+export function masked(object, other, word = "") {
   if (!isSecret(object)) return object;
   const { annotations } = object.metadata;
+  const values = hidden(object.data, other && (other.data ?? {}), word);
+  const others = other && (other.metadata.annotations ?? {});
+  const notes = hidden(annotations, others, word, (name) => name.endsWith(APPLIED));
   return {
     ...object,
-    ...(object.data && { data: hidden(object.data, () => true) }),
-    ...(annotations && {
-      metadata: {
-        ...object.metadata,
-        annotations: hidden(annotations, (name) => name.endsWith(APPLIED)),
-      },
-    }),
+    ...(object.data && { data: values }),
+    ...(annotations && { metadata: { ...object.metadata, annotations: notes } }),
   };
 }
 
 /**
- * @param {Record<string, string>} values
- * @param {(name: string) => boolean} isHidden
+ * @param {Record<string, string>} [values]
+ * @param {Record<string, string>} [others] the same ones where nothing else is said
+ * @param {string} [word]
+ * @param {(name: string) => boolean} [isHidden]
  */
-function hidden(values, isHidden) {
+function hidden(values = {}, others = values, word = "", isHidden = () => true) {
   const pairs = Object.entries(values);
   return Object.fromEntries(
-    pairs.map(([name, value]) => [
-      name,
-      isHidden(name) ? `hidden (${value.length} characters)` : value,
-    ]),
+    pairs.map(([name, value]) => {
+      if (!isHidden(name)) return [name, value];
+      const difference = others[name] === value ? "" : `, ${word}`;
+      return [name, `hidden (${value.length} characters${difference})`];
+    }),
   );
 }

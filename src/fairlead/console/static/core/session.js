@@ -18,9 +18,11 @@ export function signIn(text) {
   session.dispatchEvent(new Event("changed"));
 }
 
-/** Forget the token, and end the session if it is one of the console's own. */
+/** Forget the token and all that was kept with it, and end the session if it is one of the console's
+ * own. */
 export async function signOut() {
   const ending = token();
+  sessionStorage.clear();
   forget();
   await fetch(SESSION, { method: "DELETE", headers: bearer(ending), cache: "no-store" }).catch(
     () => {},

@@ -10,6 +10,8 @@ import { fill, h } from "../core/dom.js";
  */
 
 const PARTS = /^(\s*)((?:- )*)(?:("(?:[^"\\]|\\.)*"|[^\s"'#:][^:]*?)(:)(?= |$))?(.*)$/;
+/** @type {Record<string, number>} */
+const STEPS = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity };
 const MOST = 5000; // lines that are shown without being asked for
 
 /** A document. `show` replaces what is in it; what was folded stays so. Arrow keys go from line to
@@ -73,9 +75,8 @@ export class Document {
     const shown = this.#shown;
     const at = shown.findIndex((line) => keyOf(line) === this.#current);
     const line = shown[at];
-    const steps = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity };
-    if (event.key in steps) {
-      const step = steps[/** @type {keyof steps} */ (event.key)];
+    const step = STEPS[event.key];
+    if (step) {
       // Lines of one text have one path: go on until it is another one.
       let next = at < 0 ? 0 : Math.max(0, Math.min(at + step, shown.length - 1));
       while (step === 1 && shown[next + 1] && at >= 0 && keyOf(shown[next]) === this.#current)

@@ -59,6 +59,9 @@ function versionOf(text) {
 class Editing {
   #base = "";
   #isBusy = false;
+  #frame = 0;
+  /** @type {(mine: string) => void} */
+  #tell = () => {};
 
   /**
    * @param {Subject} subject
@@ -115,6 +118,8 @@ class Editing {
   #typed() {
     const isKept = keepDraft(this.subject.path, { text: this.editor.text, base: this.#base });
     fill(this.outcome, !isKept && problem("this text is too long to be kept when you leave"));
+    cancelAnimationFrame(this.#frame);
+    this.#frame = requestAnimationFrame(() => this.#tell(this.editor.text));
   }
 
   /** Look whether others changed the object since we began. */
@@ -141,7 +146,9 @@ class Editing {
       restart: () => this.#restart(theirs),
     };
     fill(this.outcome);
-    fill(this.moved, showMoved(texts, choices));
+    const { element, tell } = showMoved(texts, choices);
+    this.#tell = tell;
+    fill(this.moved, element);
   }
 
   /** @param {string} theirs */

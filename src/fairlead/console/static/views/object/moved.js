@@ -1,19 +1,32 @@
 /** What others changed in an object while somebody edits it. */
 
-import { h } from "../../core/dom.js";
+import { fill, h } from "../../core/dom.js";
 import { showDifference } from "../../parts/difference.js";
 
 /** @typedef {{base: string, mine: string, theirs: string}} Texts */
 /** @typedef {{rebase: () => void, restart: () => void}} Choices */
 
 /**
+ * `tell` what is written now, whenever that changes.
  * @param {Texts} texts
  * @param {Choices} choices
+ * @returns {{element: HTMLElement, tell: (mine: string) => void}}
  */
 export function showMoved(texts, choices) {
-  const [base, mine, theirs] = [texts.base, texts.mine, texts.theirs].map((one) => one.split("\n"));
-  const isChanged = texts.mine !== texts.base;
-  return h(
+  const [base, theirs] = [texts.base, texts.theirs].map((one) => one.split("\n"));
+  const yours = h("div", { class: "part" });
+  const rebase = h("button", { onclick: choices.rebase }, "Take mine on top of theirs");
+  /** @param {string} mine */
+  const tell = (mine) => {
+    rebase.disabled = mine === texts.base;
+    fill(
+      yours,
+      h("h2", {}, "What you changed"),
+      showDifference(base, mine.split("\n"), "What you changed"),
+    );
+  };
+  tell(texts.mine);
+  const element = h(
     "section",
     { "aria-label": "Changed meanwhile" },
     h(
@@ -24,22 +37,20 @@ export function showMoved(texts, choices) {
     h(
       "div",
       { class: "bar" },
-      isChanged && h("button", { onclick: choices.rebase }, "Take mine on top of theirs"),
+      rebase,
       h("button", { onclick: choices.restart }, "Start again from theirs"),
     ),
     h(
       "div",
       { class: "two" },
-      part("What others changed", showDifference(base, theirs, "What others changed")),
-      isChanged && part("What you changed", showDifference(base, mine, "What you changed")),
+      h(
+        "div",
+        { class: "part" },
+        h("h2", {}, "What others changed"),
+        showDifference(base, theirs, "What others changed"),
+      ),
+      yours,
     ),
   );
-}
-
-/**
- * @param {string} title
- * @param {HTMLElement} shown
- */
-function part(title, shown) {
-  return h("div", { class: "part" }, h("h2", {}, title), shown);
+  return { element, tell };
 }
