@@ -21,13 +21,15 @@ export function showWarnings(warnings) {
 }
 
 /**
- * Problems as a list, each leading to its line of the editor.
+ * Problems as a list, each leading to its line of the editor, which goes to the first of them.
  * @param {Problem[]} problems
  * @param {Editor} editor
  * @param {string} title
  */
 export function showProblems(problems, editor, title) {
   editor.note(problems);
+  const first = problems.find((one) => one.line >= 0);
+  if (first) editor.goTo(first.line);
   return h(
     "div",
     { class: "problem", role: "alert" },

@@ -187,7 +187,6 @@ class Editing {
       );
     if (!found.length) return false;
     fill(this.outcome, showProblems(found, this.editor, "Choose what stays, and remove the marks"));
-    this.editor.goTo(found[0].line);
     return true;
   }
 
