@@ -8,11 +8,11 @@ import { lineOf, scan } from "./yaml_scan.js";
 /** @typedef {{line: number, says: string}} Problem `line` is -1 where nobody knows */
 
 // How messages without causes tell what they mean: by a line, or by a field.
-const LINE = /\bline (\d+):? ?([^\n]*)/g;
+const LINE = /\bline (\d+):? ?[^\n(]*/g;
 const FIELDS = [
   /(?:unknown|duplicate) field "([^"]+)"/g,
   /struct field \w+\.([\w.[\]-]+)/g,
-  /(?:^|: )(\.[^\s:]+): ([^\n]*)/g,
+  /(?:^|: )(\.[^\s:]+): [^\n]*/g,
 ];
 
 /**

@@ -17,6 +17,8 @@ import { checkAll, make, piecesOf } from "./object/making.js";
 /** @import {Kind} from "../core/kinds.js" */
 /** @import {Checked, Piece} from "./object/making.js" */
 
+const NAME = "\n  name: ";
+
 /** @param {Place} place */
 export function show(place) {
   const [, group, plural] = place.route.parts;
@@ -25,7 +27,7 @@ export function show(place) {
   place.title(`New ${kind.kind}`);
   const creating = new Creating(place, kind);
   fill(place.host, creating.element);
-  creating.editor.area.focus();
+  creating.begin();
 }
 
 /**
@@ -36,7 +38,7 @@ export function show(place) {
 function beginning(kind, namespace) {
   const apiVersion = kind.group ? `${kind.group}/${kind.version}` : kind.version;
   const inside = kind.namespaced ? `\n  namespace: ${namespace || "default"}` : "";
-  return `apiVersion: ${apiVersion}\nkind: ${kind.kind}\nmetadata:\n  name: ${inside}\n`;
+  return `apiVersion: ${apiVersion}\nkind: ${kind.kind}\nmetadata:${NAME}${inside}\n`;
 }
 
 class Creating {
@@ -68,6 +70,14 @@ class Creating {
     );
     this.outcome = h("div", { class: "outcome" });
     this.element = this.#frame();
+  }
+
+  /** Begin where the name goes, or where somebody left off. */
+  begin() {
+    const { area, text } = this.editor;
+    const at = text === this.base ? text.indexOf(NAME) + NAME.length : text.length;
+    area.focus();
+    area.setSelectionRange(at, at);
   }
 
   #frame() {

@@ -94,7 +94,8 @@ class Owned {
   draw() {
     const { object } = this.subject;
     const { managedFields, ...metadata } = object.metadata;
-    this.#managers = managersOf(object);
+    // By name, so that keys and places stay the same whoever writes.
+    this.#managers = managersOf(object).sort((a, b) => (a.id < b.id ? -1 : 1));
     this.#hues = huesOf(this.#managers.map((one) => one.name));
     this.#ownersOf = ownersByPath(fieldsOf(object));
     const lines = yamlLines(masked({ ...object, metadata }));
@@ -168,7 +169,7 @@ class Owned {
     let last = "";
     for (const line of lines) {
       const owners = this.#ownersOf(line.path);
-      const names = [...new Set(owners.map((one) => one.name))].join(" + ");
+      const names = [...new Set(owners.map((one) => one.name))].sort().join(" + ");
       if (names && names !== last) notes.set(line, names);
       if (names) last = names;
     }
