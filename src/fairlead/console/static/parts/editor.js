@@ -98,9 +98,32 @@ export class Editor {
     if (event.key === "Escape") this.options.leave();
     else if (event.key === "s" && (event.ctrlKey || event.metaKey)) this.options.check();
     else if (event.key === "Tab" && !event.shiftKey && !event.ctrlKey && !event.altKey) {
-      this.#insert(INDENT);
-    } else return;
+      this.#indent();
+    } else if (event.key !== "Enter" || !this.#goOn()) return;
     event.preventDefault();
+  }
+
+  /** Move all lines of the selection in, or insert what a line is moved by. */
+  #indent() {
+    const { selectionStart, selectionEnd, value } = this.area;
+    if (!value.slice(selectionStart, selectionEnd).includes("\n")) return this.#insert(INDENT);
+    const start = value.lastIndexOf("\n", selectionStart - 1) + 1;
+    this.area.setSelectionRange(start, selectionEnd);
+    const moved = value.slice(start, selectionEnd).replace(/^(?=[^\n])/gm, INDENT);
+    this.#insert(moved);
+    this.area.setSelectionRange(start, start + moved.length);
+  }
+
+  /**
+   * At the end of a line the next one begins below it.
+   * @returns {boolean} whether that was so
+   */
+  #goOn() {
+    const { selectionStart: at, selectionEnd, value } = this.area;
+    if (at !== selectionEnd || !/^(\n|$)/.test(value.slice(at, at + 1))) return false;
+    const line = value.slice(value.lastIndexOf("\n", at - 1) + 1, at);
+    this.#insert(`\n${/^ */.exec(line)?.[0] ?? ""}`);
+    return true;
   }
 
   /** @param {string} text in place of what is selected */

@@ -3,14 +3,15 @@
 
 import { isAborted, reasonOf } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
+import { draftOf, keepDraft } from "../../core/drafts.js";
 import { problemsOf } from "../../core/problems.js";
 import { documentsOf, scan } from "../../core/yaml_scan.js";
 import { ask } from "../../parts/asking.js";
 import { showProblems } from "../../parts/checked.js";
-import { showDifference } from "../../parts/difference.js";
 import { Editor } from "../../parts/editor.js";
 import { say } from "../../parts/messages.js";
-import { MANAGER } from "./editing.js";
+import { MANAGER } from "./sending.js";
+import { showPlan } from "./planned.js";
 import { apply, isSame, planOf } from "./planning.js";
 
 /** @import {Subject} from "../../core/subject.js" */
@@ -30,10 +31,12 @@ export class Applying {
     this.beside = beside;
     this.editor = new Editor({
       label: "YAML to apply",
-      changed: () => this.#forget(),
+      changed: () => this.#typed(),
       check: () => void this.#ask(),
       leave: () => this.button.focus(),
     });
+    this.draft = `apply ${subject.path}`;
+    this.editor.text = draftOf(this.draft)?.text ?? "";
     this.manager = h("input", {
       type: "text",
       "aria-label": "Field manager",
@@ -95,6 +98,11 @@ export class Applying {
     await this.#ask();
   }
 
+  #typed() {
+    keepDraft(this.draft, { text: this.editor.text, base: "" });
+    this.#forget();
+  }
+
   #forget() {
     fill(this.outcome);
     this.beside.found([]);
@@ -148,51 +156,9 @@ export class Applying {
   #show(wish, plan) {
     this.editor.note([]);
     this.beside.found(plan.conflicts);
-    const count = plan.conflicts.length;
-    const word = count ? "Apply and take over" : "Apply";
+    const word = plan.conflicts.length ? "Apply and take over" : "Apply";
     const button = h("button", { onclick: () => void this.#apply(wish, plan) }, word);
-    fill(
-      this.outcome,
-      count > 0 && this.#conflicts(plan.conflicts),
-      h(
-        "div",
-        { class: "bar" },
-        h("h2", {}, count ? "If you take these fields over" : "No conflicts. This would change"),
-        button,
-      ),
-      showDifference(plan.before, plan.after, "What would change"),
-      plan.removed.length > 0 && [
-        h("h3", {}, "Removed, as nobody says them any more"),
-        h(
-          "ul",
-          { class: "links mono" },
-          plan.removed.map((one) => h("li", {}, one)),
-        ),
-      ],
-      plan.handovers.length > 0 && [
-        h("h3", {}, "Fields that change hands"),
-        tableOf(
-          ["Field", "Now", "Then"],
-          plan.handovers.map((one) => [one.field, one.before, one.after]),
-        ),
-      ],
-    );
-  }
-
-  /** @param {Conflict[]} conflicts */
-  #conflicts(conflicts) {
-    const rows = conflicts.map((one) => [
-      h("button", { class: "plain", onclick: () => this.beside.goTo(one.path) }, one.field),
-      one.with,
-      one.now,
-      one.mine,
-    ]);
-    return h(
-      "div",
-      { class: "problem", role: "alert" },
-      h("strong", {}, conflicts.length === 1 ? "1 conflict" : `${conflicts.length} conflicts`),
-      tableOf(["Field", "Belongs to", "Theirs", "Yours"], rows),
-    );
+    fill(this.outcome, showPlan(plan, button, this.beside.goTo));
   }
 
   /**
@@ -212,42 +178,11 @@ export class Applying {
         say("It changed meanwhile: this is what would happen now.");
         return;
       }
-      await apply(wish, { force });
+      await apply(wish, { force: force || undefined });
       say("Applied.");
       this.#forget();
     } catch (error) {
       this.#refused(error);
     }
   }
-}
-
-/**
- * @param {string[]} titles
- * @param {(Node | string)[][]} rows
- */
-function tableOf(titles, rows) {
-  return h(
-    "table",
-    { class: "plain" },
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        titles.map((one) => h("th", { scope: "col" }, one)),
-      ),
-    ),
-    h(
-      "tbody",
-      {},
-      rows.map((row) =>
-        h(
-          "tr",
-          {},
-          row.map((one) => h("td", {}, one)),
-        ),
-      ),
-    ),
-  );
 }

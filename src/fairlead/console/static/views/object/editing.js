@@ -1,23 +1,22 @@
 /** Editing an object: its text is checked by the server, the difference is shown, then it is saved.
  * What others do meanwhile is shown at once. */
 
-import { ApiError, getText, isAborted, reasonOf, send, YAML_TYPE } from "../../core/api.js";
+import { ApiError, isAborted, reasonOf } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
 import { draftOf, dropDraft, keepDraft } from "../../core/drafts.js";
 import { MARKS, merge } from "../../core/merge.js";
 import { problemsOf } from "../../core/problems.js";
-import { scan, withoutManagers } from "../../core/yaml_scan.js";
+import { withoutManagers } from "../../core/yaml_scan.js";
 import { ask } from "../../parts/asking.js";
 import { showProblems, showWarnings, warningsOf } from "../../parts/checked.js";
 import { showDifference } from "../../parts/difference.js";
 import { Editor } from "../../parts/editor.js";
 import { problem, say } from "../../parts/messages.js";
 import { showMoved } from "./moved.js";
+import { editableText, sendText, tryText, versionOf } from "./sending.js";
 
 /** @import {Place} from "../../app.js" */
 /** @import {Subject} from "../../core/subject.js" */
-
-export const MANAGER = "fairlead-console";
 
 /**
  * @param {Place} place
@@ -42,23 +41,11 @@ export async function edit(place, subject, done) {
   editing.editor.area.setSelectionRange(0, 0);
 }
 
-/**
- * The text of an object that can be sent back.
- * @param {string} path
- * @param {AbortSignal} signal
- */
-export async function editableText(path, signal) {
-  return withoutManagers(await getText(path, { accept: YAML_TYPE, signal }));
-}
-
-/** @param {string} text */
-function versionOf(text) {
-  return scan(text).value?.metadata?.resourceVersion ?? "";
-}
-
 class Editing {
   #base = "";
   #isBusy = false;
+  #isSaving = false;
+  #looks = 0;
   #frame = 0;
   /** @type {(mine: string) => void} */
   #tell = () => {};
@@ -85,6 +72,7 @@ class Editing {
       h("kbd", {}, "Ctrl+S"),
     );
     this.moved = h("div", { class: "moved" });
+    this.others = h("div", { class: "moved" });
     this.outcome = h("div", { class: "outcome" });
     this.element = h(
       "div",
@@ -98,6 +86,7 @@ class Editing {
       ),
       this.moved,
       this.editor.element,
+      this.others,
       this.outcome,
     );
   }
@@ -107,12 +96,10 @@ class Editing {
     const draft = draftOf(this.subject.path);
     this.#base = draft?.base ?? (await editableText(this.subject.path, this.signal));
     this.editor.text = draft?.text ?? this.#base;
-    if (draft) {
-      say("This is what you wrote here before.");
-      void this.#look();
-    }
+    if (draft) say("This is what you wrote here before.");
     const look = () => void this.#look();
     this.subject.addEventListener("changed", look, { signal: this.signal });
+    look(); // it may have changed before we listened
   }
 
   #typed() {
@@ -124,18 +111,28 @@ class Editing {
 
   /** Look whether others changed the object since we began. */
   async #look() {
-    if (this.#isBusy) return;
+    if (this.#isSaving) return;
+    const look = ++this.#looks;
     if (this.subject.isGone) {
+      this.#stay();
       fill(this.moved, problem("It was deleted meanwhile. What you wrote is still here."));
       return;
     }
     try {
       const theirs = await editableText(this.subject.path, this.signal);
-      if (versionOf(theirs) === versionOf(this.#base)) fill(this.moved);
+      if (look !== this.#looks) return;
+      if (versionOf(theirs) === versionOf(this.#base)) this.#stay();
       else this.#show(theirs);
     } catch (error) {
       if (!isAborted(error)) fill(this.moved, problem(reasonOf(error)));
     }
+  }
+
+  /** Nobody changed it. */
+  #stay() {
+    this.#tell = () => {};
+    fill(this.moved);
+    fill(this.others);
   }
 
   /** @param {string} theirs */
@@ -143,12 +140,13 @@ class Editing {
     const texts = { base: this.#base, mine: this.editor.text, theirs };
     const choices = {
       rebase: () => this.#rebase(theirs),
-      restart: () => this.#restart(theirs),
+      restart: () => this.#take(theirs, theirs),
     };
     fill(this.outcome);
-    const { element, tell } = showMoved(texts, choices);
+    const { line, full, tell } = showMoved(texts, choices);
     this.#tell = tell;
-    fill(this.moved, element);
+    fill(this.moved, line);
+    fill(this.others, full);
   }
 
   /** @param {string} theirs */
@@ -162,18 +160,13 @@ class Editing {
     else say("Your changes are on top of theirs now.");
   }
 
-  /** @param {string} theirs */
-  #restart(theirs) {
-    this.#take(theirs, theirs);
-  }
-
   /**
    * @param {string} base
    * @param {string} text
    */
   #take(base, text) {
     this.#base = base;
-    fill(this.moved);
+    this.#stay();
     this.editor.note([]);
     this.editor.replace(text);
   }
@@ -199,7 +192,7 @@ class Editing {
     }
     this.#isBusy = true;
     try {
-      const response = await this.#put(text, { dryRun: "All" }, YAML_TYPE);
+      const response = await tryText(this.subject.path, text, this.signal);
       const after = withoutManagers(await response.text());
       if (this.editor.text === text) this.#showOutcome(text, after, warningsOf(response));
     } catch (error) {
@@ -210,36 +203,12 @@ class Editing {
   }
 
   /**
-   * @param {string} text
-   * @param {Record<string, string>} query
-   * @param {string} accept
-   * @returns {Promise<Response>}
-   */
-  async #put(text, query, accept) {
-    const options = {
-      method: "PUT",
-      body: text,
-      type: YAML_TYPE,
-      query: { ...query, fieldManager: MANAGER, fieldValidation: "Strict" },
-      signal: this.signal,
-    };
-    try {
-      return await send(this.subject.path, { ...options, accept });
-    } catch (error) {
-      // A refusal as YAML is not for us to read: ask for it once more.
-      if (error instanceof ApiError && query.dryRun) return send(this.subject.path, options);
-      throw error;
-    }
-  }
-
-  /**
    * @param {unknown} error
    * @param {string} text
    */
   #refused(error, text) {
     if (isAborted(error)) return;
     if (error instanceof ApiError && error.code === 409 && error.reason === "Conflict") {
-      this.#isBusy = false;
       fill(this.outcome, problem(error.message));
       void this.#look();
       return;
@@ -268,17 +237,17 @@ class Editing {
 
   /** @param {string} text */
   async #save(text) {
-    if (this.#isBusy) return;
-    this.#isBusy = true;
+    if (this.#isSaving) return;
+    this.#isSaving = true;
     try {
-      const response = await this.#put(text, {}, "");
+      const response = await sendText(this.subject.path, text, this.signal);
       dropDraft(this.subject.path);
+      await this.subject.load(this.signal).catch(() => {});
       say(["Saved.", ...warningsOf(response)].join(" "));
       this.done();
     } catch (error) {
+      this.#isSaving = false;
       this.#refused(error, text);
-    } finally {
-      this.#isBusy = false;
     }
   }
 

@@ -4,7 +4,7 @@ import { ApiError, isAborted, send, YAML_TYPE } from "../../core/api.js";
 import { collectionPath } from "../../core/paths.js";
 import { documentsOf, scan } from "../../core/yaml_scan.js";
 import { warningsOf } from "../../parts/checked.js";
-import { MANAGER } from "./editing.js";
+import { MANAGER } from "./sending.js";
 
 /** @import {Place} from "../../app.js" */
 /** @import {Kind} from "../../core/kinds.js" */

@@ -7,10 +7,11 @@ import { showDifference } from "../../parts/difference.js";
 /** @typedef {{rebase: () => void, restart: () => void}} Choices */
 
 /**
- * `tell` what is written now, whenever that changes.
+ * A line that says so and what can be done, and the changes in full. `tell` what is written now,
+ * whenever that changes.
  * @param {Texts} texts
  * @param {Choices} choices
- * @returns {{element: HTMLElement, tell: (mine: string) => void}}
+ * @returns {{line: HTMLElement, full: HTMLElement, tell: (mine: string) => void}}
  */
 export function showMoved(texts, choices) {
   const [base, theirs] = [texts.base, texts.theirs].map((one) => one.split("\n"));
@@ -19,38 +20,23 @@ export function showMoved(texts, choices) {
   /** @param {string} mine */
   const tell = (mine) => {
     rebase.disabled = mine === texts.base;
-    fill(
-      yours,
-      h("h2", {}, "What you changed"),
-      showDifference(base, mine.split("\n"), "What you changed"),
-    );
+    const shown = showDifference(base, mine.split("\n"), "What you changed");
+    fill(yours, h("h2", {}, "What you changed"), shown);
   };
   tell(texts.mine);
-  const element = h(
-    "section",
-    { "aria-label": "Changed meanwhile" },
-    h(
-      "p",
-      { class: "warning", role: "alert" },
-      "It was changed by others since you began. To save, choose first:",
-    ),
-    h(
-      "div",
-      { class: "bar" },
-      rebase,
-      h("button", { onclick: choices.restart }, "Start again from theirs"),
-    ),
-    h(
-      "div",
-      { class: "two" },
-      h(
-        "div",
-        { class: "part" },
-        h("h2", {}, "What others changed"),
-        showDifference(base, theirs, "What others changed"),
-      ),
-      yours,
-    ),
+  const line = h(
+    "div",
+    { class: "bar" },
+    h("p", { class: "warning", role: "alert" }, "It was changed by others since you began."),
+    rebase,
+    h("button", { onclick: choices.restart }, "Start again from theirs"),
   );
-  return { element, tell };
+  const others = showDifference(base, theirs, "What others changed");
+  const full = h(
+    "div",
+    { class: "two" },
+    h("div", { class: "part" }, h("h2", {}, "What others changed"), others),
+    yours,
+  );
+  return { line, full, tell };
 }

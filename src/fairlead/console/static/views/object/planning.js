@@ -118,32 +118,22 @@ function brief(value) {
  * @returns {{handovers: Handover[], removed: string[]}}
  */
 function compared(live, outcome) {
-  const after = new Map(fieldsOf(outcome, managersOf(live)).map((one) => [one.name, one]));
+  const after = new Map(fieldsOf(outcome, managersOf(live)).map((one) => [one.name, one.owners]));
+  /** @type {Map<string, string>} */
+  const said = new Map(); // by path: what happens to a field
   /** @type {Handover[]} */
   const handovers = [];
   /** @type {string[]} */
   const removed = [];
-  for (const { name, owners } of fieldsOf(live, managersOf(outcome))) {
-    const then = after.get(name);
-    if (removed.some((one) => isInside(name, one))) continue;
-    if (!then) removed.push(name);
-    else if (ownerNames(owners) !== ownerNames(then.owners)) {
-      const one = { field: name, before: ownerNames(owners), after: ownerNames(then.owners) };
-      const isSaid = handovers.some(
-        (o) => isInside(name, o.field) && o.before === one.before && o.after === one.after,
-      );
-      if (!isSaid) handovers.push(one);
-    }
+  for (const { name, path, owners } of fieldsOf(live, managersOf(outcome))) {
+    const [now, then] = [ownerNames(owners), ownerNames(after.get(name) ?? [])];
+    const news = !after.has(name) ? "removed" : now === then ? "" : JSON.stringify([now, then]);
+    said.set(JSON.stringify(path), news);
+    if (!news || said.get(JSON.stringify(path.slice(0, -1))) === news) continue;
+    if (after.has(name)) handovers.push({ field: name, before: now, after: then });
+    else removed.push(name);
   }
   return { handovers, removed };
-}
-
-/**
- * @param {string} name
- * @param {string} outer
- */
-function isInside(name, outer) {
-  return name.startsWith(outer) && /^[.[]/.test(name.slice(outer.length));
 }
 
 /** @param {Manager[]} owners */
