@@ -13,6 +13,7 @@ import { problem, say } from "./parts/messages.js";
 import { chooseKind, search } from "./parts/searching.js";
 import { switchTheme, useTheme } from "./parts/theme.js";
 import * as access from "./views/access.js";
+import * as create from "./views/create.js";
 import * as feed from "./views/feed.js";
 import * as kinds from "./views/kinds.js";
 import * as object from "./views/object/page.js";
@@ -35,7 +36,7 @@ import * as travel from "./views/travel.js";
 /** @typedef {{show: (place: Place) => void | Promise<void>}} View */
 
 /** @type {Record<string, View>} */
-const VIEWS = { overview, kinds, objects: object, travel, feed, access, testing };
+const VIEWS = { overview, kinds, objects: object, travel, feed, access, testing, create };
 const LINKS = /** @type {const} */ ([
   ["overview", "Overview", "o"],
   ["kinds", "Kinds", "l"],
