@@ -1,0 +1,112 @@
+/** Two states of an object: what is different, or all of the one. */
+
+import { isAborted, reasonOf } from "../core/api.js";
+import { fill, h } from "../core/dom.js";
+import { stateAt } from "../core/past.js";
+import { yamlLines } from "../core/yaml_lines.js";
+import { showDifference } from "./difference.js";
+import { Document } from "./document.js";
+import { problem } from "./messages.js";
+
+const KEPT = 100; // states that are not asked for again
+
+/** Call `show` as often as wanted: only the last one counts. */
+export class Compared {
+  /** @type {Map<string, Promise<any>>} */
+  #states = new Map();
+  #turn = 0;
+  #last = { path: "", from: 0, to: 0 };
+
+  /** @param {AbortSignal} signal */
+  constructor(signal) {
+    this.signal = signal;
+    const again = () => this.show(this.#last.path, this.#last.from, this.#last.to);
+    this.whole = h("input", { type: "checkbox", onchange: again });
+    this.managed = h("input", { type: "checkbox", onchange: again });
+    this.title = h("h2", {});
+    this.body = h("div", { class: "column" });
+    this.document = new Document("State");
+    this.element = h(
+      "section",
+      { class: "column grow", "aria-label": "State and difference" },
+      h(
+        "div",
+        { class: "bar" },
+        this.title,
+        h("label", {}, this.whole, " the whole state"),
+        h("label", {}, this.managed, " with managed fields"),
+      ),
+      this.body,
+    );
+  }
+
+  /**
+   * @param {string} path of the object in the API
+   * @param {number} from a revision; 0 for nothing
+   * @param {number} to
+   */
+  async show(path, from, to) {
+    this.#last = { path, from, to };
+    const turn = ++this.#turn;
+    try {
+      const [left, right] = await Promise.all([this.#state(path, from), this.#state(path, to)]);
+      if (turn === this.#turn) this.#draw(left, right, from, to);
+    } catch (error) {
+      if (!isAborted(error) && turn === this.#turn) fill(this.body, problem(reasonOf(error)));
+    }
+  }
+
+  /**
+   * @param {any} left
+   * @param {any} right
+   * @param {number} from
+   * @param {number} to
+   */
+  #draw(left, right, from, to) {
+    if (this.whole.checked) {
+      fill(this.title, `At ${to}`);
+      if (right) this.document.show(yamlLines(this.#shown(right)));
+      fill(
+        this.body,
+        right ? this.document.element : h("p", {}, "It was not there at this revision."),
+      );
+      return;
+    }
+    const [before, after] = [left, right].map((one) => (one ? textOf(this.#shown(one)) : []));
+    fill(this.title, from ? `From ${from} to ${to}` : `All of ${to}`);
+    fill(
+      this.body,
+      !left && from > 0 && h("p", { class: "faint" }, `It was not there at ${from}.`),
+      !right && h("p", { class: "faint" }, `It was not there any more at ${to}.`),
+      showDifference(before, after, "Difference"),
+    );
+  }
+
+  /**
+   * @param {string} path
+   * @param {number} revision
+   */
+  #state(path, revision) {
+    if (!revision) return null;
+    const key = `${revision} ${path}`;
+    const known = this.#states.get(key);
+    if (known) return known;
+    const asked = stateAt(path, revision, this.signal);
+    this.#states.set(key, asked);
+    asked.catch(() => this.#states.delete(key));
+    if (this.#states.size > KEPT) this.#states.delete(this.#states.keys().next().value ?? "");
+    return asked;
+  }
+
+  /** @param {any} object */
+  #shown(object) {
+    if (this.managed.checked) return object;
+    const { managedFields, ...metadata } = object.metadata;
+    return { ...object, metadata };
+  }
+}
+
+/** @param {unknown} value */
+function textOf(value) {
+  return yamlLines(value).map((line) => line.text);
+}
