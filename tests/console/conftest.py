@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from support.browser import Visitor, browser
 from support.client import ADMIN_TOKEN
 from support.process import ServerProcess
@@ -26,19 +25,21 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def visit(chromium: Browser) -> Iterator[Visit]:
-    """`visit(server, route, token=..., viewport=...)` opens the console; an administrator is
-    signed in where nothing else is said. What the page complains about fails the test."""
+    """`visit(server, route, token=..., namespace=..., viewport=...)` opens the console; an
+    administrator is signed in where nothing else is said. What the page complains about fails the
+    test."""
     visitors: list[Visitor] = []
 
     def come(
         server: ServerProcess,
         route: str = "#/overview",
         token: str | None = ADMIN_TOKEN,
+        namespace: str = "",
         viewport: Any = None,
     ) -> Visitor:
         visitor = Visitor(chromium, server, viewport)
         visitors.append(visitor)
-        visitor.open(route, token)
+        visitor.open(route, token, namespace)
         return visitor
 
     yield come

@@ -70,9 +70,12 @@ class Visitor:
         self.went_wrong.append(f"a dialog of the browser: {dialog.message}")
         dialog.dismiss()
 
-    def open(self, route: str = "#/overview", token: str | None = None) -> Page:
+    def open(
+        self, route: str = "#/overview", token: str | None = None, namespace: str = ""
+    ) -> Page:
         """The console at a route, signed in where there is a token."""
         self.page.goto(f"{self.server.address}/console/")
+        self.page.evaluate("it => sessionStorage.setItem('fairlead.namespace', it)", namespace)
         if token is not None:
             self.page.get_by_label("Token").fill(token)
             self.page.get_by_role("button", name="Sign in").click()

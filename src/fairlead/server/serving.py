@@ -24,6 +24,7 @@ from fairlead.dialect import DIALECTS, Dialect
 from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.openapi import OpenApi
 from fairlead.fairness.setup import build_gate, place_gate
+from fairlead.history.page import add_history
 from fairlead.http.connections import Connections, either
 from fairlead.http.limits import Limits
 from fairlead.http.protocol import HttpProtocol
@@ -298,6 +299,7 @@ class Server:
         handler.prefixes["/openapi"] = openapi.answer
         add_backup_page(handler)
         add_console(handler, options)
+        add_history(handler)
         self.assembly.aggregation.attach(handler)
         gate = build_gate(options, self.api, self.assembly.follow)
         if gate is not None:

@@ -149,7 +149,7 @@ function show() {
 }
 
 function openNamespaces() {
-  void chooseNamespace(catalogue, () => {
+  chooseNamespace(() => {
     tellNamespace();
     show();
   });

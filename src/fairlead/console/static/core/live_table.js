@@ -17,7 +17,8 @@ import { collectionPath } from "./paths.js";
  */
 /** @typedef {{labelSelector?: string, fieldSelector?: string}} Selectors */
 
-const PAGE = 1000;
+const PAGE = 500;
+const MOST = 50_000; // rows that are asked for
 const PAUSE = 1000; // milliseconds before another try
 
 /** Tells of `changed`, at most once a frame. Columns and rows are there to read. */
@@ -30,8 +31,12 @@ export class LiveTable extends EventTarget {
   state = "loading";
   /** Why it is not live. */
   problem = "";
-  /** Those whose rows changed since the last `changed`. @type {Set<string>} */
+  /** Rows that came, changed or went since the last `changed`. @type {Set<string>} */
+  touched = new Set();
+  /** Those of them that were there to be seen before. @type {Set<string>} */
   fresh = new Set();
+  /** How many there are that were not asked for. */
+  left = 0;
   #version = "";
   #isTold = false;
 
@@ -74,19 +79,23 @@ export class LiveTable extends EventTarget {
 
   /** @param {AbortSignal} signal */
   async #list(signal) {
+    /** @type {Map<string, Row>} */
     const rows = new Map();
+    const isFirst = this.state === "loading";
+    if (isFirst) this.rows = rows;
     let next = "";
+    let version = "";
     do {
       const query = { ...this.selectors, limit: PAGE, continue: next };
       const table = await getJson(this.path, { accept: this.accept, query, signal });
       this.columns = table.columnDefinitions ?? this.columns;
-      for (const row of table.rows ?? []) take(rows, row);
-      if (!this.rows.size || this.state === "loading") this.rows = rows;
-      this.#version = table.metadata.resourceVersion;
-      next = table.metadata.continue ?? "";
-      this.#tell();
-    } while (next);
+      for (const row of table.rows ?? []) this.touched.add(take(rows, row));
+      ({ resourceVersion: version, continue: next = "" } = table.metadata);
+      this.left = table.metadata.remainingItemCount ?? 0;
+      if (isFirst) this.#tell();
+    } while (next && rows.size < MOST);
     this.rows = rows;
+    this.#version = version;
     this.#tell();
   }
 
@@ -111,6 +120,7 @@ export class LiveTable extends EventTarget {
       this.#version = row.object.metadata.resourceVersion;
       if (event.type === "BOOKMARK") continue;
       const id = event.type === "DELETED" ? drop(this.rows, row) : take(this.rows, row);
+      this.touched.add(id);
       this.fresh.add(id);
       this.#tell();
     }
@@ -135,6 +145,7 @@ export class LiveTable extends EventTarget {
     requestAnimationFrame(() => {
       this.#isTold = false;
       this.dispatchEvent(new Event("changed"));
+      this.touched.clear();
       this.fresh.clear();
     });
   }

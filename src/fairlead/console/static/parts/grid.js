@@ -105,12 +105,11 @@ export class Grid {
   }
 
   #draw() {
-    const top = Math.max(0, this.element.scrollTop - HEIGHT);
+    const { scrollTop, clientHeight } = this.element;
+    const lowest = Math.max(0, this.#rows.length * HEIGHT - clientHeight); // it may just have shrunk
+    const top = Math.max(0, Math.min(scrollTop - HEIGHT, lowest));
     const first = Math.max(0, Math.floor(top / HEIGHT) - BEYOND);
-    const last = Math.min(
-      this.#rows.length,
-      Math.ceil((top + this.element.clientHeight) / HEIGHT) + BEYOND,
-    );
+    const last = Math.min(this.#rows.length, Math.ceil((top + clientHeight) / HEIGHT) + BEYOND);
     this.body.style.setProperty("padding-top", `${first * HEIGHT}px`);
     fill(
       this.body,

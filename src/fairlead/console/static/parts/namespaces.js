@@ -3,8 +3,6 @@
 import { getJson } from "../core/api.js";
 import { choose } from "./palette.js";
 
-/** @import {Catalogue} from "../core/kinds.js" */
-
 const KEY = "fairlead.namespace";
 
 /** @returns {string} empty for all of them */
@@ -13,24 +11,26 @@ export function chosenNamespace() {
 }
 
 /**
- * Let the person choose; where the namespaces cannot be listed, those that were used before are offered.
- * @param {Catalogue} catalogue
+ * Let the person choose.
  * @param {() => void} changed
  */
-export async function chooseNamespace(catalogue, changed) {
-  const names = await namespaceNames();
+export function chooseNamespace(changed) {
   /** @param {string} name */
   const take = (name) => {
     sessionStorage.setItem(KEY, name);
     changed();
   };
-  choose("Namespace", [
-    { title: "all", detail: "every namespace", run: () => take("") },
-    ...names.map((name) => ({ title: name, detail: "", run: () => take(name) })),
-  ]);
+  const all = { title: "all", detail: "every namespace", run: () => take("") };
+  const others = namespaceNames().then((names) =>
+    names.map((name) => ({ title: name, detail: "", run: () => take(name) })),
+  );
+  choose("Namespace", [all], [others]);
 }
 
-/** @returns {Promise<string[]>} */
+/**
+ * Those there are; where they cannot be listed, those that are likely.
+ * @returns {Promise<string[]>}
+ */
 export async function namespaceNames() {
   const known = [chosenNamespace(), "default"].filter(Boolean);
   const list = await getJson("/api/v1/namespaces").catch(() => ({

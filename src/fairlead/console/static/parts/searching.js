@@ -29,12 +29,12 @@ export function chooseKind(catalogue) {
 }
 
 /** @param {Catalogue} catalogue */
-export async function search(catalogue) {
+export function search(catalogue) {
   const sought = catalogue.listed.filter(
     (one) => SOUGHT.includes(one.plural) && one.verbs.includes("get"),
   );
-  const found = await Promise.all(sought.map((kind) => objectChoices(kind, catalogue)));
-  choose("Search kinds and objects", [...kindChoices(catalogue), ...found.flat()]);
+  const objects = sought.map((kind) => objectChoices(kind, catalogue));
+  choose("Search kinds and objects", kindChoices(catalogue), objects);
 }
 
 /**
