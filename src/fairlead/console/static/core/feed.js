@@ -103,9 +103,7 @@ export class Feed extends EventTarget {
     for await (const event of lines(response)) {
       if (event.type === "ERROR") throw new ApiError(event.object.code, event.object);
       if (event.type === "BOOKMARK") {
-        this.#seen = Number(
-          event.object.resourceVersion ?? event.object.metadata?.resourceVersion ?? this.#seen,
-        );
+        this.#seen = revisionOf(event.object);
         continue;
       }
       this.count += 1;

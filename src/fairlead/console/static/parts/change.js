@@ -2,11 +2,15 @@
 
 import { h } from "../core/dom.js";
 import { actorOf } from "../core/past.js";
+import { ACCOUNT } from "../core/rules.js";
 import { clock } from "../core/time.js";
 
 /** @import {Change} from "../core/past.js" */
 
 const COLOURS = 8; // as in style.css
+const REMEMBERED = 1000; // names
+/** @type {Map<string, number>} */
+const colours = new Map();
 export const DONE = {
   EXISTING: "was there",
   ADDED: "created",
@@ -23,13 +27,13 @@ export function inShort(change) {
 }
 
 /**
- * A name with a colour that is always its own.
+ * A name with a colour, which it keeps.
  * @param {string} name
  */
 export function actor(name) {
-  let sum = 7;
-  for (const letter of name) sum = (sum * 31 + (letter.codePointAt(0) ?? 0)) % 65_521;
-  return h("span", { class: `actor actor-${sum % COLOURS}` }, name);
+  if (!colours.has(name) && colours.size < REMEMBERED) colours.set(name, colours.size % COLOURS);
+  const short = name.startsWith(ACCOUNT) ? name.slice(ACCOUNT.length).replace(":", "/") : name;
+  return h("span", { class: `actor actor-${colours.get(name) ?? 0}`, title: name }, short);
 }
 
 /** @param {Change} change */
@@ -69,4 +73,11 @@ export function fields(change) {
     { class: "mono faint wrap" },
     changed.join(", ") + (more ? ` and ${more} more` : ""),
   );
+}
+
+/** @param {number} oldest revision that is known */
+export function lostBefore(oldest) {
+  return oldest > 1
+    ? `What was before revision ${oldest} is no longer known.`
+    : "This is all that ever was.";
 }

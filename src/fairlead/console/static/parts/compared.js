@@ -72,7 +72,7 @@ export class Compared {
       );
       return;
     }
-    const [before, after] = [left, right].map((one) => (one ? textOf(this.#shown(one)) : []));
+    const [before, after] = [left, right].map((one) => this.#text(one));
     fill(this.title, from ? `From ${from} to ${to}` : `All of ${to}`);
     fill(
       this.body,
@@ -98,15 +98,21 @@ export class Compared {
     return asked;
   }
 
+  /**
+   * Lines to compare, without what is always different.
+   * @param {any} object
+   */
+  #text(object) {
+    if (!object) return [];
+    const shown = this.#shown(object);
+    const { resourceVersion, ...metadata } = shown.metadata;
+    return yamlLines({ ...shown, metadata }).map((line) => line.text);
+  }
+
   /** @param {any} object */
   #shown(object) {
     if (this.managed.checked) return object;
     const { managedFields, ...metadata } = object.metadata;
     return { ...object, metadata };
   }
-}
-
-/** @param {unknown} value */
-function textOf(value) {
-  return yamlLines(value).map((line) => line.text);
 }

@@ -78,6 +78,7 @@ class FeedView {
       open: (line) => this.#choose(line),
       sort: () => {},
     });
+    this.grid.element.classList.add("feed");
     this.feed.addEventListener("changed", () => this.#refresh(), { signal: place.signal });
     bind({ key: " ", says: "pause the feed or go on", run: () => this.#pause() }, place.signal);
     bind({ key: "s", says: "filter the feed", run: () => this.filter.focus() }, place.signal);

@@ -5,7 +5,7 @@ import { Feed } from "../core/feed.js";
 import { kindOf, revisionOf } from "../core/past.js";
 import { objectPath, objectRoute } from "../core/paths.js";
 import { Scene } from "../core/scene.js";
-import { inShort, told } from "../parts/change.js";
+import { inShort, lostBefore, told } from "../parts/change.js";
 import { Compared } from "../parts/compared.js";
 import { refill } from "../parts/focus.js";
 import { guarded, problem } from "../parts/messages.js";
@@ -115,10 +115,8 @@ class TravelView {
           ` · ${scene.hidden.length} kinds not allowed`,
         ),
       scene.cut.length > 0 && ` · not all ${scene.cut.join(", ")}`,
-      " ",
-      feed.hasOlder
-        ? h("button", { onclick: older }, "Older")
-        : "(what was before is no longer known)",
+      " · ",
+      feed.hasOlder ? h("button", { onclick: older }, "Older") : lostBefore(feed.oldest),
     );
   }
 

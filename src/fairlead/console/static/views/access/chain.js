@@ -8,43 +8,6 @@ import { rolesGroup } from "./question.js";
 /** @import {Grant, Rule, SubjectReference} from "../../core/rules.js" */
 
 /**
- * @param {Place} place
- * @param {string[]} titles
- * @param {(Node | string)[][]} rows
- * @param {string} label
- */
-export function rightsTable(place, titles, rows, label) {
-  return h(
-    "div",
-    { class: "scrolled" },
-    h(
-      "table",
-      { class: "plain", "aria-label": label },
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          titles.map((one) => h("th", { scope: "col" }, one)),
-        ),
-      ),
-      h(
-        "tbody",
-        {},
-        rows.map((row) =>
-          h(
-            "tr",
-            {},
-            row.map((cell) => h("td", {}, cell)),
-          ),
-        ),
-      ),
-    ),
-  );
-}
-
-/**
  * The cells of a grant: binding, role, rule.
  * @param {Place} place
  * @param {Grant} grant

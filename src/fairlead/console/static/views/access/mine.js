@@ -2,7 +2,8 @@
 
 import { fill, h } from "../../core/dom.js";
 import { allows } from "../../core/rules.js";
-import { ruleText, rightsTable } from "./chain.js";
+import { plainTable } from "../../parts/plain_table.js";
+import { ruleText } from "./chain.js";
 import { review, VERBS } from "./question.js";
 
 /** @import {Place} from "../../app.js" */
@@ -23,7 +24,7 @@ export async function show(place) {
     status.incomplete &&
       h("p", { class: "warn" }, `Not all of it is known: ${status.evaluationError ?? ""}`),
     rows.length
-      ? rightsTable(place, ["Kind", ...VERBS], rows, "Verbs by kind")
+      ? plainTable("Verbs by kind", ["Kind", ...VERBS], rows)
       : h("p", {}, "Nothing with any kind that is served."),
     others.length > 0 && h("h2", {}, "Parts of objects and paths"),
     others.length > 0 &&

@@ -67,7 +67,8 @@ export class Asking {
     const [kind, verb] = [this.kind.value.trim(), this.verb.value.trim()];
     const empty = { group: "", resource: "", subresource: "", namespace: "", name: "" };
     if (kind.startsWith("/")) return { verb, ...empty, path: kind };
-    const [plural, ...group] = kind.split(".");
+    const [what, part = ""] = kind.split("/");
+    const [plural, ...group] = what.split(".");
     const known = this.place.catalogue.kinds.find(
       (one) =>
         [one.plural, one.kind.toLowerCase(), ...one.shortNames].includes(plural.toLowerCase()) &&
@@ -77,7 +78,7 @@ export class Asking {
       verb,
       group: known?.group ?? group.join("."),
       resource: known?.plural ?? plural,
-      subresource: this.part.value.trim(),
+      subresource: this.part.value.trim() || part,
       namespace: known && !known.namespaced ? "" : this.namespace.value.trim(),
       name: this.name.value.trim(),
       path: "",

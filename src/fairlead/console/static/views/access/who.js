@@ -4,7 +4,8 @@ import { isAborted, reasonOf } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
 import { allows } from "../../core/rules.js";
 import { problem } from "../../parts/messages.js";
-import { chain, rightsTable, subjectText } from "./chain.js";
+import { plainTable } from "../../parts/plain_table.js";
+import { chain, subjectText } from "./chain.js";
 import { Asking, inWords, readPolicy } from "./question.js";
 
 /** @import {Place} from "../../app.js" */
@@ -44,7 +45,7 @@ function draw(place, result, asked, { policy, hidden }) {
     h("h2", {}, `Who can ${inWords(asked)}`),
     hidden.length > 0 && problem(`Not all is known: you may not list ${hidden.join(", ")}.`),
     rows.length
-      ? rightsTable(place, ["Who", "Binding", "Role", "Rule"], rows.slice(0, MOST), "Who can")
+      ? plainTable("Who can", ["Who", "Binding", "Role", "Rule"], rows.slice(0, MOST))
       : h("p", {}, "Nobody, as far as roles say."),
     rows.length > MOST && h("p", { class: "faint" }, `and ${rows.length - MOST} more`),
     h(

@@ -7,7 +7,8 @@ import { token } from "../../core/session.js";
 import { yamlLines } from "../../core/yaml_lines.js";
 import { Document } from "../../parts/document.js";
 import { problem, say } from "../../parts/messages.js";
-import { chain, rightsTable, ruleText } from "./chain.js";
+import { plainTable } from "../../parts/plain_table.js";
+import { chain, ruleText } from "./chain.js";
 import {
   Asking,
   attributesOf,
@@ -133,7 +134,7 @@ function because(place, asked, who, { policy }) {
     .filter((grant) => holdsIn(grant, asked) && allows(grant.rule, asked, wholeSteps));
   if (!found.length) return null;
   const rows = found.map((grant) => chain(place, grant));
-  return rightsTable(place, ["Binding", "Role", "Rule"], rows, "Why it is allowed");
+  return plainTable("Why it is allowed", ["Binding", "Role", "Rule"], rows);
 }
 
 /**
@@ -164,8 +165,10 @@ async function lacking(place, asked, who, readable, isMe) {
     ...yamlLines(objects[1]).map((line) => ({ ...line, path: [1, ...line.path] })),
   ]);
   const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    say("Copied.");
+    await navigator.clipboard.writeText(text).then(
+      () => say("Copied."),
+      () => say("The browser does not allow it: choose the text and copy it by hand."),
+    );
   };
   const near = nearMisses(place, asked, who, readable);
   const own = isMe && !near.length ? await ownNearMisses(place, asked) : [];
@@ -174,10 +177,8 @@ async function lacking(place, asked, who, readable, isMe) {
     h("div", { class: "bar" }, h("button", { onclick: copy }, "Copy")),
     document.element,
     ...(near.length || own.length ? [h("h2", {}, "What nearly allows it")] : []),
-    ...(near.length
-      ? [rightsTable(place, ["Binding", "Role", "Rule", "But"], near, "Near misses")]
-      : []),
-    ...(own.length ? [rightsTable(place, ["Rule", "But"], own, "Near misses")] : []),
+    ...(near.length ? [plainTable("Near misses", ["Binding", "Role", "Rule", "But"], near)] : []),
+    ...(own.length ? [plainTable("Near misses", ["Rule", "But"], own)] : []),
     ...(readable.hidden.length
       ? [h("p", { class: "faint" }, `You may not list ${readable.hidden.join(", ")}.`)]
       : []),

@@ -4,7 +4,7 @@ import { isAborted, reasonOf } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
 import { actorOf, pastOf, revisionOf } from "../../core/past.js";
 import { clock } from "../../core/time.js";
-import { actor, badge, inShort, told } from "../../parts/change.js";
+import { actor, badge, inShort, lostBefore, told } from "../../parts/change.js";
 import { Compared } from "../../parts/compared.js";
 import { refill } from "../../parts/focus.js";
 import { guarded, problem } from "../../parts/messages.js";
@@ -129,7 +129,7 @@ class PastView {
       this.note,
       this.#before
         ? h("button", { onclick: () => void guarded(this.note, this.#older()) }, "Older versions")
-        : `What happened before revision ${oldest} is no longer known.`,
+        : lostBefore(Number(oldest)),
     );
   }
 
