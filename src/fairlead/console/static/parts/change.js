@@ -2,7 +2,6 @@
 
 import { h } from "../core/dom.js";
 import { actorOf } from "../core/past.js";
-import { ACCOUNT } from "../core/rules.js";
 import { clock } from "../core/time.js";
 
 /** @import {Change} from "../core/past.js" */
@@ -32,8 +31,12 @@ export function inShort(change) {
  */
 export function actor(name) {
   if (!colours.has(name) && colours.size < REMEMBERED) colours.set(name, colours.size % COLOURS);
-  const short = name.startsWith(ACCOUNT) ? name.slice(ACCOUNT.length).replace(":", "/") : name;
-  return h("span", { class: `actor actor-${colours.get(name) ?? 0}`, title: name }, short);
+  const [, inside, account] = /^system:serviceaccount:([^:]+):(.+)$/.exec(name) ?? [];
+  return h(
+    "span",
+    { class: `actor actor-${colours.get(name) ?? 0}`, title: name },
+    account ? `${account} (${inside})` : name,
+  );
 }
 
 /** @param {Change} change */

@@ -28,7 +28,7 @@ export class Compared {
     this.document = new Document("State");
     this.element = h(
       "section",
-      { class: "column grow", "aria-label": "State and difference" },
+      { class: "column grow", "aria-label": "Two moments" },
       h(
         "div",
         { class: "bar" },

@@ -196,7 +196,10 @@ class FeedView {
     }
     if ("head" in line) {
       const sign = this.#open.has(line.head) ? "▾" : line.count > EACH ? "▸" : "";
-      return [sign, actor(line.head), `${line.count}`, "", "", ""];
+      return [
+        sign,
+        h("span", {}, actor(line.head), h("span", { class: "faint" }, ` ${line.count}`)),
+      ];
     }
     const { change } = line;
     const manager = change.by?.[0]?.manager ?? "";

@@ -49,7 +49,10 @@ export function faultsPanel(panel) {
   const count = input("Times", "always");
   const effect = h(
     "select",
-    { onchange: () => void (value.made.placeholder = EFFECTS[effect.value].usual) },
+    {
+      "aria-label": "What happens",
+      onchange: () => void (value.made.placeholder = EFFECTS[effect.value].usual),
+    },
     Object.entries(EFFECTS).map(([name, { says }]) => h("option", { value: name }, says)),
   );
   const add = () => {
