@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from support.browser import Visitor, browser
+from support.browser import DESK, Visitor, browser
 from support.client import ADMIN_TOKEN
 from support.process import ServerProcess
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, ViewportSize
 
 Visit = Callable[..., Visitor]
 
@@ -35,7 +35,7 @@ def visit(chromium: Browser) -> Iterator[Visit]:
         route: str = "#/overview",
         token: str | None = ADMIN_TOKEN,
         namespace: str = "",
-        viewport: Any = None,
+        viewport: ViewportSize = DESK,
     ) -> Visitor:
         visitor = Visitor(chromium, server, viewport)
         visitors.append(visitor)

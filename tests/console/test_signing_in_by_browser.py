@@ -56,6 +56,35 @@ def test_a_one_time_link_lets_its_user_in_once(visit: Visit, kubernetes: Space) 
     expect(other.page.get_by_label("Token")).to_be_visible()
 
 
+def test_a_session_is_renewed_before_it_ends(visit: Visit, kubernetes: Space) -> None:
+    code = kubernetes.client.post("/console/link", {}).body["code"]
+    visitor = visit(kubernetes.server, token=None)
+    page = visitor.page
+    page.clock.install()
+    page.goto("about:blank")
+    page.goto(f"{kubernetes.server.address}/console/#code={code}")
+    expect(page.get_by_role("navigation", name="Views")).to_be_visible()
+    with page.expect_response("**/console/session") as renewed:
+        page.clock.fast_forward("55:00")
+    assert renewed.value.status == 200
+    visitor.go("#/kinds/core/configmaps")
+    expect(page.get_by_role("grid")).to_be_visible()
+
+
+def test_signing_out_ends_a_session_for_good(visit: Visit, kubernetes: Space) -> None:
+    code = kubernetes.client.post("/console/link", {}).body["code"]
+    visitor = visit(kubernetes.server, token=None)
+    page = visitor.page
+    page.goto("about:blank")
+    page.goto(f"{kubernetes.server.address}/console/#code={code}")
+    expect(page.get_by_role("navigation", name="Views")).to_be_visible()
+    token = page.evaluate("sessionStorage.getItem('fairlead.token')")
+    with page.expect_response("**/console/session"):
+        page.get_by_role("button", name="Sign out").click()
+    other = kubernetes.server.client(token)
+    assert other.get("/api/v1/namespaces").status == 401
+
+
 def test_no_other_host_is_asked_for_anything(visit: Visit, kubernetes: Space) -> None:
     visitor = visit(kubernetes.server, token=None)
     asked: list[str] = []

@@ -6,6 +6,7 @@ from typing import Any
 
 from support.client import Answer, Client, Object, Query
 from support.things import Space, Things, random_word
+from support.waiting import eventually
 
 RBAC = "rbac.authorization.@"
 
@@ -61,3 +62,34 @@ def as_alice(space: Space, things: Things) -> Things:
 
 def alice(space: Space) -> Client:
     return space.server.client("alice-token")
+
+
+class Widgets(Things):
+    """Objects of a custom kind, which have to say what they are."""
+
+    def make(self, name: str, **fields: Any) -> Object:
+        _, _, group, version, *_ = self.path.split("/")
+        return self.create(name, apiVersion=f"{group}/{version}", kind="Widget", **fields)
+
+
+def custom(space: Space) -> Widgets:
+    """The collection of a new custom kind, in two versions; the first is stored."""
+    group = f"{space.name}.example.com"
+    schema = {
+        "openAPIV3Schema": {
+            "type": "object",
+            "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+        }
+    }
+    versions = [
+        {"name": name, "served": True, "storage": name == "v1", "schema": schema}
+        for name in ("v1", "v2")
+    ]
+    names = {"plural": "widgets", "kind": "Widget"}
+    space.everywhere("customresourcedefinitions", "apiextensions.@").create(
+        f"widgets.{group}",
+        spec={"group": group, "scope": "Namespaced", "names": names, "versions": versions},
+    )
+    made = Widgets(space.client, space.things("widgets", group).path)
+    eventually(lambda: made.list().status == 200, "the kind is served")
+    return made

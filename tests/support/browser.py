@@ -13,13 +13,13 @@ import pytest
 from support.process import ServerProcess
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, ViewportSize
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "build" / "console"  # for people to look at
 AXE = ROOT / "build" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
-DESK = {"width": 1280, "height": 800}
-PHONE = {"width": 390, "height": 844}
+DESK: ViewportSize = {"width": 1280, "height": 800}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 # Nothing that a browser does by itself reaches out.
 _QUIET = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -46,11 +46,13 @@ class Visitor:
     """One person at one browser. `went_wrong` has what the page complained about: it must stay
     empty, unless a test expects otherwise."""
 
-    def __init__(self, running: Browser, server: ServerProcess, viewport: Any = None) -> None:
+    def __init__(
+        self, running: Browser, server: ServerProcess, viewport: ViewportSize = DESK
+    ) -> None:
         self.server = server
         self._context = running.new_context(
             ignore_https_errors=True,
-            viewport=viewport or DESK,
+            viewport=viewport,
             reduced_motion="reduce",
             bypass_csp=False,
         )

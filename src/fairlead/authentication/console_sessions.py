@@ -8,15 +8,14 @@ ends with the objects that the token stood and fell with.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from fairlead.authentication.bearer import Anchor, Audiences, Grant, common
 from fairlead.authentication.chain import Credentials, Rejected
-from fairlead.authentication.handouts import Handouts
+from fairlead.authentication.handouts import Handout, Handouts
 from fairlead.authentication.origins import refuse_foreign
 from fairlead.authentication.service_accounts import Lookup
 from fairlead.authentication.user import User
@@ -24,6 +23,8 @@ from fairlead.clock import time
 
 PREFIX = "fairlead-console."
 CODE_SECONDS, SESSION_SECONDS, LONGEST_SECONDS = 60.0, 3600.0, 12 * 3600.0
+KnownAnchors = tuple[tuple[Anchor, str], ...]  # with the uid of each
+
 _ENDED = "a session of the console has ended"
 
 
@@ -44,7 +45,7 @@ class Session:
     user: User
     expires: float
     ends: float
-    anchors: tuple[tuple[Anchor, str], ...]  # with the uid of each
+    anchors: KnownAnchors
 
 
 class ConsoleSessions:
@@ -69,31 +70,35 @@ class ConsoleSessions:
     def open(self, code: str) -> Session | None:
         """The session of a code that is good and was not used. Raises TooManyHandouts."""
         taken = self._codes.take(code)
-        if taken is None:
+        found = self._standing("", taken) if taken is not None else None
+        if taken is None or found is None:
             return None
-        user, ends, anchors = _read(taken.content)
-        expires = min(time() + SESSION_SECONDS, ends)
-        secret = self._sessions.hand_out(user.name, taken.content, expires)
-        return Session(f"{PREFIX}{secret}", user, expires, ends, anchors)
+        expires = min(time() + SESSION_SECONDS, found.ends)
+        secret = self._sessions.hand_out(found.user.name, taken.content, expires)
+        return replace(found, token=f"{PREFIX}{secret}", expires=expires)
 
     def find(self, token: str) -> Session | None:
         """The session of a token, if it is good."""
         if not token.startswith(PREFIX):
             return None
         found = self._sessions.find(_secret(token))
-        if found is None:
+        return self._standing(token, found) if found is not None else None
+
+    def _standing(self, token: str, found: Handout) -> Session | None:
+        """What was kept, if all is still there that it rests on."""
+        try:
+            session = _read(token, found)
+        except ValueError:  # the machine stopped before it was on the disk
             return None
-        user, ends, anchors = _read(found.content)
-        if not all(uid and self._uid(anchor) == uid for anchor, uid in anchors):
-            return None
-        return Session(token, user, found.until, ends, anchors)
+        stands = all(uid and self._uid(anchor) == uid for anchor, uid in session.anchors)
+        return session if stands else None
 
     def renew(self, session: Session) -> Session | None:
         """The same session for another while, unless it was ended meanwhile."""
         expires = min(time() + SESSION_SECONDS, session.ends)
         if not self._sessions.extend(_secret(session.token), expires):
             return None
-        return Session(session.token, session.user, expires, session.ends, session.anchors)
+        return replace(session, expires=expires)
 
     def end(self, token: str) -> None:
         self._sessions.end(_secret(token))
@@ -139,13 +144,10 @@ def _written(user: User) -> dict[str, Any]:
     return {"name": user.name, "uid": user.uid, "groups": user.groups, "extra": dict(user.extra)}
 
 
-def _read(content: bytes) -> tuple[User, float, tuple[tuple[Anchor, str], ...]]:
-    value = json.loads(content)
-    user = value["user"]
-    extra = {name: tuple(values) for name, values in user["extra"].items()}
-    anchors = _anchors(value["anchors"])
-    return User(user["name"], user["uid"], tuple(user["groups"]), extra), value["ends"], anchors
-
-
-def _anchors(written: Iterable[list[str]]) -> tuple[tuple[Anchor, str], ...]:
-    return tuple(((resource, key), uid) for resource, key, uid in written)
+def _read(token: str, found: Handout) -> Session:
+    value = json.loads(found.content)
+    written = value["user"]
+    extra = {name: tuple(values) for name, values in written["extra"].items()}
+    user = User(written["name"], written["uid"], tuple(written["groups"]), extra)
+    anchors = tuple(((resource, key), uid) for resource, key, uid in value["anchors"])
+    return Session(token, user, found.until, value["ends"], anchors)

@@ -112,13 +112,13 @@ class Handouts:
             with path.open("rb") as file:
                 until = os.fstat(file.fileno()).st_mtime
                 return Handout(file.read(), until) if time() < until else None
-        except FileNotFoundError:
+        except OSError:  # whatever the reason, nobody knows it
             return None
 
     def _make_room(self, mark: str) -> None:
         left = sorted(self._swept())
         own = [path for _, path in left if os.path.basename(path).startswith(f"{mark}.")]
-        for path in own[: len(own) - _MOST_OF_AN_OWNER + 1]:
+        for path in own[: max(0, len(own) + 1 - _MOST_OF_AN_OWNER)]:
             with suppress(FileNotFoundError):
                 os.unlink(path)
         if len(left) >= _MOST:

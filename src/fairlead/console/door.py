@@ -10,12 +10,11 @@ from fairlead.console import PATH
 from fairlead.console.about import about
 from fairlead.console.files import StaticFiles
 from fairlead.console.headers import NO_STORE, SafeAnswer
-from fairlead.console.signing_in import SigningIn
+from fairlead.console.signing_in import LONGEST_BODY, SigningIn
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.chain import Handler, check_reading
 from fairlead.endpoints.request import Request
 
-_LONGEST_BODY = 4096
 _LINK, _SESSION, _ABOUT = f"{PATH}/link", f"{PATH}/session", f"{PATH}/about"
 
 
@@ -29,7 +28,7 @@ class Door:
 
     async def rule(self, request: Request) -> User | None:
         """Who asks; None where that has to be found out."""
-        request.exchange.body_limit = _LONGEST_BODY
+        request.exchange.body_limit = LONGEST_BODY
         if request.path == _LINK:
             return None
         if request.path == _SESSION:

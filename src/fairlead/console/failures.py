@@ -5,38 +5,30 @@ from __future__ import annotations
 from time import monotonic
 
 from fairlead.bounded import Bounded
-from fairlead.errors import too_many_requests
+from fairlead.errors import StatusError, too_many_requests, unauthorized
 
-_MOST, _SECONDS = 20, 60.0
+_MOST, _SECONDS = 100, 60.0
 _LONGEST_ADDRESS = 64
+_TOO_MANY = "too many failed sign-ins, please try again later"
 
 
 class Failures:
-    """So many of one address are let pass in a while. Secrets are too long to be guessed: this
-    keeps those from being a load who try."""
+    """So many of one address in a while are told what is wrong. Nobody is kept from signing in with
+    what is right: secrets are too long to be guessed, and an address may be that of many."""
 
     def __init__(self) -> None:
         self._known: Bounded[str, list[float]] = Bounded(
             4096, longest=_LONGEST_ADDRESS, name="failed sign-ins"
         )
 
-    def check(self, address: str) -> None:
-        """Raises a 429 StatusError."""
+    def add(self, address: str, why: str) -> StatusError:
+        """What one who failed is told."""
+        now = monotonic()
         known = self._known.get(address)
-        if known is None:
-            return
-        count, since = known
-        left = since + _SECONDS - monotonic()
-        if left <= 0:
-            self._known.drop(address)
-        elif count >= _MOST:
-            raise too_many_requests(
-                "too many failed sign-ins, please try again later", int(left) + 1
-            )
-
-    def add(self, address: str) -> None:
-        known = self._known.get(address)
-        if known is None:
-            self._known.keep(address, [1, monotonic()], len(address))
-        else:
-            known[0] += 1
+        if known is None or known[1] + _SECONDS <= now:
+            known = [0, now]
+            self._known.keep(address, known, len(address))
+        known[0] += 1
+        if known[0] <= _MOST:
+            return unauthorized(why)
+        return too_many_requests(_TOO_MANY, int(known[1] + _SECONDS - now) + 1)

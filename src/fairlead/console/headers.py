@@ -14,7 +14,7 @@ require-trusted-types-for 'script'
 _UNUSED = """
 accelerometer autoplay camera display-capture encrypted-media fullscreen geolocation gyroscope
 magnetometer microphone midi payment picture-in-picture publickey-credentials-get screen-wake-lock
-usb web-share xr-spatial-tracking
+usb xr-spatial-tracking
 """
 SAFETY: tuple[Header, ...] = (
     (b"content-security-policy", " ".join(_POLICY.split()).encode()),

@@ -28,6 +28,7 @@ from fairlead.errors import (
     bad_request,
     internal,
     method_not_allowed,
+    too_large,
     too_many_requests,
     unauthorized,
     unsupported_media_type,
@@ -37,6 +38,7 @@ from fairlead.schema.times import format_time
 
 logger = logging.getLogger("fairlead.console")
 
+LONGEST_BODY = 4096
 _JSON = "application/json"
 _MOST_AT_ONCE = 8
 _NOTE = "console.fairlead.dev/user"
@@ -63,6 +65,7 @@ class SigningIn:
 
     async def link(self, request: Request) -> Answer:
         """A code for the user of a request, who was authenticated."""
+        await _sent(request)
         _check_form(request, ("POST",))
         if request.user.name == ANONYMOUS_NAME or UNAUTHENTICATED in request.user.groups:
             raise unauthorized()
@@ -74,10 +77,8 @@ class SigningIn:
 
     async def session(self, request: Request) -> Answer:
         """Open, renew or end a session."""
-        sent = await request.body()
-        request.forget_body()
+        sent = await _sent(request)
         _check_form(request, ("POST", "DELETE"))
-        self._failures.check(request.peer.address)
         if request.method == "DELETE":
             return await self._end(request)
         code = _code(sent)
@@ -109,8 +110,7 @@ class SigningIn:
         return await self._aside(self._sessions.find, token)
 
     def _failed(self, request: Request, why: str) -> StatusError:
-        self._failures.add(request.peer.address)
-        return unauthorized(why)
+        return self._failures.add(request.peer.address, why)
 
     async def _aside(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do what touches files without holding others up; raises StatusError."""
@@ -156,6 +156,15 @@ def _certificate_end(authentication: Authentication, request: Request) -> float:
         return authentication.client_authorities.subject(peer.certificates).end
     except Untrusted:
         return float("inf")
+
+
+async def _sent(request: Request) -> bytes:
+    """The body, which nobody else gets to see; raises StatusError."""
+    sent = await request.body()
+    request.forget_body()
+    if len(sent) > LONGEST_BODY:  # it came with the head
+        raise too_large(LONGEST_BODY)
+    return sent
 
 
 def _check_form(request: Request, methods: tuple[str, ...]) -> None:

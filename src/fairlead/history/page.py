@@ -109,7 +109,10 @@ class HistoryPage:
     async def _of_resource(self, request: Request, target: Target) -> Answer:
         if self._is_remote(target):
             raise StatusError(
-                404, "NotFound", "the server that has these objects keeps their past", details={}
+                404,
+                "NotFound",
+                "these objects and their past are kept by another server",
+                details={},
             )
         resource = target.resource
         if resource is None or target.subresource or target.rest or target.watch_prefix:

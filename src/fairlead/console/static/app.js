@@ -6,7 +6,7 @@ import { byId, fill, h } from "./core/dom.js";
 import { Catalogue } from "./core/kinds.js";
 import { bind, listen } from "./core/keys.js";
 import { current, go } from "./core/router.js";
-import { session, signOut, takeLink, token } from "./core/session.js";
+import { keepSession, session, signOut, takeLink, token } from "./core/session.js";
 import { chosenNamespace, chooseNamespace } from "./parts/namespaces.js";
 import { help } from "./parts/help.js";
 import { problem, say } from "./parts/messages.js";
@@ -53,6 +53,7 @@ async function start() {
   const refused = await takeLink().catch(reasonOf);
   session.addEventListener("changed", () => void enter(""));
   window.addEventListener("hashchange", show);
+  keepSession();
   bindKeys();
   listen();
   await enter(refused);

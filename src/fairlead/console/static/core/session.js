@@ -2,7 +2,10 @@
  * field only, never in an address. */
 
 const KEY = "fairlead.token";
+const EXPIRES = "fairlead.expires"; // of sessions of the console; pasted tokens are not ours to renew
 const SESSION = "/console/session";
+const BEFORE = 10 * 60_000; // milliseconds before its end that a session is renewed
+const LOOK_EVERY = 60_000;
 
 /** Tells of `changed`: somebody signed in or out. */
 export const session = new EventTarget();
@@ -14,22 +17,23 @@ export function token() {
 
 /** @param {string} text a token that its user has pasted */
 export function signIn(text) {
+  sessionStorage.removeItem(EXPIRES);
   sessionStorage.setItem(KEY, text.trim());
   session.dispatchEvent(new Event("changed"));
 }
 
-/** Forget the token, and end the session if it is one of the console's own. */
+/** Forget the token and all that was typed, and end the session if it is one of the console's own. */
 export async function signOut() {
-  const ending = token();
-  forget();
-  await fetch(SESSION, { method: "DELETE", headers: bearer(ending), cache: "no-store" }).catch(
-    () => {},
-  );
+  const ending = sessionStorage.getItem(EXPIRES) ? token() : "";
+  sessionStorage.clear();
+  session.dispatchEvent(new Event("changed"));
+  if (ending) await call("DELETE", ending).catch(() => {});
 }
 
 /** The server does not know this token any more. */
 export function forget() {
   sessionStorage.removeItem(KEY);
+  sessionStorage.removeItem(EXPIRES);
   session.dispatchEvent(new Event("changed"));
 }
 
@@ -42,16 +46,45 @@ export async function takeLink() {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (!code) return "";
   history.replaceState(null, "", location.pathname);
-  const response = await fetch(SESSION, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ code }),
-    cache: "no-store",
-  });
+  const response = await call("POST", "", { code });
   const answer = await response.json().catch(() => ({}));
   if (!response.ok) return answer.message ?? "this link does not work any more";
-  signIn(answer.token);
+  take(answer);
   return "";
+}
+
+/** Renew the session in time, for as long as the page is open; called once. */
+export function keepSession() {
+  setInterval(() => void renew().catch(() => {}), LOOK_EVERY);
+}
+
+async function renew() {
+  const expires = sessionStorage.getItem(EXPIRES);
+  if (!expires || Date.parse(expires) - Date.now() > BEFORE) return;
+  const used = token();
+  const response = await call("POST", used, {});
+  if (response.ok && used === token()) take(await response.json());
+}
+
+/** @param {{token: string, expires: string}} answer */
+function take(answer) {
+  sessionStorage.setItem(KEY, answer.token);
+  sessionStorage.setItem(EXPIRES, answer.expires);
+}
+
+/**
+ * @param {string} method
+ * @param {string} used
+ * @param {object} [body]
+ */
+function call(method, used, body) {
+  return fetch(SESSION, {
+    method,
+    headers: { "Content-Type": "application/json", ...bearer(used) },
+    body: body && JSON.stringify(body),
+    cache: "no-store",
+    credentials: "omit",
+  });
 }
 
 /**
