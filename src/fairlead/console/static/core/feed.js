@@ -48,13 +48,14 @@ export class Feed extends EventTarget {
       try {
         if (!this.#isCurrent) await this.#begin(signal);
         await this.#watch(signal);
+        this.#become("waiting", "the server ended it");
       } catch (error) {
         if (isAborted(error) || signal.aborted) return;
         this.#become("waiting", reasonOf(error));
         if (error instanceof ApiError && error.code === 403) return;
         if (error instanceof ApiError && error.code === 410) this.#isCurrent = false;
-        await new Promise((resolve) => setTimeout(resolve, PAUSE));
       }
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }
   }
 

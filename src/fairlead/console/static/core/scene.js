@@ -45,7 +45,10 @@ export class Scene {
    */
   async load(signal) {
     const kinds = this.catalogue.listed.filter(
-      (kind) => (kind.namespaced || !this.namespace) && !NOISY.includes(kind.plural),
+      (kind) =>
+        (kind.namespaced || !this.namespace) &&
+        kind.verbs.includes("watch") &&
+        !NOISY.includes(kind.plural),
     );
     await Promise.all(kinds.map((kind) => this.#list(kind, signal)));
   }
@@ -84,6 +87,7 @@ export class Scene {
       }
       thing.changes.push(change);
     }
+    this.#things = new Map([...this.#things].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
   /**
@@ -98,7 +102,6 @@ export class Scene {
       const mark = markOf(thing, from, to);
       if (mark) found.push({ thing, mark });
     }
-    found.sort((a, b) => order(a.thing).localeCompare(order(b.thing)));
     return Map.groupBy(found, ({ thing }) => title(thing.kind));
   }
 }
@@ -136,11 +139,6 @@ function wasThere(thing, revision) {
 /** @param {Kind} kind */
 function title(kind) {
   return kind.group ? `${kind.kind} · ${kind.group}` : kind.kind;
-}
-
-/** @param {Thing} thing */
-function order(thing) {
-  return `${thing.kind.group}\n${thing.kind.kind}\n${thing.namespace}\n${thing.name}`;
 }
 
 /**

@@ -3,19 +3,15 @@
 import { h } from "../core/dom.js";
 import { actorOf } from "../core/past.js";
 import { clock } from "../core/time.js";
+import { faint } from "./bits.js";
 
 /** @import {Change} from "../core/past.js" */
 
 const COLOURS = 8; // as in style.css
 const REMEMBERED = 1000; // names
+const DONE = { EXISTING: "was there", ADDED: "created", MODIFIED: "changed", DELETED: "deleted" };
 /** @type {Map<string, number>} */
 const colours = new Map();
-export const DONE = {
-  EXISTING: "was there",
-  ADDED: "created",
-  MODIFIED: "changed",
-  DELETED: "deleted",
-};
 
 /**
  * In one line, for those who listen.
@@ -32,16 +28,13 @@ export function inShort(change) {
 export function actor(name) {
   if (!colours.has(name) && colours.size < REMEMBERED) colours.set(name, colours.size % COLOURS);
   const [, inside, account] = /^system:serviceaccount:([^:]+):(.+)$/.exec(name) ?? [];
-  return h(
-    "span",
-    { class: `actor actor-${colours.get(name) ?? 0}`, title: name },
-    account ? `${account} (${inside})` : name,
-  );
+  const shown = account ? `${account} (${inside})` : name;
+  return h("span", { class: `actor actor-${colours.get(name) ?? 0}`, title: name }, shown);
 }
 
 /** @param {Change} change */
-export function badge(change) {
-  return h("span", { class: `badge done-${change.type.toLowerCase()}` }, DONE[change.type]);
+export function badge({ type }) {
+  return h("span", { class: `badge done-${type.toLowerCase()}` }, DONE[type]);
 }
 
 /**
@@ -49,38 +42,29 @@ export function badge(change) {
  * @param {Change} change
  */
 export function told(change) {
-  const managers = (change.by ?? []).map((one) =>
-    [one.manager, one.operation && `(${one.operation})`, one.subresource && `/${one.subresource}`]
-      .filter(Boolean)
-      .join(" "),
+  const managers = (change.by ?? []).map(({ manager, operation, subresource }) =>
+    [manager, operation && `(${operation})`, subresource && `/${subresource}`].join(" ").trim(),
   );
   return h(
     "div",
     { class: "told" },
     badge(change),
     h("span", {}, clock(change.time) || "at an unknown time"),
-    h("span", {}, h("span", { class: "faint" }, "by "), actor(actorOf(change))),
-    change.impersonator && h("span", {}, `acted for by ${change.impersonator}`),
-    managers.length > 0 &&
-      h("span", {}, h("span", { class: "faint" }, "manager "), managers.join(", ")),
+    h("span", {}, faint("by "), actor(actorOf(change))),
+    change.impersonator && h("span", {}, faint("for whom acted "), change.impersonator),
+    managers.length > 0 && h("span", {}, faint("manager "), managers.join(", ")),
     fields(change),
   );
 }
 
 /** @param {Change} change */
-export function fields(change) {
-  const { changed = [], more = 0 } = change;
-  if (!changed.length) return "";
-  return h(
-    "span",
-    { class: "mono faint wrap" },
-    changed.join(", ") + (more ? ` and ${more} more` : ""),
-  );
+export function fields({ changed = [], more = 0 }) {
+  const text = changed.join(", ") + (more ? ` and ${more} more` : "");
+  return h("span", { class: "mono faint wrap" }, text);
 }
 
 /** @param {number} oldest revision that is known */
 export function lostBefore(oldest) {
-  return oldest > 1
-    ? `What was before revision ${oldest} is no longer known.`
-    : "This is all that ever was.";
+  if (oldest <= 1) return "This is all that ever was.";
+  return `What was before revision ${oldest} is no longer known.`;
 }

@@ -4,6 +4,7 @@ import { isAborted, reasonOf } from "../core/api.js";
 import { fill, h } from "../core/dom.js";
 import { stateAt } from "../core/past.js";
 import { yamlLines } from "../core/yaml_lines.js";
+import { bar } from "./bits.js";
 import { showDifference } from "./difference.js";
 import { Document } from "./document.js";
 import { problem } from "./messages.js";
@@ -14,13 +15,13 @@ const KEPT = 100; // states that are not asked for again
 export class Compared {
   /** @type {Map<string, Promise<any>>} */
   #states = new Map();
-  #turn = 0;
-  #last = { path: "", from: 0, to: 0 };
+  /** @type {[string, number, number]} */
+  #last = ["", 0, 0];
 
   /** @param {AbortSignal} signal */
   constructor(signal) {
     this.signal = signal;
-    const again = () => this.show(this.#last.path, this.#last.from, this.#last.to);
+    const again = () => void this.show(...this.#last);
     this.whole = h("input", { type: "checkbox", onchange: again });
     this.managed = h("input", { type: "checkbox", onchange: again });
     this.title = h("h2", {});
@@ -29,9 +30,7 @@ export class Compared {
     this.element = h(
       "section",
       { class: "column grow", "aria-label": "Two moments" },
-      h(
-        "div",
-        { class: "bar" },
+      bar(
         this.title,
         h("label", {}, this.whole, " the whole state"),
         h("label", {}, this.managed, " with managed fields"),
@@ -46,13 +45,14 @@ export class Compared {
    * @param {number} to
    */
   async show(path, from, to) {
-    this.#last = { path, from, to };
-    const turn = ++this.#turn;
+    /** @type {[string, number, number]} */
+    const asked = [path, from, to];
+    this.#last = asked;
     try {
       const [left, right] = await Promise.all([this.#state(path, from), this.#state(path, to)]);
-      if (turn === this.#turn) this.#draw(left, right, from, to);
+      if (this.#last === asked) this.#draw(left, right, from, to);
     } catch (error) {
-      if (!isAborted(error) && turn === this.#turn) fill(this.body, problem(reasonOf(error)));
+      if (!isAborted(error) && this.#last === asked) fill(this.body, problem(reasonOf(error)));
     }
   }
 
@@ -63,23 +63,16 @@ export class Compared {
    * @param {number} to
    */
   #draw(left, right, from, to) {
+    const none = h("p", { class: "faint" }, `It was not there at ${right ? from : to}.`);
     if (this.whole.checked) {
       fill(this.title, `At ${to}`);
       if (right) this.document.show(yamlLines(this.#shown(right)));
-      fill(
-        this.body,
-        right ? this.document.element : h("p", {}, "It was not there at this revision."),
-      );
+      fill(this.body, right ? this.document.element : none);
       return;
     }
-    const [before, after] = [left, right].map((one) => this.#text(one));
     fill(this.title, from ? `From ${from} to ${to}` : `All of ${to}`);
-    fill(
-      this.body,
-      !left && from > 0 && h("p", { class: "faint" }, `It was not there at ${from}.`),
-      !right && h("p", { class: "faint" }, `It was not there any more at ${to}.`),
-      showDifference(before, after, "Difference"),
-    );
+    const difference = showDifference(this.#text(left), this.#text(right), "Difference");
+    fill(this.body, ((from && !left) || !right) && none, difference);
   }
 
   /**

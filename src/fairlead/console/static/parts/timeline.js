@@ -3,6 +3,7 @@
 import { fill, h } from "../core/dom.js";
 import { bind } from "../core/keys.js";
 import { keep } from "../core/router.js";
+import { bar, faint } from "./bits.js";
 
 /** A moment; `says` tells what happened then. @typedef {{revision: number, says: string}} Point */
 
@@ -21,10 +22,8 @@ export class Timeline extends EventTarget {
   #points = [];
   #at = -1;
   #other = 0;
-  /** A revision that the address names, until there are points. */
-  #wanted = 0;
-  #wantedOther = 0;
   #playing = 0;
+  #kept = "";
 
   /**
    * @param {string} label
@@ -33,45 +32,35 @@ export class Timeline extends EventTarget {
    */
   constructor(label, query, signal) {
     super();
-    this.#wanted = Number(query.get("at"));
-    this.#wantedOther = Number(query.get("with"));
+    // Revisions that the address names, until there are points.
+    this.wanted = [Number(query.get("at")), Number(query.get("with"))];
     this.marks = h("datalist", { id: "timeline-marks" });
     this.slider = range(label, () => this.#move(this.slider.valueAsNumber));
     this.otherSlider = range("Compared with", () => {
       this.#other = this.otherSlider.valueAsNumber;
       this.#moved();
     });
-    this.mode = h(
-      "select",
-      { "aria-label": "Compare with", onchange: () => this.#moved() },
-      COMPARED.map(([value, text]) => h("option", { value }, text)),
-    );
-    this.mode.value = this.#wantedOther ? "chosen" : "before";
+    const options = COMPARED.map(([value, text]) => h("option", { value }, text));
+    const changed = () => this.#moved();
+    this.mode = h("select", { "aria-label": "Compare with", onchange: changed }, options);
+    this.mode.value = this.wanted[1] ? "chosen" : "before";
     this.player = h("button", { onclick: () => this.#play(!this.#playing) }, "Play");
     this.place = h("output", { class: "mono" });
-    this.element = this.#laidOut();
-    bind({ key: "[", says: "one step back in time", run: () => this.#step(-1) }, signal);
-    bind({ key: "]", says: "one step forward in time", run: () => this.#step(1) }, signal);
-    signal.addEventListener("abort", () => this.#play(false));
-  }
-
-  #laidOut() {
-    return h(
+    this.element = h(
       "div",
       { class: "timeline", role: "group", "aria-label": "Time" },
-      h(
-        "div",
-        { class: "bar" },
+      bar(
         h("button", { title: "Step back ([)", onclick: () => this.#step(-1) }, "◂ Back"),
         h("button", { title: "Step forward (])", onclick: () => this.#step(1) }, "Forward ▸"),
         this.player,
-        h("label", {}, h("span", { class: "faint" }, "Compare with "), this.mode),
+        h("label", {}, faint("Compare with "), this.mode),
         this.place,
       ),
-      this.slider,
-      this.otherSlider,
-      this.marks,
+      ...[this.slider, this.otherSlider, this.marks],
     );
+    bind({ key: "[", says: "one step back in time", run: () => this.#step(-1) }, signal);
+    bind({ key: "]", says: "one step forward in time", run: () => this.#step(1) }, signal);
+    signal.addEventListener("abort", () => this.#play(false));
   }
 
   /**
@@ -79,16 +68,17 @@ export class Timeline extends EventTarget {
    * @param {Point[]} points
    */
   set(points) {
-    const wasLast = this.#at === this.#points.length - 1;
-    const at = this.#wanted || (wasLast ? Infinity : (this.at?.revision ?? Infinity));
-    const other = this.#wantedOther || (this.#points[this.#other]?.revision ?? 0);
-    if (points.length) this.#wanted = this.#wantedOther = 0;
+    const isLast = this.#at === this.#points.length - 1;
+    const at = this.wanted[0] || (isLast ? Infinity : (this.at?.revision ?? Infinity));
+    const other = this.wanted[1] || (this.#points[this.#other]?.revision ?? 0);
+    if (points.length) this.wanted = [0, 0];
     this.#points = points;
     this.#at = this.#find(at);
     this.#other = Math.max(0, this.#find(other));
-    const last = String(Math.max(0, points.length - 1));
-    this.slider.max = this.otherSlider.max = last;
-    this.slider.disabled = this.otherSlider.disabled = points.length < 2;
+    for (const one of [this.slider, this.otherSlider]) {
+      one.max = String(Math.max(0, points.length - 1));
+      one.disabled = points.length < 2;
+    }
     fill(this.marks, points.length <= MARKS && points.map((_, value) => h("option", { value })));
     this.#moved();
   }
@@ -110,12 +100,10 @@ export class Timeline extends EventTarget {
     this.#move(this.#find(revision));
   }
 
-  /** @param {number} revision the last point that is not after it is found */
+  /** @param {number} revision the last point that is not after it is found, or else the first */
   #find(revision) {
-    return Math.max(
-      Math.min(0, this.#points.length - 1),
-      this.#points.findLastIndex((one) => one.revision <= revision),
-    );
+    const found = this.#points.findLastIndex((one) => one.revision <= revision);
+    return Math.max(Math.min(0, this.#points.length - 1), found);
   }
 
   /** @param {number} by */
@@ -145,13 +133,15 @@ export class Timeline extends EventTarget {
 
   #moved() {
     const { at, against } = this;
+    const isChosen = this.mode.value === "chosen";
+    const isLast = this.#at === this.#points.length - 1;
     tell(this.slider, this.#at, at);
     tell(this.otherSlider, this.#other, this.#points[this.#other]);
-    const isChosen = this.mode.value === "chosen";
     this.otherSlider.hidden = !isChosen;
-    const isLast = this.#at === this.#points.length - 1;
-    keep("at", at && !isLast ? String(at.revision) : "");
-    keep("with", isChosen && against ? String(against.revision) : "");
+    const kept = [isLast ? "" : at?.revision, isChosen ? against?.revision : ""].join(" ");
+    // Browsers mind addresses that change all the time.
+    if (kept !== this.#kept) ["at", "with"].forEach((name, i) => keep(name, kept.split(" ")[i]));
+    this.#kept = kept;
     fill(this.place, at ? `${at.revision} · ${this.#at + 1} of ${this.#points.length}` : "");
     this.dispatchEvent(new Event("moved"));
   }
@@ -162,15 +152,8 @@ export class Timeline extends EventTarget {
  * @param {() => void} moved
  */
 function range(label, moved) {
-  return h("input", {
-    type: "range",
-    min: 0,
-    max: 0,
-    step: 1,
-    list: "timeline-marks",
-    "aria-label": label,
-    oninput: moved,
-  });
+  const limits = { type: "range", min: 0, max: 0, step: 1, list: "timeline-marks" };
+  return h("input", { ...limits, "aria-label": label, oninput: moved });
 }
 
 /**

@@ -7,6 +7,7 @@ import { actorOf, kindOf, revisionOf } from "../core/past.js";
 import { objectRoute } from "../core/paths.js";
 import { go, keep } from "../core/router.js";
 import { clock } from "../core/time.js";
+import { bar, faint } from "../parts/bits.js";
 import { actor, badge, fields } from "../parts/change.js";
 import { Grid } from "../parts/grid.js";
 
@@ -85,21 +86,9 @@ class FeedView {
   }
 
   draw() {
-    fill(
-      this.place.host,
-      h(
-        "div",
-        { class: "bar" },
-        h("h1", {}, "Live feed"),
-        this.filter,
-        this.kind,
-        this.who,
-        h("label", {}, this.grouped, " by who did it"),
-        this.pauser,
-        this.state,
-      ),
-      this.grid.element,
-    );
+    const label = h("label", {}, this.grouped, " by who did it");
+    const choices = [this.filter, this.kind, this.who, label, this.pauser];
+    fill(this.place.host, bar(h("h1", {}, "Live feed"), choices, this.state), this.grid.element);
     this.#refresh();
     this.grid.focus();
   }
@@ -196,16 +185,13 @@ class FeedView {
     }
     if ("head" in line) {
       const sign = this.#open.has(line.head) ? "▾" : line.count > EACH ? "▸" : "";
-      return [
-        sign,
-        h("span", {}, actor(line.head), h("span", { class: "faint" }, ` ${line.count}`)),
-      ];
+      return [sign, h("span", {}, actor(line.head), faint(` ${line.count}`))];
     }
     const { change } = line;
     const manager = change.by?.[0]?.manager ?? "";
     return [
       clock(change.time),
-      this.grouped.checked ? h("span", { class: "faint" }, manager) : actor(actorOf(change)),
+      this.grouped.checked ? faint(manager) : actor(actorOf(change)),
       badge(change),
       change.kind ?? "",
       [change.namespace, change.name].filter(Boolean).join("/"),
@@ -224,7 +210,7 @@ function offer(select, any, values) {
   const known = new Set([...select.options].map((one) => one.value));
   if (known.size && [...values].every((one) => known.has(one))) return;
   const chosen = select.value;
-  const all = [...new Set([...known, ...values])].filter(Boolean).sort();
+  const all = [...values.add(chosen)].filter(Boolean).sort();
   fill(
     select,
     h("option", { value: ANY }, any),

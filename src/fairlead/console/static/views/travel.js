@@ -5,18 +5,22 @@ import { Feed } from "../core/feed.js";
 import { kindOf, revisionOf } from "../core/past.js";
 import { objectPath, objectRoute } from "../core/paths.js";
 import { Scene } from "../core/scene.js";
+import { bar, faint } from "../parts/bits.js";
 import { inShort, lostBefore, told } from "../parts/change.js";
 import { Compared } from "../parts/compared.js";
 import { refill } from "../parts/focus.js";
-import { guarded, problem } from "../parts/messages.js";
+import { guarded } from "../parts/messages.js";
 import { Timeline } from "../parts/timeline.js";
 
 /** @import {Place} from "../app.js" */
+/** @import {Kind} from "../core/kinds.js" */
 /** @import {Change} from "../core/past.js" */
+/** @import {Named} from "../core/paths.js" */
 /** @import {Marked, Thing} from "../core/scene.js" */
 
 const FIRST = 500; // changes to begin with
 const MOST = 10_000;
+const AT_ONCE = 5; // changes of one revision that are told
 const SHOWN = 200; // objects of a kind
 const PAUSE = 200; // milliseconds between two looks at what changed
 const SIGNS = { added: "+", changed: "~", removed: "−", same: "" };
@@ -56,16 +60,10 @@ class TravelView {
 
   draw() {
     const where = this.place.namespace ? `of ${this.place.namespace}` : "of all namespaces";
+    const same = h("label", {}, this.all, " also what is the same");
     fill(
       this.place.host,
-      h(
-        "div",
-        { class: "bar" },
-        h("h1", {}, "Time travel"),
-        h("span", { class: "faint" }, where),
-        h("label", {}, this.all, " also what is the same"),
-        this.state,
-      ),
+      bar(h("h1", {}, "Time travel"), faint(where), same, this.state),
       this.timeline.element,
       this.facts,
       h("div", { class: "beside" }, this.things, this.detail),
@@ -105,16 +103,12 @@ class TravelView {
   #tellState() {
     const { feed, scene } = this;
     const older = () => void guarded(this.state, feed.older(this.place.signal));
+    const { hidden, cut } = scene;
     fill(
       this.state,
       feed.problem || `${feed.changes.length} changes since ${feed.since} · ${feed.state}`,
-      scene.hidden.length > 0 &&
-        h(
-          "span",
-          { title: scene.hidden.join(", ") },
-          ` · ${scene.hidden.length} kinds not allowed`,
-        ),
-      scene.cut.length > 0 && ` · not all ${scene.cut.join(", ")}`,
+      hidden.length > 0 && faint(` · ${hidden.length} kinds may not be listed`),
+      cut.length > 0 && faint(` · not all ${cut.join(", ")}`),
       " · ",
       feed.hasOlder ? h("button", { onclick: older }, "Older") : lostBefore(feed.oldest),
     );
@@ -125,33 +119,24 @@ class TravelView {
     if (!at) return;
     const from = against?.revision ?? at.revision;
     const here = this.feed.changes.filter((one) => revisionOf(one) === at.revision);
-    fill(
-      this.facts,
-      here.slice(0, 5).map((one) => this.#done(one)),
-      here.length > 5 && h("p", { class: "faint" }, `and ${here.length - 5} more at once`),
-      !here.length && h("p", { class: "faint" }, at.says),
+    const done = here.slice(0, AT_ONCE).map((one) => this.#done(one));
+    const more = here.length > AT_ONCE && faint(`and ${here.length - AT_ONCE} more at once`);
+    fill(this.facts, done.length ? done : faint(at.says), more);
+    const sections = [...this.scene.between(from, at.revision)].flatMap(([title, found]) =>
+      this.#kind(title, found),
     );
-    const kinds = this.scene.between(from, at.revision);
-    const sections = [...kinds].flatMap(([title, found]) => this.#kind(title, found) ?? []);
-    refill(
-      this.things,
-      sections,
-      !sections.length && h("p", { class: "faint" }, `Nothing is different from ${from}.`),
-    );
-    this.#detail();
+    const none = faint(`Nothing is different from ${from}.`);
+    refill(this.things, sections.length ? sections : none);
+    this.#detail(from, at.revision);
   }
 
   /** @param {Change} change */
   #done(change) {
     const kind = kindOf(change, this.place.catalogue);
-    const route = `${objectRoute(kind, change, "history")}?at=${change.resourceVersion}`;
-    return h(
-      "div",
-      { class: "bar" },
-      h("a", { href: route }, `${kind.kind} ${change.name}`),
-      !this.place.namespace && change.namespace
-        ? h("span", { class: "faint" }, `in ${change.namespace}`)
-        : false,
+    const inside = this.place.namespace ? "" : (change.namespace ?? "");
+    return bar(
+      link(kind, change, revisionOf(change)),
+      inside && faint(`in ${inside}`),
       told(change),
     );
   }
@@ -159,83 +144,58 @@ class TravelView {
   /**
    * @param {string} title
    * @param {Marked[]} found
+   * @returns {Node[]}
    */
   #kind(title, found) {
     const shown = this.all.checked ? found : found.filter(({ mark }) => mark !== "same");
-    if (!shown.length) return null;
+    if (!shown.length) return [];
     const there = found.filter(({ mark }) => mark !== "removed").length;
-    return h(
-      "section",
-      {},
-      h("h3", {}, title, h("span", { class: "faint" }, ` ${there}`)),
-      h(
-        "ul",
-        { class: "links" },
-        shown.slice(0, SHOWN).map((one) => this.#thing(one)),
-        shown.length > SHOWN && h("li", { class: "faint" }, `and ${shown.length - SHOWN} more`),
-      ),
-    );
+    const listed = shown.slice(0, SHOWN).map((one) => this.#thing(one));
+    const more = shown.length > SHOWN && faint(`and ${shown.length - SHOWN} more`);
+    return [h("h3", {}, title, faint(` ${there}`)), h("ul", { class: "links" }, listed, more)];
   }
 
   /** @param {Marked} marked */
   #thing({ thing, mark }) {
+    const path = objectPath(thing.kind, thing);
     const choose = () => {
       this.#chosen = thing;
       this.#moved();
     };
-    const label = this.place.namespace || !thing.namespace ? "" : `${thing.namespace}/`;
-    return h(
-      "li",
-      {},
-      h(
-        "button",
-        {
-          class: `plain thing ${mark}`,
-          onclick: choose,
-          "data-key": objectPath(thing.kind, thing),
-          "aria-current": sameThing(thing, this.#chosen) && "true",
-        },
-        h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[mark]),
-        label + thing.name,
-        mark !== "same" && h("small", { class: "faint" }, mark),
-      ),
+    const inside = this.place.namespace || !thing.namespace ? "" : `${thing.namespace}/`;
+    const isChosen = this.#chosen && objectPath(this.#chosen.kind, this.#chosen) === path;
+    const button = h(
+      "button",
+      {
+        ...{ class: `plain thing ${mark}`, onclick: choose, "data-key": path },
+        "aria-current": isChosen && "true",
+      },
+      h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[mark]),
+      inside + thing.name,
+      mark !== "same" && h("small", { class: "faint" }, mark),
     );
+    return h("li", {}, button);
   }
 
-  #detail() {
-    const { at, against } = this.timeline;
+  /**
+   * @param {number} from
+   * @param {number} to
+   */
+  #detail(from, to) {
     const thing = this.#chosen;
-    if (!at || !thing) {
-      fill(this.detail, h("p", { class: "faint" }, "Choose an object to see what is different."));
-      return;
-    }
-    const route = `${objectRoute(thing.kind, thing, "history")}?at=${at.revision}`;
-    fill(
-      this.detail,
-      h(
-        "div",
-        { class: "bar" },
-        h("a", { href: route }, `All of ${thing.kind.kind} ${thing.name}`),
-      ),
-      thing.kind.version ? this.compared.element : problem("this kind is no longer served"),
-    );
-    void this.compared.show(
-      objectPath(thing.kind, thing),
-      against?.revision ?? at.revision,
-      at.revision,
-    );
+    if (!thing) return fill(this.detail, faint("Choose an object to see what is different."));
+    fill(this.detail, link(thing.kind, thing, to), this.compared.element);
+    void this.compared.show(objectPath(thing.kind, thing), from, to);
   }
 }
 
 /**
- * @param {Thing} one
- * @param {Thing | null} other
+ * To all of an object's past.
+ * @param {Kind} kind
+ * @param {Named} named
+ * @param {number} revision
  */
-function sameThing(one, other) {
-  return (
-    one.name === other?.name &&
-    one.namespace === other.namespace &&
-    one.kind.plural === other.kind.plural &&
-    one.kind.group === other.kind.group
-  );
+function link(kind, named, revision) {
+  const href = `${objectRoute(kind, named, "history")}?at=${revision}`;
+  return h("a", { href }, `${kind.kind} ${named.name}`);
 }

@@ -1,108 +1,85 @@
 /** A form in which a question of access is put, and what has to be known to answer it. */
 
-import { ApiError, getJson, isAborted } from "../../core/api.js";
+import { ApiError, getJson } from "../../core/api.js";
 import { h } from "../../core/dom.js";
-import { keep } from "../../core/router.js";
 import { listAll } from "../../core/lists.js";
+import { keep } from "../../core/router.js";
 import { Policy } from "../../core/rules.js";
+import { field, form, labelled } from "../../parts/bits.js";
 
 /** @import {Place} from "../../app.js" */
-/** @import {Child} from "../../core/dom.js" */
+/** @import {Children} from "../../core/dom.js" */
+/** @import {Kind} from "../../core/kinds.js" */
 /** @import {Question} from "../../core/rules.js" */
 /** What could not be read is in `hidden`. @typedef {{policy: Policy, hidden: string[]}} Readable */
 
-export const VERBS = [
-  "get",
-  "list",
-  "watch",
-  "create",
-  "update",
-  "patch",
-  "delete",
-  "deletecollection",
-];
-const MORE_VERBS = ["*", "use", "bind", "escalate", "impersonate", "approve", "sign"];
+export const VERBS = "get list watch create update patch delete deletecollection".split(" ");
+const MORE_VERBS = "* use bind escalate impersonate approve sign".split(" ");
+const POLICY = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
 
-export class Asking {
-  /**
-   * @param {Place} place
-   * @param {(asked: Question) => Promise<void>} answer
-   * @param {...Child} more fields of the form
-   */
-  constructor(place, answer, ...more) {
-    this.place = place;
-    const { query } = place.route;
-    this.verb = field("verb", query.get("verb") ?? "get", "verbs");
-    this.kind = field("kind", query.get("kind") ?? "pods", "kinds");
-    this.part = field("part", query.get("part") ?? "");
-    this.namespace = field("namespace", query.get("namespace") ?? place.namespace);
-    this.name = field("name", query.get("name") ?? "");
-    const submitted = (/** @type {Event} */ event) => {
-      event.preventDefault();
-      for (const one of [this.verb, this.kind, this.part, this.namespace, this.name]) {
-        keep(one.name, one.value);
-      }
-      void answer(this.question);
-    };
-    this.element = h(
-      "form",
-      { class: "bar asking", onsubmit: submitted },
-      labelled("Verb", this.verb),
-      labelled("Kind or /path", this.kind),
-      labelled("Subresource", this.part),
-      labelled("Namespace", this.namespace, "all"),
-      labelled("Name", this.name, "any"),
-      more,
-      h("button", { class: "primary" }, "Ask"),
-      choices("verbs", [...VERBS, ...MORE_VERBS]),
-      choices(
-        "kinds",
-        place.catalogue.kinds.map((one) => (one.group ? `${one.plural}.${one.group}` : one.plural)),
-      ),
-    );
-  }
-
-  /** @returns {Question} */
-  get question() {
-    const [kind, verb] = [this.kind.value.trim(), this.verb.value.trim()];
-    const empty = { group: "", resource: "", subresource: "", namespace: "", name: "" };
-    if (kind.startsWith("/")) return { verb, ...empty, path: kind };
-    const [what, part = ""] = kind.split("/");
-    const [plural, ...group] = what.split(".");
-    const known = this.place.catalogue.kinds.find(
-      (one) =>
-        [one.plural, one.kind.toLowerCase(), ...one.shortNames].includes(plural.toLowerCase()) &&
-        (!group.length || one.group === group.join(".")),
-    );
-    return {
-      verb,
-      group: known?.group ?? group.join("."),
-      resource: known?.plural ?? plural,
-      subresource: this.part.value.trim() || part,
-      namespace: known && !known.namespaced ? "" : this.namespace.value.trim(),
-      name: this.name.value.trim(),
-      path: "",
-    };
-  }
+/**
+ * @param {Place} place
+ * @param {(asked: Question) => Promise<void>} answer
+ * @param {...Children} more fields of the form
+ */
+export function asking(place, answer, ...more) {
+  const { query } = place.route;
+  /** @param {string} name @param {string} [value] @param {string} [list] */
+  const input = (name, value = "", list) =>
+    field("", { name, value: query.get(name) ?? value, list });
+  const verb = input("verb", "get", "verbs");
+  const kind = input("kind", "pods", "kinds");
+  const part = input("part");
+  const namespace = input("namespace", place.namespace);
+  const name = input("name");
+  const ask = () => {
+    for (const one of [verb, kind, part, namespace, name]) keep(one.name, one.value);
+    void answer(question(place, verb.value, kind.value, part.value, namespace.value, name.value));
+  };
+  return form(
+    "Ask",
+    ask,
+    labelled("Verb", verb),
+    labelled("Kind or /path", kind),
+    labelled("Subresource", part),
+    labelled("Namespace", namespace),
+    labelled("Name", name),
+    ...more,
+    choices("verbs", [...VERBS, ...MORE_VERBS]),
+    choices("kinds", place.catalogue.kinds.map(fullName)),
+  );
 }
 
 /**
- * @param {string} name
- * @param {string} value
- * @param {string} [list]
+ * @param {Place} place
+ * @param {...string} given
+ * @returns {Question}
  */
-export function field(name, value, list) {
-  return h("input", { name, value, list, autocomplete: "off", spellcheck: "false", size: 12 });
+function question(place, ...given) {
+  const [verb, kind, part, namespace, name] = given.map((one) => one.trim());
+  const empty = { group: "", resource: "", subresource: "", namespace: "", name: "" };
+  if (kind.startsWith("/")) return { verb, ...empty, path: kind };
+  const [what, below = ""] = kind.split("/");
+  const [plural, ...group] = what.split(".");
+  const known = place.catalogue.kinds.find(
+    (one) =>
+      [one.plural, one.kind.toLowerCase(), ...one.shortNames].includes(plural.toLowerCase()) &&
+      (!group.length || one.group === group.join(".")),
+  );
+  return {
+    verb,
+    group: known?.group ?? group.join("."),
+    resource: known?.plural ?? plural,
+    subresource: part || below,
+    namespace: known && !known.namespaced ? "" : namespace,
+    name,
+    path: "",
+  };
 }
 
-/**
- * @param {string} text
- * @param {HTMLInputElement} input
- * @param {string} [empty] what it means to leave it empty
- */
-export function labelled(text, input, empty = "") {
-  if (empty) input.placeholder = empty;
-  return h("label", { class: "stacked" }, text, input);
+/** @param {Kind} kind */
+export function fullName({ plural, group }) {
+  return group ? `${plural}.${group}` : plural;
 }
 
 /**
@@ -110,11 +87,8 @@ export function labelled(text, input, empty = "") {
  * @param {string[]} values
  */
 function choices(id, values) {
-  return h(
-    "datalist",
-    { id },
-    values.map((value) => h("option", { value })),
-  );
+  const options = values.map((value) => h("option", { value }));
+  return h("datalist", { id }, options);
 }
 
 /** @param {Question} asked */
@@ -131,49 +105,49 @@ export function rolesGroup(place) {
 }
 
 /**
- * The roles and bindings that bear on a namespace, as far as the user may read them.
+ * The roles and bindings of the cluster and of a namespace, as far as the user may read them.
  * @param {Place} place
- * @param {string} namespace empty for those of the cluster only
- * @param {boolean} [everywhere] those of all namespaces
+ * @param {string | null} namespace empty for all, null for none
  * @returns {Promise<Readable>}
  */
-export async function readPolicy(place, namespace, everywhere = false) {
+export async function readPolicy(place, namespace) {
   /** @type {string[]} */
   const hidden = [];
-  const read = async (/** @type {string} */ plural) => {
+  const lists = POLICY.map(async (plural) => {
     const kind = place.catalogue.find(rolesGroup(place), plural);
-    if (!kind || (kind.namespaced && !namespace && !everywhere)) return [];
+    if (!kind || (kind.namespaced && namespace === null)) return [];
     try {
-      return await listAll(kind, everywhere ? "" : namespace, place.signal);
+      return await listAll(kind, namespace ?? "", place.signal);
     } catch (error) {
-      if (isAborted(error) || !(error instanceof ApiError)) throw error;
+      if (!(error instanceof ApiError)) throw error;
       hidden.push(plural);
       return [];
     }
-  };
-  const [clusterRoles, roles, clusterBindings, bindings] = await Promise.all(
-    ["clusterroles", "roles", "clusterrolebindings", "rolebindings"].map(read),
-  );
+  });
+  const [clusterRoles, roles, clusterBindings, bindings] = await Promise.all(lists);
   const policy = new Policy([...clusterRoles, ...roles], [...clusterBindings, ...bindings]);
   return { policy, hidden };
 }
 
 /**
- * What a review of the authorization group answers; throws ApiError.
+ * What a review answers; throws ApiError.
  * @param {Place} place
  * @param {string} kind
  * @param {unknown} spec
+ * @param {string} [api] the group, without its domain
  */
-export async function review(place, kind, spec) {
-  const group = `authorization.${place.catalogue.about.groupDomain}`;
+export async function review(place, kind, spec, api = "authorization") {
+  const group = `${api}.${place.catalogue.about.groupDomain}`;
   const body = JSON.stringify({ apiVersion: `${group}/v1`, kind, spec });
   const path = `/apis/${group}/v1/${kind.toLowerCase()}s`;
   return (await getJson(path, { method: "POST", body, signal: place.signal })).status ?? {};
 }
 
-/** @param {Question} asked */
+/**
+ * For a review.
+ * @param {Question} asked
+ */
 export function attributesOf({ verb, path, ...resource }) {
-  return path
-    ? { nonResourceAttributes: { path, verb } }
-    : { resourceAttributes: { verb, ...resource } };
+  if (path) return { nonResourceAttributes: { path, verb } };
+  return { resourceAttributes: { verb, ...resource } };
 }

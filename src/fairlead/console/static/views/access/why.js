@@ -1,26 +1,18 @@
 /** Whether one may do something, and if not, what is missing. */
 
-import { ApiError, getJson, isAborted, reasonOf } from "../../core/api.js";
+import { ApiError } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
 import { ACCOUNT, allows, missing, whatIsMissing } from "../../core/rules.js";
 import { token } from "../../core/session.js";
 import { yamlLines } from "../../core/yaml_lines.js";
-import { Document } from "../../parts/document.js";
-import { problem, say } from "../../parts/messages.js";
-import { plainTable } from "../../parts/plain_table.js";
+import { faint, field, labelled, plainTable, wordsOf } from "../../parts/bits.js";
+import { Document, textLines } from "../../parts/document.js";
+import { guarded, problem, say } from "../../parts/messages.js";
 import { chain, ruleText } from "./chain.js";
-import {
-  Asking,
-  attributesOf,
-  field,
-  inWords,
-  labelled,
-  readPolicy,
-  review,
-  rolesGroup,
-} from "./question.js";
+import { asking, attributesOf, inWords, readPolicy, review, rolesGroup } from "./question.js";
 
 /** @import {Place} from "../../app.js" */
+/** @import {Child} from "../../core/dom.js" */
 /** @import {Grant, Question, Rule, Who} from "../../core/rules.js" */
 /** @import {Readable} from "./question.js" */
 
@@ -29,28 +21,15 @@ const MOST = 50; // near misses
 /** @param {Place} place */
 export function show(place) {
   const result = h("div", { class: "column", role: "region", "aria-label": "Answer" });
-  const user = field("user", "");
-  const groups = field("groups", "");
-  const asking = new Asking(
-    place,
-    async (asked) => {
-      fill(result, h("p", { class: "faint" }, "Asking the server."));
-      try {
-        const other = { user: user.value.trim(), groups: groupsOf(groups.value) };
-        await answer(place, result, asked, other);
-      } catch (error) {
-        if (!isAborted(error)) fill(result, problem(reasonOf(error)));
-      }
-    },
-    labelled("As user", user, "me"),
-    labelled("With groups", groups, "a, b"),
-  );
-  fill(place.host, asking.element, result);
-}
-
-/** @param {string} text */
-function groupsOf(text) {
-  return text.split(/[\s,]+/).filter(Boolean);
+  const user = field("me");
+  const groups = field("a, b");
+  const answered = (/** @type {Question} */ asked) => {
+    fill(result, faint("Asking the server."));
+    const other = { user: user.value.trim(), groups: wordsOf(groups.value) };
+    return guarded(result, answer(place, result, asked, other));
+  };
+  const more = [labelled("As user", user), labelled("With groups", groups)];
+  fill(place.host, asking(place, answered, more), result);
 }
 
 /**
@@ -61,28 +40,30 @@ function groupsOf(text) {
  */
 async function answer(place, result, asked, other) {
   const isMe = !other.user && !other.groups.length;
-  const attributes = attributesOf(asked);
+  const given = completed(other);
   const status = isMe
-    ? await review(place, "SelfSubjectAccessReview", attributes)
-    : await review(place, "SubjectAccessReview", { ...attributes, ...completed(other) });
-  const who = isMe ? await whoAmI(place) : completed(other);
-  const readable = await readPolicy(place, "", true);
-  const name = isMe ? "You" : who.user || who.groups.join(", ");
+    ? await review(place, "SelfSubjectAccessReview", attributesOf(asked))
+    : await review(place, "SubjectAccessReview", { ...attributesOf(asked), ...given });
+  const who = isMe ? await whoAmI(place) : given;
+  const readable = await readPolicy(place, "");
+  const words = `${isMe ? "You" : who.user || who.groups} may${status.allowed ? "" : " not"}`;
   fill(
     result,
     h(
       "p",
       { class: status.allowed ? "good" : "bad", role: "status" },
-      status.allowed
-        ? `Yes. ${name} may ${inWords(asked)}.`
-        : `No. ${name} may not ${inWords(asked)}.`,
+      `${status.allowed ? "Yes" : "No"}. ${words} ${inWords(asked)}.`,
     ),
-    status.reason &&
-      h("p", { class: "wrap" }, h("span", { class: "faint" }, "The server says: "), status.reason),
+    status.reason && h("p", { class: "wrap" }, faint("The server says: "), status.reason),
     status.evaluationError && problem(status.evaluationError),
-    status.allowed
+    ...(status.allowed
       ? because(place, asked, who, readable)
-      : await lacking(place, asked, who, readable, isMe),
+      : [
+          ...lacking(place, asked, who),
+          ...nearMisses(place, asked, who, readable),
+          ...(isMe && readable.hidden.length ? await ownNearMisses(place, asked) : []),
+        ]),
+    readable.hidden.length > 0 && faint(`You may not list ${readable.hidden.join(", ")}.`),
   );
 }
 
@@ -92,11 +73,11 @@ async function answer(place, result, asked, other) {
  * @returns {Who}
  */
 function completed({ user, groups }) {
-  const added = ["system:authenticated"];
+  const added = user ? ["system:authenticated"] : [];
   if (user.startsWith(ACCOUNT)) {
     added.push("system:serviceaccounts", `system:serviceaccounts:${user.split(":")[2]}`);
   }
-  return { user, groups: [...new Set([...groups, ...(user ? added : [])])] };
+  return { user, groups: [...new Set([...groups, ...added])] };
 }
 
 /**
@@ -105,19 +86,13 @@ function completed({ user, groups }) {
  * @returns {Promise<Who>}
  */
 async function whoAmI(place) {
-  const group = `authentication.${place.catalogue.about.groupDomain}`;
-  const body = JSON.stringify({
-    ...{ apiVersion: `${group}/v1`, kind: "TokenReview" },
-    spec: { token: token() },
-  });
   try {
-    const path = `/apis/${group}/v1/tokenreviews`;
-    const { status } = await getJson(path, { method: "POST", body, signal: place.signal });
-    return { user: status.user?.username ?? "", groups: status.user?.groups ?? [] };
+    const { user } = await review(place, "TokenReview", { token: token() }, "authentication");
+    return { user: user?.username ?? "", groups: user?.groups ?? [] };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    const [, name = '""'] = /User ("(?:[^"\\]|\\.)*")/.exec(error.message) ?? [];
-    return completed({ user: JSON.parse(name), groups: [] });
+    const [, name = ""] = /User "((?:[^"\\]|\\.)*)"/.exec(error.message) ?? [];
+    return completed({ user: name.replace(/\\(["\\])/g, "$1"), groups: [] });
   }
 }
 
@@ -129,12 +104,11 @@ async function whoAmI(place) {
  */
 function because(place, asked, who, { policy }) {
   const wholeSteps = place.catalogue.about.dialect === "cluster";
-  const found = policy
+  const rows = policy
     .grants(who)
-    .filter((grant) => holdsIn(grant, asked) && allows(grant.rule, asked, wholeSteps));
-  if (!found.length) return null;
-  const rows = found.map((grant) => chain(place, grant));
-  return plainTable("Why it is allowed", ["Binding", "Role", "Rule"], rows);
+    .filter((grant) => holdsIn(grant, asked) && allows(grant.rule, asked, wholeSteps))
+    .map((grant) => chain(place, grant));
+  return rows.length ? [plainTable("Why it is allowed", ["Binding", "Role", "Rule"], rows)] : [];
 }
 
 /**
@@ -147,42 +121,25 @@ function holdsIn({ binding }, asked) {
 }
 
 /**
+ * The role and the binding that would allow just this.
  * @param {Place} place
  * @param {Question} asked
  * @param {Who} who
- * @param {Readable} readable
- * @param {boolean} isMe
- * @returns {Promise<Node[]>}
  */
-async function lacking(place, asked, who, readable, isMe) {
-  const objects = missing(asked, who, rolesGroup(place));
-  const texts = objects.map((one) => yamlLines(one).map((line) => line.text));
-  const text = `${texts.map((lines) => lines.join("\n")).join("\n---\n")}\n`;
-  const document = new Document("What is missing");
-  document.show([
-    ...yamlLines(objects[0]),
-    { text: "---", path: ["---"], depth: 0 },
-    ...yamlLines(objects[1]).map((line) => ({ ...line, path: [1, ...line.path] })),
-  ]);
-  const copy = async () => {
-    await navigator.clipboard.writeText(text).then(
+function lacking(place, asked, who) {
+  const text = missing(asked, who, rolesGroup(place))
+    .map((one) => yamlLines(one).map((line) => `${line.text}\n`))
+    .map((lines) => lines.join(""))
+    .join("---\n");
+  const shown = new Document("What is missing");
+  shown.show(textLines(text));
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
       () => say("Copied."),
       () => say("The browser does not allow it: choose the text and copy it by hand."),
     );
-  };
-  const near = nearMisses(place, asked, who, readable);
-  const own = isMe && !near.length ? await ownNearMisses(place, asked) : [];
-  return [
-    h("h2", {}, "What is missing"),
-    h("div", { class: "bar" }, h("button", { onclick: copy }, "Copy")),
-    document.element,
-    ...(near.length || own.length ? [h("h2", {}, "What nearly allows it")] : []),
-    ...(near.length ? [plainTable("Near misses", ["Binding", "Role", "Rule", "But"], near)] : []),
-    ...(own.length ? [plainTable("Near misses", ["Rule", "But"], own)] : []),
-    ...(readable.hidden.length
-      ? [h("p", { class: "faint" }, `You may not list ${readable.hidden.join(", ")}.`)]
-      : []),
-  ];
+  const button = h("button", { onclick: () => void copy() }, "Copy");
+  return [h("h2", {}, "What is missing ", button), shown.element];
 }
 
 /**
@@ -192,22 +149,15 @@ async function lacking(place, asked, who, readable, isMe) {
  * @param {Readable} readable
  */
 function nearMisses(place, asked, who, { policy }) {
-  return policy
-    .grants(who)
-    .map((grant) => ({ grant, but: keptFrom(grant, asked) }))
+  const found = policy.grants(who).map((grant) => {
+    const only = `it is for the namespace ${grant.binding.metadata.namespace} only`;
+    if (holdsIn(grant, asked)) return { grant, but: whatIsMissing(grant.rule, asked) };
+    return { grant, but: !asked.path && allows(grant.rule, asked) ? only : "" };
+  });
+  const rows = found
     .filter(({ but }) => but)
-    .slice(0, MOST)
     .map(({ grant, but }) => [...chain(place, grant), but]);
-}
-
-/**
- * @param {Grant} grant
- * @param {Question} asked
- */
-function keptFrom(grant, asked) {
-  if (holdsIn(grant, asked)) return whatIsMissing(grant.rule, asked);
-  const isFine = !asked.path && allows(grant.rule, asked);
-  return isFine ? `it is for the namespace ${grant.binding.metadata.namespace} only` : "";
+  return nearly(["Binding", "Role", "Rule", "But"], rows);
 }
 
 /**
@@ -220,9 +170,21 @@ async function ownNearMisses(place, asked) {
   const status = await review(place, "SelfSubjectRulesReview", { namespace });
   /** @type {Rule[]} */
   const rules = [...(status.resourceRules ?? []), ...(status.nonResourceRules ?? [])];
-  return rules
-    .map((rule) => ({ rule, but: whatIsMissing(rule, asked) }))
-    .filter(({ but }) => but)
-    .slice(0, MOST)
-    .map(({ rule, but }) => [ruleText(rule), but]);
+  const rows = rules.map((rule) => [ruleText(rule), whatIsMissing(rule, asked)]);
+  return nearly(
+    ["Rule", "But"],
+    rows.filter(([, but]) => but),
+  );
+}
+
+/**
+ * @param {string[]} titles
+ * @param {Child[][]} rows
+ */
+function nearly(titles, rows) {
+  if (!rows.length) return [];
+  return [
+    h("h2", {}, "What nearly allows it"),
+    plainTable("Near misses", titles, rows.slice(0, MOST)),
+  ];
 }

@@ -4,6 +4,7 @@ import { isAborted, reasonOf } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
 import { actorOf, pastOf, revisionOf } from "../../core/past.js";
 import { clock } from "../../core/time.js";
+import { faint } from "../../parts/bits.js";
 import { actor, badge, inShort, lostBefore, told } from "../../parts/change.js";
 import { Compared } from "../../parts/compared.js";
 import { refill } from "../../parts/focus.js";
@@ -27,10 +28,10 @@ export async function show(place, subject) {
 class PastView {
   /** @type {Change[]} */
   #changes = [];
-  #seen = 0;
+  #seen = "";
+  #oldest = 0;
   #isBusy = false;
-  /** @type {string | undefined} */
-  #before;
+  #isBehind = false;
 
   /**
    * @param {Place} place
@@ -45,92 +46,64 @@ class PastView {
     this.facts = h("div", { role: "status" });
     this.note = h("p", { class: "faint" });
     this.timeline.addEventListener("moved", () => this.#draw());
-    fill(
-      place.host,
-      this.timeline.element,
-      this.facts,
-      h(
-        "div",
-        { class: "beside" },
-        h("div", { class: "column" }, this.list, this.note),
-        this.compared.element,
-      ),
-    );
+    const column = h("div", { class: "column" }, this.list, this.note);
+    const beside = h("div", { class: "beside" }, column, this.compared.element);
+    fill(place.host, this.timeline.element, this.facts, beside);
   }
 
-  async load() {
-    const { items, metadata } = await pastOf(this.path, {}, this.place.signal);
-    this.#take(items, metadata);
-    this.#before = metadata.before;
-    this.#tellOldest(metadata.oldest);
+  /** @param {string} [before] to go on with what is older */
+  async load(before) {
+    const { items, metadata } = await pastOf(this.path, { before }, this.place.signal);
+    this.#seen ||= metadata.resourceVersion;
+    this.#oldest = Number(metadata.oldest);
+    this.#take([...items, ...this.#changes]);
+    const older = () => void guarded(this.note, this.load(metadata.before));
+    fill(
+      this.note,
+      metadata.before
+        ? h("button", { onclick: older }, "Older versions")
+        : lostBefore(this.#oldest),
+    );
   }
 
   /** What happened since, which somebody has heard of. */
   async append() {
+    this.#isBehind = this.#isBusy;
     if (this.#isBusy) return;
     this.#isBusy = true;
     try {
       const query = { since: this.#seen };
       const { items, metadata } = await pastOf(this.path, query, this.place.signal);
-      const last = this.#changes.length ? revisionOf(this.#changes[this.#changes.length - 1]) : 0;
-      const fresh = items.filter((one) => revisionOf(one) > last);
-      if (fresh.length) this.#take([...this.#changes, ...fresh], metadata);
+      this.#seen = metadata.resourceVersion;
+      if (items.length) this.#take([...this.#changes, ...items]);
     } catch (error) {
       if (!isAborted(error)) fill(this.note, problem(reasonOf(error)));
     } finally {
       this.#isBusy = false;
     }
+    if (this.#isBehind) await this.append();
   }
 
-  async #older() {
-    const query = { before: this.#before };
-    const { items, metadata } = await pastOf(this.path, query, this.place.signal);
-    this.#before = metadata.before;
-    this.#take([...items, ...this.#changes], {
-      resourceVersion: String(this.#seen),
-    });
-    this.#tellOldest(metadata.oldest);
-  }
-
-  /**
-   * @param {Change[]} changes
-   * @param {{resourceVersion: string}} metadata
-   */
-  #take(changes, metadata) {
+  /** @param {Change[]} changes */
+  #take(changes) {
     this.#changes = changes;
-    this.#seen = Number(metadata.resourceVersion);
     refill(this.list, changes.map((one) => this.#version(one)).reverse());
     this.timeline.set(changes.map((one) => ({ revision: revisionOf(one), says: inShort(one) })));
   }
 
   /** @param {Change} change */
   #version(change) {
-    return h(
-      "li",
-      {},
-      h(
-        "button",
-        {
-          class: "plain",
-          "data-key": change.resourceVersion,
-          onclick: () => this.timeline.go(revisionOf(change)),
-        },
-        h("span", { class: "mono" }, change.resourceVersion),
-        badge(change),
-        actor(actorOf(change)),
-        h("span", { class: "faint" }, clock(change.time)),
-      ),
+    const { resourceVersion } = change;
+    const go = () => this.timeline.go(Number(resourceVersion));
+    const button = h(
+      "button",
+      { class: "plain", "data-key": resourceVersion, onclick: go },
+      h("span", { class: "mono" }, resourceVersion),
+      badge(change),
+      actor(actorOf(change)),
+      faint(clock(change.time)),
     );
-  }
-
-  /** @param {string} oldest */
-  #tellOldest(oldest) {
-    fill(
-      this.note,
-      this.#before
-        ? h("button", { onclick: () => void guarded(this.note, this.#older()) }, "Older versions")
-        : lostBefore(Number(oldest)),
-    );
+    return h("li", {}, button);
   }
 
   #draw() {
@@ -139,10 +112,11 @@ class PastView {
     if (!at || !change) return;
     fill(this.facts, told(change));
     for (const button of this.list.querySelectorAll("button")) {
-      const isShown = button.dataset.key === change.resourceVersion;
-      if (isShown) button.setAttribute("aria-current", "true");
-      else button.removeAttribute("aria-current");
+      if (button.dataset.key !== change.resourceVersion) button.removeAttribute("aria-current");
+      else button.setAttribute("aria-current", "true");
     }
-    this.compared.show(this.path, against?.revision ?? 0, at.revision);
+    // What was there before all that is known can be told of the oldest moment that is.
+    const [from, to] = [against, at].map((one) => one && Math.max(one.revision, this.#oldest));
+    void this.compared.show(this.path, from ?? 0, to ?? 0);
   }
 }

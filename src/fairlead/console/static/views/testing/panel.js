@@ -22,33 +22,25 @@ export class Panel {
    * @param {() => void} lookAtAll
    */
   constructor(place, title, make, lookAtAll) {
-    this.place = place;
+    this.signal = place.signal;
     this.lookAtAll = lookAtAll;
     this.content = make(this);
     this.wrong = h("div", {});
-    this.body = h("div", { class: "scrolled" });
-    this.element = h(
-      "section",
-      { class: "card", "aria-label": title },
-      h("h2", {}, title),
-      this.content.form,
-      this.wrong,
-      this.body,
-    );
+    this.body = h("div", {});
+    const parts = [h("h2", {}, title), this.content.form, this.wrong, this.body];
+    this.element = h("section", { class: "card", "aria-label": title }, parts);
   }
 
   /** Show what there is now. */
   async look() {
     await this.#guarded(async () => {
-      const { items } = await getJson(`${ROOT}/${this.content.resource}`, {
-        signal: this.place.signal,
-      });
+      const { items } = await getJson(`${ROOT}/${this.content.resource}`, { signal: this.signal });
       refill(this.body, this.content.draw(items ?? []));
     });
   }
 
   /**
-   * Do something, say that it was done, and look again.
+   * Do something, say what came of it, and look again.
    * @param {string} method
    * @param {string} path below the group
    * @param {unknown} body
@@ -56,11 +48,24 @@ export class Panel {
    */
   async act(method, path, body, done) {
     await this.#guarded(async () => {
-      const text = body === null ? undefined : JSON.stringify(body);
-      const { signal } = this.place;
-      say(done(await getJson(`${ROOT}/${path}`, { method, body: text, signal })));
+      const options = { method, body: JSON.stringify(body), signal: this.signal };
+      say(done(await getJson(`${ROOT}/${path}`, options)));
       this.lookAtAll();
     });
+  }
+
+  /**
+   * A button that does something to one of what there is, by name.
+   * @param {string} text
+   * @param {string} name
+   * @param {string} method
+   * @param {string} path
+   * @param {(answer: any) => string} done
+   */
+  button(text, name, method, path, done) {
+    const key = `${text} ${name}`;
+    const act = () => void this.act(method, path, {}, done);
+    return h("button", { "aria-label": key, "data-key": key, onclick: act }, text);
   }
 
   /** @param {() => Promise<void>} work */
@@ -72,37 +77,4 @@ export class Panel {
       if (!isAborted(error)) fill(this.wrong, problem(reasonOf(error)));
     }
   }
-}
-
-/**
- * A button that can be found again after it was drawn anew.
- * @param {string} text
- * @param {string} about what it acts on
- * @param {() => void} run
- */
-export function action(text, about, run) {
-  const key = `${text} ${about}`;
-  return h("button", { "aria-label": key, "data-key": key, onclick: run }, text);
-}
-
-/**
- * @param {string} button
- * @param {() => void} run
- * @param {...Child} fields
- */
-export function form(button, run, ...fields) {
-  const submitted = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    run();
-  };
-  return h("form", { class: "bar asking", onsubmit: submitted }, fields, h("button", {}, button));
-}
-
-/**
- * @param {string} label
- * @param {string} [placeholder]
- */
-export function input(label, placeholder = "") {
-  const made = h("input", { placeholder, size: 10, autocomplete: "off", spellcheck: "false" });
-  return { made, label: h("label", { class: "stacked" }, label, made) };
 }

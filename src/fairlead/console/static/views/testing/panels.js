@@ -2,8 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { age, clock } from "../../core/time.js";
-import { plainTable } from "../../parts/plain_table.js";
-import { action, form, input } from "./panel.js";
+import { bar, faint, field, form, labelled, plainTable } from "../../parts/bits.js";
 
 /** @import {Content, Panel} from "./panel.js" */
 
@@ -14,44 +13,29 @@ const SHOWN = 100; // requests
  * @returns {Content}
  */
 export function snapshotsPanel(panel) {
-  const name = input("Name", "made up");
+  const name = field("made up");
   const take = () => {
-    const given = name.made.value.trim();
+    const given = name.value.trim();
     const metadata = given ? { name: given } : { generateName: "snapshot-" };
     void panel.act("POST", "snapshots", { metadata }, (one) => `Took ${one.metadata.name}.`);
-    name.made.value = "";
+    name.value = "";
   };
-  const restore = (/** @type {string} */ one) =>
-    void panel.act(
-      "POST",
-      `snapshots/${one}/restore`,
-      {},
-      ({ status }) => `Went back to ${one}: ${status.changed ?? 0} objects changed.`,
+  const row = (/** @type {any} */ { metadata: { name, creationTimestamp }, status }) => {
+    const path = `snapshots/${name}`;
+    const back = (/** @type {any} */ one) =>
+      `Went back to ${name}: ${one.status.changed ?? 0} objects changed.`;
+    const buttons = bar(
+      panel.button("Restore", name, "POST", `${path}/restore`, back),
+      panel.button("Remove", name, "DELETE", path, () => `Removed ${name}.`),
     );
-  const remove = (/** @type {string} */ one) =>
-    void panel.act("DELETE", `snapshots/${one}`, null, () => `Removed ${one}.`);
+    return [name, status.objects, status.resourceVersion, age(creationTimestamp), buttons];
+  };
+  const titles = ["Name", "Objects", "Revision", "Age", ""];
   return {
     resource: "snapshots",
-    form: form("Take a snapshot", take, name.label),
+    form: form("Take a snapshot", take, labelled("Name", name)),
     draw: (items) => [
-      items.length === 0 && h("p", { class: "faint" }, "There is none."),
-      items.length > 0 &&
-        plainTable(
-          "Snapshots",
-          ["Name", "Objects", "Revision", "Age", ""],
-          items.map(({ metadata, status }) => [
-            metadata.name,
-            status.objects,
-            status.resourceVersion,
-            age(metadata.creationTimestamp),
-            h(
-              "span",
-              { class: "bar" },
-              action("Restore", metadata.name, () => restore(metadata.name)),
-              action("Remove", metadata.name, () => remove(metadata.name)),
-            ),
-          ]),
-        ),
+      items.length ? plainTable("Snapshots", titles, items.map(row)) : faint("There is none."),
     ],
   };
 }
@@ -61,38 +45,32 @@ export function snapshotsPanel(panel) {
  * @returns {Content}
  */
 export function clockPanel(panel) {
-  const by = input("By a duration, or to a moment", "1h30m");
+  const by = field("1h30m");
   const move = (/** @type {string} */ text) => {
     const spec = /^\d{4}-/.test(text) ? { to: text } : { by: text };
-    const done = (/** @type {any} */ { status }) => `It is ${clock(status.time)} for the server.`;
+    const done = (/** @type {any} */ one) => `It is ${clock(one.status.time)} for the server.`;
     void panel.act("POST", "clocks/clock/move", { spec }, done);
   };
+  const steps = ["1m", "1h", "24h"].map((one) =>
+    h("button", { type: "button", onclick: () => move(one) }, `+${one}`),
+  );
   return {
     resource: "clocks",
     form: form(
       "Move forward",
-      () => move(by.made.value.trim()),
-      by.label,
-      ...["1m", "1h", "24h"].map((one) =>
-        h("button", { type: "button", onclick: () => move(one) }, `+${one}`),
-      ),
+      () => move(by.value.trim()),
+      labelled("By a duration, or to a moment", by),
+      steps,
     ),
-    draw: ([found]) => [
-      h(
-        "p",
-        {},
-        h("strong", {}, found.status.time),
-        h("span", { class: "faint" }, ` ${ahead(found.status.aheadSeconds ?? 0)}`),
-      ),
-    ],
+    draw: ([{ status }]) => [h("strong", {}, status.time), faint(ahead(status.aheadSeconds ?? 0))],
   };
 }
 
 /** @param {number} seconds */
 function ahead(seconds) {
-  if (seconds < 1) return "as the machine's clock";
+  if (seconds < 1) return " as the machine's clock";
   const start = new Date(Date.now() - seconds * 1000).toISOString();
-  return `${age(start)} ahead of the machine's clock`;
+  return ` ${age(start)} ahead of the machine's clock`;
 }
 
 /**
@@ -100,25 +78,18 @@ function ahead(seconds) {
  * @returns {Content}
  */
 export function controllersPanel(panel) {
-  const turn = (/** @type {string} */ word, /** @type {string} */ name) =>
-    void panel.act("POST", `controllers/${name}/${word}`, {}, () => `${name}: ${word}d.`);
+  const titles = ["Name", "Waiting", "Working", "Again soon", ""];
+  const row = (/** @type {any} */ { metadata: { name }, status }) => {
+    const { paused, waiting = 0, working = 0, retries = 0 } = status;
+    const word = paused ? "Resume" : "Pause";
+    const path = `controllers/${name}/${word.toLowerCase()}`;
+    const button = panel.button(word, name, "POST", path, () => `${word}d ${name}.`);
+    const shown = paused ? h("span", { class: "warn" }, `${name} (paused)`) : name;
+    return [shown, waiting, working, retries, button];
+  };
   return {
     resource: "controllers",
-    draw: (items) => [
-      plainTable(
-        "Controllers",
-        ["Name", "Waiting", "Working", "Again soon", ""],
-        items.map(({ metadata: { name }, status }) => [
-          status.paused ? h("span", { class: "warn" }, `${name} (paused)`) : name,
-          status.waiting ?? 0,
-          status.working ?? 0,
-          status.retries ?? 0,
-          status.paused
-            ? action("Resume", name, () => turn("resume", name))
-            : action("Pause", name, () => turn("pause", name)),
-        ]),
-      ),
-    ],
+    draw: (items) => [plainTable("Controllers", titles, items.map(row))],
   };
 }
 
@@ -127,37 +98,27 @@ export function controllersPanel(panel) {
  * @returns {Content}
  */
 export function requestsPanel(panel) {
-  const words = input("Filter");
-  words.made.type = "search";
-  const clear = () => void panel.act("DELETE", "requests", null, () => "The record is empty.");
+  const titles = ["Time", "Who", "Verb", "Path", "Code", "Seconds"];
+  const words = field("", { type: "search" });
+  const clear = () => void panel.act("DELETE", "requests", {}, () => "The record is empty.");
+  const row = (/** @type {any} */ { spec, status = {} }) => {
+    const path = h("code", { class: "wrap" }, spec.path + (spec.query ? `?${spec.query}` : ""));
+    return [clock(spec.time), spec.user, spec.verb, path, status.code, status.seconds?.toFixed(3)];
+  };
   return {
     resource: "requests",
     form: form(
       "Look again",
       () => void panel.look(),
-      words.label,
+      labelled("Filter", words),
       h("button", { type: "button", onclick: clear }, "Clear"),
     ),
     draw: (items) => {
-      const text = words.made.value.toLowerCase();
+      const text = words.value.toLowerCase();
       const found = items.filter(({ spec }) => JSON.stringify(spec).toLowerCase().includes(text));
       return [
-        h("p", { class: "faint" }, `${found.length} of ${items.length}, the newest first`),
-        plainTable(
-          "Requests",
-          ["Time", "Who", "Verb", "Path", "Code", "Seconds"],
-          found
-            .slice(-SHOWN)
-            .reverse()
-            .map(({ spec, status = {} }) => [
-              clock(spec.time),
-              spec.user,
-              spec.verb,
-              h("code", { class: "wrap" }, spec.path + (spec.query ? `?${spec.query}` : "")),
-              status.code,
-              status.seconds?.toFixed(3),
-            ]),
-        ),
+        faint(`${found.length} of ${items.length}, the newest first`),
+        plainTable("Requests", titles, found.slice(-SHOWN).reverse().map(row)),
       ];
     },
   };
