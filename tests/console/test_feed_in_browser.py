@@ -49,7 +49,7 @@ def test_a_line_leads_to_the_object_then(visit: Visit, kubernetes: Space) -> Non
     expect(row(visitor, f"{kubernetes.name}/a")).to_have_count(2)
     row(visitor, "created").filter(has_text=f"{kubernetes.name}/a").click()
     expect(visitor.page.get_by_role("heading", name="ConfigMap a")).to_be_visible()
-    expect(visitor.page.get_by_role("region", name="Difference")).to_contain_text('x: "1"')
+    expect(visitor.page.get_by_role("region", name="State")).to_contain_text('x: "1"')
 
 
 def test_space_pauses_and_goes_on(visit: Visit, kubernetes: Space) -> None:

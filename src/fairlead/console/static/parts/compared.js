@@ -64,15 +64,15 @@ export class Compared {
    */
   #draw(left, right, from, to) {
     const none = h("p", { class: "faint" }, `It was not there at ${right ? from : to}.`);
-    if (this.whole.checked) {
+    if (this.whole.checked || !from || from === to) {
       fill(this.title, `At ${to}`);
       if (right) this.document.show(yamlLines(this.#shown(right)));
       fill(this.body, right ? this.document.element : none);
       return;
     }
-    fill(this.title, from ? `From ${from} to ${to}` : `All of ${to}`);
+    fill(this.title, `From ${from} to ${to}`);
     const difference = showDifference(this.#text(left), this.#text(right), "Difference");
-    fill(this.body, ((from && !left) || !right) && none, difference);
+    fill(this.body, (!left || !right) && none, difference);
   }
 
   /**

@@ -106,7 +106,7 @@ class TravelView {
     const { hidden, cut } = scene;
     fill(
       this.state,
-      feed.problem || `${feed.changes.length} changes since ${feed.since} · ${feed.state}`,
+      feed.problem || `${feed.changes.length} changes after ${feed.since} · ${feed.state}`,
       hidden.length > 0 && faint(` · ${hidden.length} kinds may not be listed`),
       cut.length > 0 && faint(` · not all ${cut.join(", ")}`),
       " · ",
