@@ -6,7 +6,7 @@ import { byId, fill, h } from "./core/dom.js";
 import { Catalogue } from "./core/kinds.js";
 import { bind, listen } from "./core/keys.js";
 import { current, go } from "./core/router.js";
-import { keepSession, session, signOut, takeLink, token } from "./core/session.js";
+import { keepSession, session, signOut, takeLink, token, userName } from "./core/session.js";
 import { chosenNamespace, chooseNamespace } from "./parts/namespaces.js";
 import { help } from "./parts/help.js";
 import { problem, say } from "./parts/messages.js";
@@ -79,6 +79,7 @@ async function enter(why) {
   }
   frame();
   show();
+  if (why) say(why);
 }
 
 function frame() {
@@ -98,6 +99,7 @@ function frame() {
         h("kbd", {}, "/"),
       ),
       h("span", { class: "gap" }),
+      h("span", { class: "faint", id: "user" }, userName()),
       h("button", { title: "Keys (?)", onclick: help }, "Keys"),
       h("button", { title: "Light or dark (d)", onclick: switchTheme }, "Theme"),
       h("button", { onclick: () => void signOut() }, "Sign out"),
