@@ -26,6 +26,7 @@ export function bound() {
 export function listen() {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    if (event.key === " " && isPressed(event.target)) return;
     const found = shortcuts.find((one) => one.key === event.key);
     if (!found) return;
     event.preventDefault();
@@ -36,5 +37,14 @@ export function listen() {
 /** @param {EventTarget | null} target */
 function isTyping(target) {
   if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || target.closest("input, textarea, select, dialog") !== null;
+  const typed = "input:not([type=range], [type=checkbox]), textarea, select, dialog";
+  return target.isContentEditable || target.closest(typed) !== null;
+}
+
+/**
+ * What the space bar works on by itself.
+ * @param {EventTarget | null} target
+ */
+function isPressed(target) {
+  return target instanceof HTMLElement && target.closest("button, input, a, summary") !== null;
 }

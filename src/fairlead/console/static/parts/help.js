@@ -11,7 +11,10 @@ export function help() {
     h(
       "dl",
       {},
-      bound().flatMap((one) => [h("dt", {}, h("kbd", {}, one.key)), h("dd", {}, one.says)]),
+      bound().flatMap((one) => [
+        h("dt", {}, h("kbd", {}, one.key === " " ? "space" : one.key)),
+        h("dd", {}, one.says),
+      ]),
     ),
     h("button", { autofocus: true, onclick: () => dialog.close() }, "Close"),
   );
