@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from support.commands import Commands, run_words
 from support.console import enter, is_known
-from support.process import FreshServer
 from support.things import Space
 
 
@@ -82,16 +81,6 @@ def test_it_says_whom_the_browser_has_to_trust(fairlead_kubernetes: Commands) ->
     template = "jsonpath={.clusters[0].cluster.certificate-authority-data}"
     assert template in ran.errors
     assert fairlead_kubernetes("config", "view", "--raw", "--minify", "-o", template)
-
-
-def test_a_server_without_a_console_is_said_to_be_one(fresh_server: FreshServer) -> None:
-    server = fresh_server("--console=false")
-    config = server.data / "admin.kubeconfig"
-    ran = run_words("console", "--print", "--kubeconfig", str(config))
-    assert ran.code == 1
-    assert ran.errors == (
-        "error: the server has no console; it may have been started with --console=false\n"
-    )
 
 
 def test_who_is_nobody_gets_no_link(space: Space, tmp_path: Path) -> None:

@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 from support.client import Answer, Client
-from support.process import FreshServer, ServerProcess
+from support.process import ServerProcess
 
 import fairlead.console
 
 STATIC = Path(fairlead.console.__file__).parent / "static"
 FILES = sorted(str(path.relative_to(STATIC)) for path in STATIC.rglob("*") if path.is_file())
+KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 GZIP = {"Accept-Encoding": "gzip"}
 
 
@@ -41,19 +47,15 @@ def test_without_the_slash_one_is_sent_there(browser: Client) -> None:
     assert (answer.status, answer.headers["Location"]) == (308, "/console/")
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_every_file_is_served_under_its_name_and_in_the_folder(
-    server: ServerProcess, name: str
-) -> None:
-    browser = server.client(None)
-    plain, kept = browser.get(f"/console/{name}"), browser.get(f"{folder(browser)}{name}")
-    assert plain.status == kept.status == 200
-    assert plain.content == kept.content
-    if name != "index.html":
-        assert plain.content == (STATIC / name).read_bytes()
-    kinds = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
-    wanted = kinds.get(name.rpartition(".")[2], "")
-    assert plain.headers["Content-Type"].startswith(wanted)
+def test_every_file_is_served_under_its_name_and_in_the_folder(browser: Client) -> None:
+    kept_in = folder(browser)
+    for name in FILES:
+        plain, kept = browser.get(f"/console/{name}"), browser.get(f"{kept_in}{name}")
+        assert plain.status == kept.status == 200
+        assert plain.content == kept.content
+        if name != "index.html":
+            assert plain.content == (STATIC / name).read_bytes()
+        assert plain.headers["Content-Type"].startswith(KINDS[Path(name).suffix])
 
 
 def test_what_the_first_page_names_is_in_the_folder(browser: Client) -> None:
@@ -197,21 +199,6 @@ def test_every_group_that_it_is_told_of_is_called_so(any_server: ServerProcess) 
     domain = any_server.dialect.group_domain
     served = {group["name"] for group in any_server.client().get("/apis").body["groups"]}
     assert {name for name in served if name.endswith(f".{domain}")} <= told
-
-
-def test_a_server_that_knows_no_anonymous_users_serves_the_page_and_can_be_without(
-    fresh_server: FreshServer,
-) -> None:
-    closed = fresh_server("--anonymous-auth=false").client(None)
-    assert closed.get("/version").status == 401
-    assert closed.get("/console/").status == 200
-    without = fresh_server("--console=false")
-    for path in ("/console", "/console/", "/console/about"):
-        assert without.client().get(path).status == 404
-        assert without.client(None).get(path).status == 403
-    assert without.client().post("/console/link", {}).status == 404
-    assert not (without.data / "console").exists()
-    assert "/console/" not in without.log.read_text()
 
 
 def test_requests_of_the_page_take_no_seat(server: ServerProcess) -> None:

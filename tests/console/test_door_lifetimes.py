@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 
 import pytest
+from support.client import Client
 from support.console import SESSION, code_of, enter, is_known, renew, sign_in
 from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.waiting import eventually
@@ -119,16 +121,22 @@ def test_workers_know_the_same_codes_and_sessions(fresh_server: FreshServer) -> 
     assert not any(map(is_known, pages))
 
 
-def test_a_session_whose_file_is_gone_or_spoilt_is_not_good(fresh_server: FreshServer) -> None:
-    server = fresh_server()
-    gone, spoilt = (server.client(sign_in(server)["token"]) for _ in range(2))
-    first, second = sorted(
-        (server.data / "console" / "sessions").iterdir(), key=lambda path: path.stat().st_mtime
-    )
-    assert is_known(gone)
-    first.unlink()
-    end = second.stat().st_mtime
-    second.write_bytes(b"")
-    os.utime(second, (end, end))
-    assert not is_known(gone)
+def session_of(server: ServerProcess, name: str) -> tuple[Client, Path]:
+    """A session of a user who has no other, and its file."""
+    before = set((server.data / "console" / "sessions").iterdir())
+    token = sign_in(server, **{"Impersonate-User": name})["token"]
+    (made,) = set((server.data / "console" / "sessions").iterdir()) - before
+    return server.client(token), made
+
+
+def test_a_session_whose_file_is_gone_or_spoilt_is_not_good(moving: ServerProcess) -> None:
+    sign_in(moving)
+    gone, file = session_of(moving, "gone")
+    assert gone.get("/api/v1/namespaces").status == 403
+    file.unlink()
+    assert gone.get("/api/v1/namespaces").status == 401
+    spoilt, file = session_of(moving, "spoilt")
+    end = file.stat().st_mtime
+    file.write_bytes(b"")
+    os.utime(file, (end, end))
     assert spoilt.get("/api/v1/namespaces").status == 401

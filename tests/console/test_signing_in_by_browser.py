@@ -48,12 +48,22 @@ def test_a_one_time_link_lets_its_user_in_once(visit: Visit, kubernetes: Space) 
     visitor.page.goto("about:blank")
     visitor.page.goto(link)
     expect(visitor.page.get_by_role("navigation", name="Views")).to_be_visible()
+    expect(visitor.page.locator("#user")).to_have_text("admin")
     assert answer.body["code"] not in visitor.page.url
     other = visit(kubernetes.server, token=None)
     other.page.goto("about:blank")
     other.page.goto(link)
     expect(other.page.get_by_role("alert")).to_be_visible()
     expect(other.page.get_by_label("Token")).to_be_visible()
+
+
+def test_a_link_does_not_replace_who_is_signed_in(visit: Visit, kubernetes: Space) -> None:
+    code = kubernetes.client.post("/console/link", {}).body["code"]
+    visitor = visit(kubernetes.server, token="alice-token")
+    visitor.page.goto("about:blank")
+    visitor.page.goto(f"{kubernetes.server.address}/console/#code={code}")
+    expect(visitor.page.get_by_text("You are signed in already")).to_be_visible()
+    assert visitor.page.evaluate("sessionStorage.getItem('fairlead.token')") == "alice-token"
 
 
 def test_a_session_is_renewed_before_it_ends(visit: Visit, kubernetes: Space) -> None:

@@ -8,6 +8,7 @@ ends with the objects that the token stood and fell with.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -111,7 +112,8 @@ class ConsoleSessions:
         if session is None or not found:
             raise Rejected(_ENDED)
         anchors = tuple(anchor for anchor, _ in session.anchors)
-        return Grant(session.user, found, session.expires, anchors, _Use(self._sessions, token))
+        use = _Use(self._sessions.following(_secret(token)))
+        return Grant(session.user, found, session.expires, anchors, use)
 
     def _uid(self, anchor: Anchor) -> str:
         """Of an object that is there and stays; else nothing."""
@@ -124,15 +126,14 @@ class ConsoleSessions:
 class _Use:
     """Another process may have ended a session that this one has in mind."""
 
-    __slots__ = ("_secret", "_sessions")
+    __slots__ = ("_ends_at",)
 
-    def __init__(self, sessions: Handouts, token: str) -> None:
-        self._sessions = sessions
-        self._secret = _secret(token)
+    def __init__(self, ends_at: Callable[[], float]) -> None:
+        self._ends_at = ends_at
 
     def used(self, request: Credentials) -> None:
         refuse_foreign(request)
-        if time() >= self._sessions.ends_at(self._secret):
+        if time() >= self._ends_at():
             raise Rejected(_ENDED)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -97,12 +97,18 @@ class Handouts:
         finally:
             os.close(descriptor)
 
-    def ends_at(self, secret: str) -> float:
-        """When a secret ends that was found before; 0 if it has been ended."""
-        try:
-            return self._file(secret).stat().st_mtime
-        except OSError:
-            return 0.0
+    def following(self, secret: str) -> Callable[[], float]:
+        """What tells when a secret ends that was found, each time that it is asked; 0 if it has
+        been ended."""
+        path = str(self._file(secret))
+
+        def ends_at() -> float:
+            try:
+                return os.stat(path).st_mtime
+            except OSError:
+                return 0.0
+
+        return ends_at
 
     def _file(self, secret: str) -> Path:
         return self._directory / f"{secret[:16]}.{sha256(secret.encode()).hexdigest()}"

@@ -85,7 +85,7 @@ class StaticFiles:
         """What is at a path below the console's; raises StatusError."""
         if not self._files:
             async with self._reading:
-                self._files = self._files or await asyncio.to_thread(_served, self._directory)
+                self._files = self._files or await asyncio.to_thread(served_from, self._directory)
         found = self._files.get(path)
         if found is None:
             raise no_such_path()
@@ -93,7 +93,8 @@ class StaticFiles:
         return file.answer(request, caching)
 
 
-def _served(directory: Traversable) -> dict[str, tuple[File, Header]]:
+def served_from(directory: Traversable) -> dict[str, tuple[File, Header]]:
+    """What is at which path below the console's, and how long browsers may keep it."""
     contents = dict(sorted(_contents(directory, "")))
     listed = ((name.encode(), sha256(content).digest()) for name, content in contents.items())
     folder = _hash(b"".join(part for pair in listed for part in pair))
@@ -122,13 +123,12 @@ def _contents(directory: Traversable, prefix: str) -> list[tuple[str, bytes]]:
 def _with_references(contents: dict[str, bytes], folder: str) -> bytes:
     """The first page, which names other files in the folder that is kept for good."""
 
+    place = f"{PATH}/{folder}/".encode()
+
     def placed(match: re.Match[bytes]) -> bytes:
-        name = match[2].decode(errors="replace")
-        return (
-            b"%b%b/%b/%b" % (match[1], PATH.encode(), folder.encode(), match[2])
-            if (name in contents)
-            else match[0]
-        )
+        attribute, name = match.groups()
+        is_ours = name.decode(errors="replace") in contents
+        return b"".join((attribute, place, name)) if is_ours else match[0]
 
     return _REFERENCE.sub(placed, contents[_INDEX])
 

@@ -40,7 +40,7 @@ logger = logging.getLogger("fairlead.console")
 
 LONGEST_BODY = 4096
 _JSON = "application/json"
-_MOST_AT_ONCE = 8
+_MOST_AT_ONCE = 32
 _NOTE = "console.fairlead.dev/user"
 _BAD_CODE = "the link was used before, or is too old: ask for another one"
 _BAD_SESSION = "the session has ended: sign in again"
@@ -101,7 +101,8 @@ class SigningIn:
         if session is None:
             raise self._failed(request, _BAD_SESSION)
         await self._aside(self._sessions.end, session.token)
-        return _answer(200, {"kind": "Status", "apiVersion": "v1", "status": "Success"})
+        done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+        return _answer(200, done)
 
     async def _session(self, request: Request) -> Session | None:
         token = _token(request)

@@ -237,7 +237,7 @@ class WatchStream(Answer):
         opened: Opened,
         framing: Frames,
         options: ListOptions,
-        bookmark_every: float = BOOKMARK_EVERY,
+        bookmark_every: float,
     ) -> None:
         super().__init__(200, b"")
         self.store = api.store
@@ -428,4 +428,4 @@ async def answer_watch(api: Api, request: Request, operation: Operation) -> Answ
         if error.code != 410:
             raise
         return ErrorStream(error, framing)
-    return WatchStream(api, opened, framing, options)
+    return WatchStream(api, opened, framing, options, BOOKMARK_EVERY)

@@ -12,7 +12,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
-_MOST_EXAMINED = 50_000  # changes that a request looks at; it is told where to go on
+_MOST_EXAMINED = 20_000  # changes that a request looks at; it is told where to go on
 
 
 class ObjectsPast:
@@ -75,10 +75,12 @@ class ObjectsPast:
     async def at(self, resource: Resource, key: str, revision: int) -> Version | None:
         """What a key was at a revision; raises Compacted."""
         self._store.check_kept(revision)
-        following = await self._walk(resource, key).first(revision)
-        if following is not None:
-            return following.before
-        return self._api.collection(resource).get(key)
+        collection = self._api.collection(resource)
+        if revision < collection.floor:
+            following = await self._walk(resource, key).first_stored(revision)
+            if following is not None:
+                return following.before
+        return collection.version_at(key, max(revision, collection.floor))
 
     def _walk(self, resource: Resource, key: str = "") -> Walk:
         collection = self._api.collection(resource)

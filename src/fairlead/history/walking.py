@@ -71,16 +71,16 @@ class Walk:
             if examined < _CHANGES_A_BATCH:
                 width = min(width * 2, _WIDEST)
 
-    async def first(self, after: int) -> Change | None:
-        """The first change after a revision. Raises Compacted."""
-        remembered = self._remembered_since()
+    async def first_stored(self, after: int) -> Change | None:
+        """The first change after a revision that memory does not know of, if there is one. Raises
+        Compacted."""
         width = _NARROWEST
-        while after < remembered:
+        while after < (remembered := self._remembered_since()):
             upto = min(after + width, remembered)
             async for change in self._stored(after, upto):
                 return change
             after, width = upto, min(width * 2, _WIDEST)
-        return min(self._remembered(after), key=_revision, default=None)
+        return None
 
     async def forth(self, after: int, upto: int) -> AsyncIterator[list[Change]]:
         """From a revision to another one, some at a time; raises Compacted."""

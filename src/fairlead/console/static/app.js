@@ -6,13 +6,14 @@ import { byId, fill, h } from "./core/dom.js";
 import { Catalogue } from "./core/kinds.js";
 import { bind, listen } from "./core/keys.js";
 import { current, go } from "./core/router.js";
-import { keepSession, session, signOut, takeLink, token } from "./core/session.js";
+import { keepSession, session, signOut, takeLink, token, userName } from "./core/session.js";
 import { chosenNamespace, chooseNamespace } from "./parts/namespaces.js";
 import { help } from "./parts/help.js";
 import { problem, say } from "./parts/messages.js";
 import { chooseKind, search } from "./parts/searching.js";
 import { switchTheme, useTheme } from "./parts/theme.js";
 import * as access from "./views/access.js";
+import * as create from "./views/create.js";
 import * as feed from "./views/feed.js";
 import * as kinds from "./views/kinds.js";
 import * as object from "./views/object/page.js";
@@ -35,7 +36,7 @@ import * as travel from "./views/travel.js";
 /** @typedef {{show: (place: Place) => void | Promise<void>}} View */
 
 /** @type {Record<string, View>} */
-const VIEWS = { overview, kinds, objects: object, travel, feed, access, testing };
+const VIEWS = { overview, kinds, objects: object, travel, feed, access, testing, create };
 const LINKS = /** @type {const} */ ([
   ["overview", "Overview", "o"],
   ["kinds", "Kinds", "l"],
@@ -78,6 +79,7 @@ async function enter(why) {
   }
   frame();
   show();
+  if (why) say(why);
 }
 
 function frame() {
@@ -97,6 +99,7 @@ function frame() {
         h("kbd", {}, "/"),
       ),
       h("span", { class: "gap" }),
+      h("span", { class: "faint", id: "user" }, userName()),
       h("button", { title: "Keys (?)", onclick: help }, "Keys"),
       h("button", { title: "Light or dark (d)", onclick: switchTheme }, "Theme"),
       h("button", { onclick: () => void signOut() }, "Sign out"),

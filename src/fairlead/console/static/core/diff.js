@@ -48,27 +48,28 @@ function numbered(signs, left, right) {
 }
 
 /**
- * The fewest steps (Myers): how far each diagonal comes with one more difference.
+ * The fewest steps (Myers): how far each diagonal comes with one more difference. There are two
+ * places more on either side of those.
  * @param {string[]} left
  * @param {string[]} right
  * @returns {string[] | null} null if they have too little in common
  */
 function shortest(left, right) {
-  /** @type {Map<number, number>[]} */
+  /** @type {Int32Array[]} */
   const trail = [];
-  let reached = new Map([[1, 0]]);
+  let reached = new Int32Array(0);
   for (let count = 0; count <= Math.min(left.length + right.length, MOST); count++) {
-    const next = new Map();
+    const next = new Int32Array(2 * count + 5).fill(-1);
+    trail.push(reached);
     for (let diagonal = -count; diagonal <= count; diagonal += 2) {
-      let at = furthest(reached, diagonal, count);
+      let at = count ? furthest(reached, diagonal, count) : 0;
       while (at < left.length && at - diagonal < right.length && left[at] === right[at - diagonal])
         at++;
-      next.set(diagonal, at);
+      next[diagonal + count + 2] = at;
       if (at >= left.length && at - diagonal >= right.length) {
-        return retraced([...trail, reached], left.length, right.length);
+        return retraced(trail, left.length, right.length);
       }
     }
-    trail.push(reached);
     reached = next;
   }
   return null;
@@ -76,17 +77,18 @@ function shortest(left, right) {
 
 /**
  * Where a diagonal begins after one more step, down or to the right.
- * @param {Map<number, number>} reached
+ * @param {Int32Array} reached with one difference less
  * @param {number} diagonal
  * @param {number} count
  */
 function furthest(reached, diagonal, count) {
-  if (isBelow(reached, diagonal, count)) return reached.get(diagonal + 1) ?? -1;
-  return (reached.get(diagonal - 1) ?? -1) + 1;
+  return isBelow(reached, diagonal, count)
+    ? reached[diagonal + count + 2]
+    : reached[diagonal + count] + 1;
 }
 
 /**
- * @param {Map<number, number>[]} trail
+ * @param {Int32Array[]} trail
  * @param {number} x
  * @param {number} y
  */
@@ -97,13 +99,13 @@ function retraced(trail, x, y) {
     const diagonal = x - y;
     const reached = trail[count];
     const start = count ? furthest(reached, diagonal, count) : 0;
-    const isDown = isBelow(reached, diagonal, count);
     while (x > start && y > start - diagonal) {
       signs.push(" ");
       x--;
       y--;
     }
     if (!count) break;
+    const isDown = isBelow(reached, diagonal, count);
     signs.push(isDown ? "+" : "-");
     if (isDown) y--;
     else x--;
@@ -113,12 +115,12 @@ function retraced(trail, x, y) {
 
 /**
  * Whether the best way to a diagonal comes down, from the one below it.
- * @param {Map<number, number>} reached
+ * @param {Int32Array} reached
  * @param {number} diagonal
  * @param {number} count
  */
 function isBelow(reached, diagonal, count) {
-  const below = reached.get(diagonal + 1) ?? -1;
-  const beside = reached.get(diagonal - 1) ?? -1;
+  const below = reached[diagonal + count + 2];
+  const beside = reached[diagonal + count];
   return diagonal === -count || (diagonal !== count && beside < below);
 }

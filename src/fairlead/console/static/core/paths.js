@@ -42,6 +42,14 @@ export function kindRoute(kind) {
 }
 
 /**
+ * The console's address where an object of a kind is made.
+ * @param {Kind} kind
+ */
+export function createRoute(kind) {
+  return `#/create/${kind.group || CORE}/${kind.plural}`;
+}
+
+/**
  * The console's address of an object, or of one of its pages.
  * @param {Kind} kind
  * @param {Named} object

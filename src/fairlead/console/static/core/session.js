@@ -2,6 +2,7 @@
  * field only, never in an address. */
 
 const KEY = "fairlead.token";
+const USER = "fairlead.user";
 const EXPIRES = "fairlead.expires"; // of sessions of the console; pasted tokens are not ours to renew
 const SESSION = "/console/session";
 const BEFORE = 10 * 60_000; // milliseconds before its end that a session is renewed
@@ -15,9 +16,15 @@ export function token() {
   return sessionStorage.getItem(KEY) ?? "";
 }
 
+/** @returns {string} who is signed in, as far as that is known */
+export function userName() {
+  return sessionStorage.getItem(USER) ?? "";
+}
+
 /** @param {string} text a token that its user has pasted */
 export function signIn(text) {
   sessionStorage.removeItem(EXPIRES);
+  sessionStorage.removeItem(USER);
   sessionStorage.setItem(KEY, text.trim());
   session.dispatchEvent(new Event("changed"));
 }
@@ -32,8 +39,7 @@ export async function signOut() {
 
 /** The server does not know this token any more. */
 export function forget() {
-  sessionStorage.removeItem(KEY);
-  sessionStorage.removeItem(EXPIRES);
+  for (const key of [KEY, USER, EXPIRES]) sessionStorage.removeItem(key);
   session.dispatchEvent(new Event("changed"));
 }
 
@@ -46,6 +52,8 @@ export async function takeLink() {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (!code) return "";
   history.replaceState(null, "", location.pathname);
+  // A page of somebody else could have brought it, to have things done as another user.
+  if (token()) return "You are signed in already. Sign out before you use a link.";
   const response = await call("POST", "", { code });
   const answer = await response.json().catch(() => ({}));
   if (!response.ok) return answer.message ?? "this link does not work any more";
@@ -66,8 +74,9 @@ async function renew() {
   if (response.ok && used === token()) take(await response.json());
 }
 
-/** @param {{token: string, expires: string}} answer */
+/** @param {{token: string, expires: string, user: {username: string}}} answer */
 function take(answer) {
+  sessionStorage.setItem(USER, answer.user.username);
   sessionStorage.setItem(KEY, answer.token);
   sessionStorage.setItem(EXPIRES, answer.expires);
 }

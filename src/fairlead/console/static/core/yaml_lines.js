@@ -5,11 +5,17 @@
 
 const STEP = "  ";
 // What could be read as something else than this text.
-const PLAIN = /^[A-Za-z0-9_./(][\w ./()@+=$%^*;<>~,-]*$/;
-const OTHER = /^(?:[-+]?[.\d][\d_.eE+-]*|0[xo][\da-fA-F]+|true|false|yes|no|on|off|y|n|null|~)$/i;
+const PLAIN = /^[A-Za-z0-9_./(](?:[\w ./()@+=$%^*;<>~,-]|:(?=[^\s]))*$/;
+const OTHER =
+  /^(?:[-+]?\.?\d[\d_.e+:-]*|0[xob][\da-f_]+|[-+]?\.(?:inf|nan)|true|false|yes|no|on|off|y|n|null)$/i;
+// What ends a line, cannot be seen, or makes text look other than it is.
+const UNSEEN = "\\x7f-\\xa0\\u200b-\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff\\ufffe\\uffff";
+const ESCAPED = new RegExp(`[${UNSEEN}]`, "g");
+const NO_BLOCK = new RegExp(`[\\x00-\\x08\\x0b-\\x1f${UNSEEN}]|\\n\\n$`);
 const MOMENT = /^\d{4}-\d\d?-\d\d?/;
 
 /**
+ * Fields are in the order of their names, as the server writes YAML.
  * @param {unknown} value
  * @returns {Line[]}
  */
@@ -27,14 +33,15 @@ export function yamlLines(value) {
  * @param {number} depth
  */
 function write(found, value, path, depth) {
-  if (Array.isArray(value)) {
-    value.forEach((item, index) => writeItem(found, item, [...path, index], depth));
-  } else if (value !== null && typeof value === "object") {
-    for (const [key, item] of Object.entries(value)) {
-      writeField(found, key, item, [...path, key], depth);
-    }
-  } else {
+  if (!isFull(value)) {
     found.push({ text: STEP.repeat(depth) + scalar(value), path, depth });
+  } else if (Array.isArray(value)) {
+    value.forEach((item, index) => writeItem(found, item, [...path, index], depth));
+  } else {
+    const fields = /** @type {Record<string, unknown>} */ (value);
+    for (const key of Object.keys(fields).sort()) {
+      writeField(found, key, fields[key], [...path, key], depth);
+    }
   }
 }
 
@@ -101,9 +108,7 @@ function isFull(value) {
 
 /** @param {unknown} value */
 function isBlock(value) {
-  return (
-    typeof value === "string" && /^[^\s].*\n/.test(value) && !/[^\n\t\x20-\uffff]|\n\n$/.test(value)
-  );
+  return typeof value === "string" && /^\S.*\n/.test(value) && !NO_BLOCK.test(value);
 }
 
 /** @param {unknown} value */
@@ -116,5 +121,10 @@ function scalar(value) {
 /** @param {string} text */
 function quoted(text) {
   const isPlain = PLAIN.test(text) && !OTHER.test(text) && !MOMENT.test(text) && !/\s$/.test(text);
-  return isPlain ? text : JSON.stringify(text);
+  return isPlain ? text : JSON.stringify(text).replace(ESCAPED, escaped);
+}
+
+/** @param {string} letter */
+function escaped(letter) {
+  return `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

@@ -3,21 +3,29 @@
 import { fill, h } from "../core/dom.js";
 
 /** @import {Children} from "../core/dom.js" */
-/** @import {Line} from "../core/yaml_lines.js" */
+/** @import {Line, Path} from "../core/yaml_lines.js" */
 /**
  * What else there is to a line: a class for it, and something shown at its end.
  * @typedef {{mark?: string, note?: Children, hint?: string, style?: Record<string, string>}} Extra
  */
 
 const PARTS = /^(\s*)((?:- )*)(?:("(?:[^"\\]|\\.)*"|[^\s"'#:][^:]*?)(:)(?= |$))?(.*)$/;
+/** @type {Record<string, number>} */
+const STEPS = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity };
 const MOST = 5000; // lines that are shown without being asked for
 
-/** A document. `show` replaces what is in it; what was folded stays so. */
+/** A document. `show` replaces what is in it; what was folded stays so. Arrow keys go from line to
+ * line (`looked` is told of each), to the sides they fold and unfold. */
 export class Document {
   /** @type {Set<string>} */
   #folded = new Set();
+  #current = "";
+  /** @type {(line: Line) => void} */
+  looked = () => {};
   /** @type {Line[]} */
   #lines = [];
+  /** @type {Line[]} */
+  #shown = [];
   /** @type {(line: Line) => Extra} */
   #extra = () => ({});
   #most = MOST;
@@ -29,6 +37,7 @@ export class Document {
       role: "region",
       "aria-label": label,
       tabindex: 0,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.#pressed(event),
     });
   }
 
@@ -42,8 +51,69 @@ export class Document {
     this.#draw();
   }
 
+  /**
+   * Go to the line of a path, unfolding what hides it.
+   * @param {Path} path
+   */
+  goTo(path) {
+    const line = this.#lines.find((one) => keyOf(one) === JSON.stringify(path));
+    if (!line) return;
+    for (const key of [...this.#folded]) {
+      const around = JSON.parse(key);
+      if (
+        around.every((/** @type {unknown} */ step, /** @type {number} */ at) => step === path[at])
+      )
+        this.#folded.delete(key);
+    }
+    this.#draw();
+    this.element.focus();
+    this.#look(line);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #pressed(event) {
+    const shown = this.#shown;
+    const at = shown.findIndex((line) => keyOf(line) === this.#current);
+    const line = shown[at];
+    const step = STEPS[event.key];
+    if (step) {
+      // Lines of one text have one path: go on until it is another one.
+      let next = at < 0 ? 0 : Math.max(0, Math.min(at + step, shown.length - 1));
+      while (step === 1 && shown[next + 1] && at >= 0 && keyOf(shown[next]) === this.#current)
+        next++;
+      if (shown[next]) this.#look(shown[next]);
+    } else if (line && ["ArrowLeft", "ArrowRight", "Enter"].includes(event.key)) {
+      const isFolded = this.#folded.has(keyOf(line));
+      if (event.key === "Enter" || isFolded === (event.key === "ArrowRight")) this.#fold(line);
+    } else return;
+    event.preventDefault();
+  }
+
+  /** @param {Line} line */
+  #look(line) {
+    this.#current = keyOf(line);
+    const rows = this.element.querySelectorAll(".line");
+    for (const [index, one] of this.#shown.entries()) {
+      rows[index]?.classList.toggle("current", keyOf(one) === this.#current);
+    }
+    rows[this.#shown.indexOf(line)]?.scrollIntoView({ block: "nearest" });
+    this.looked(line);
+  }
+
+  /** @param {Line} line */
+  #fold(line) {
+    const index = this.#lines.indexOf(line);
+    if (!this.#opens(index)) return;
+    const key = keyOf(line);
+    if (!this.#folded.delete(key)) this.#folded.add(key);
+    this.#current = key;
+    this.#draw();
+    this.element.focus({ preventScroll: true });
+  }
+
   #draw() {
     const shown = [];
+    this.#shown = [];
     let hidden = -1; // the depth of what is folded, while we are in it
     for (const [index, line] of this.#lines.entries()) {
       if (hidden >= 0 && isInside(line, hidden)) continue;
@@ -55,6 +125,7 @@ export class Document {
       const opens = this.#opens(index);
       const isFolded = opens && this.#folded.has(keyOf(line));
       if (isFolded) hidden = line.depth + (line.text.trimStart().startsWith("- ") ? 0.5 : 0);
+      this.#shown.push(line);
       shown.push(this.#line(line, index, opens, isFolded));
     }
     fill(this.element, shown);
@@ -87,23 +158,25 @@ export class Document {
    */
   #line(line, index, opens, isFolded) {
     const { mark = "", note, hint, style } = this.#extra(line);
-    const fold = () => {
-      const key = keyOf(line);
-      if (!this.#folded.delete(key)) this.#folded.add(key);
-      this.#draw();
-    };
+    const current = keyOf(line) === this.#current ? "current" : "";
     return h(
       "div",
-      { class: `line ${mark}`, title: hint, style },
+      {
+        class: `line ${mark} ${current}`,
+        title: hint,
+        style,
+        onclick: () => this.#look(line),
+      },
       h("span", { class: "number", "aria-hidden": "true" }, index + 1),
       opens
         ? h(
             "button",
             {
               class: "fold plain",
+              tabindex: -1,
               "aria-expanded": String(!isFolded),
               "aria-label": `Fold line ${index + 1}`,
-              onclick: fold,
+              onclick: () => this.#fold(line),
             },
             isFolded ? "▸" : "▾",
           )

@@ -1,6 +1,7 @@
 /** Finding kinds, and objects by their names. */
 
 import { getJson } from "../core/api.js";
+import { metadataType } from "../core/listing.js";
 import { collectionPath, kindRoute, objectRoute } from "../core/paths.js";
 import { go } from "../core/router.js";
 import { chosenNamespace } from "./namespaces.js";
@@ -55,7 +56,7 @@ function kindChoices(catalogue) {
  * @returns {Promise<Choice[]>}
  */
 async function objectChoices(kind, catalogue) {
-  const accept = `application/json;as=PartialObjectMetadataList;v=v1;g=meta.${catalogue.about.groupDomain},application/json`;
+  const accept = metadataType(catalogue);
   const path = collectionPath(kind, chosenNamespace());
   const list = await getJson(path, { accept, query: { limit: MOST } }).catch(() => ({ items: [] }));
   return list.items.map((/** @type {any} */ { metadata }) => ({

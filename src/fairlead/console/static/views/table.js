@@ -3,7 +3,7 @@
 import { fill, h } from "../core/dom.js";
 import { bind } from "../core/keys.js";
 import { LiveTable } from "../core/live_table.js";
-import { objectRoute } from "../core/paths.js";
+import { createRoute, objectRoute } from "../core/paths.js";
 import { go, keep } from "../core/router.js";
 import { Grid } from "../parts/grid.js";
 import { Shown } from "./shown.js";
@@ -49,7 +49,7 @@ export function showTable(place, kind) {
   });
   fill(
     host,
-    h("div", { class: "bar" }, h("h1", {}, kind.kind), filter, labels, count),
+    h("div", { class: "bar" }, h("h1", {}, kind.kind), filter, labels, count, creating(kind)),
     grid.element,
   );
 
@@ -64,6 +64,7 @@ export function showTable(place, kind) {
   table.addEventListener("changed", () => draw(() => shown.refresh()), { signal });
   const ticking = setInterval(draw, TICK);
   signal.addEventListener("abort", () => clearInterval(ticking));
+  bind({ key: "c", says: `create a ${kind.kind}`, run: () => go(createRoute(kind)) }, signal);
   bind({ key: "s", says: "filter this list", run: () => filter.focus() }, signal);
   filter.addEventListener("keydown", (event) => {
     if (event.key === "Enter" || event.key === "Escape") grid.focus();
@@ -77,6 +78,14 @@ export function showTable(place, kind) {
     keep("selector", text);
     window.dispatchEvent(new HashChangeEvent("hashchange"));
   }
+}
+
+/** @param {Kind} kind */
+function creating(kind) {
+  return (
+    kind.verbs.includes("create") &&
+    h("a", { class: "button", href: createRoute(kind) }, "Create", h("kbd", {}, "c"))
+  );
 }
 
 /**
