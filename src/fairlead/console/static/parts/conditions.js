@@ -28,7 +28,7 @@ export function timeline(conditions, created, now = Date.now()) {
   );
   return h(
     "table",
-    { class: "plain timeline" },
+    { class: "plain conditions" },
     h(
       "thead",
       {},
