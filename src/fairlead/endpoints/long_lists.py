@@ -3,34 +3,28 @@ turn in between."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from itertools import chain
 from time import perf_counter
 from typing import Generic, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
 
 import orjson
 
 from fairlead.endpoints.answers import encode
 from fairlead.endpoints.from_bytes import can_write, item_writer
-from fairlead.endpoints.kept_messages import is_binary, message_maker
+from fairlead.endpoints.kept_messages import is_binary, message_fields
+from fairlead.endpoints.message_lists import message_list
 from fairlead.endpoints.negotiation import YAML, Representation
 from fairlead.endpoints.representing import metadata_only, read, table, untyped
+from fairlead.endpoints.steps import PIECE_BYTES, STEP_SECONDS, Encoded, one_step, rest
 from fairlead.http.exchange import Turn
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Object
 from fairlead.schema.model import ListOf, Struct
-from fairlead.serialization.messages.writing import heads, writer
-from fairlead.serialization.protobuf import envelope_around
-from fairlead.serialization.wire import BYTES, key, varint
+from fairlead.serialization.messages.writing import writer
+from fairlead.serialization.protobuf import CONTENT
+from fairlead.serialization.wire import delimited
 from fairlead.storage.version import Version
-
-STEP_SECONDS = 0.001
-_STEP_PIECES = 10  # that could be sent within a step
-PIECE_BYTES = 256 * 1024
-_LOOK_BYTES = 16 * 1024
-
 
 T = TypeVar("T")
 
@@ -61,22 +55,23 @@ def encoded_versions(
     representation: Representation,
     include: str = "Metadata",
     turn: Turn | None = None,
-) -> AsyncGenerator[bytes]:
-    """The pieces of a list of stored objects, which are not read where their bytes will do."""
+) -> Encoded:
+    """A list of stored objects, which are not read where their bytes will do."""
     if is_binary(resource, representation):
         listed = _listed(resources, resource, metadata, representation, include)
-        made = message_maker(resource, representation)
-        return _message(resources, listed, made, versions, turn)
+        fields = message_fields(resource, representation, versions)
+        return _message_list(resources, listed, fields, turn)
     if not can_write(resource, representation):
         values = (read(resource, version) for version in versions)
         return encoded_list(resources, resource, values, metadata, representation, include, turn)
     listed = _listed(resources, resource, metadata, representation, include)
     opening, _, between, closing = _json_layout(listed)
     item = item_writer(resource, representation, include)
-    return _text(_Layout(opening, item, between, closing), iter(versions), turn)
+    layout = _Layout(opening, item, between, closing)
+    return Encoded(lambda _: _text(layout, iter(versions), turn))
 
 
-async def encoded_list(
+def encoded_list(
     resources: Resources,
     resource: Resource,
     values: Iterable[Object],
@@ -84,12 +79,26 @@ async def encoded_list(
     representation: Representation,
     include: str = "Metadata",
     turn: Turn | None = None,
-) -> AsyncGenerator[bytes]:
-    """The pieces of a list answer, with the same bytes as if it had been encoded at once. At most
-    a piece is held at a time; in protobuf, which tells its length first, all of them are.
-    `values` carry kind and apiVersion and may be made while they are asked for. `turn` is waited
-    for before each step."""
+) -> Encoded:
+    """A list answer, with the same bytes as if it had been encoded at once. At most a piece is held
+    at a time; in protobuf, which tells its length first, all of them are. `values` carry kind and
+    apiVersion and may be made while they are asked for. `turn` is waited for before each step."""
     listed = _listed(resources, resource, metadata, representation, include)
+    if is_binary(resource, representation):
+        write = writer(_element(resources, listed))
+        fields = (delimited(CONTENT, write(listed.item(value))) for value in values)
+        return _message_list(resources, listed, fields, turn)
+    return Encoded(lambda _: _values(resources, resource, listed, values, representation, turn))
+
+
+async def _values(
+    resources: Resources,
+    resource: Resource,
+    listed: _List,
+    values: Iterable[Object],
+    representation: Representation,
+    turn: Turn | None,
+) -> AsyncGenerator[bytes]:
     values = iter(values)
     first = next(values, None)
     if first is None:
@@ -98,12 +107,7 @@ async def encoded_list(
     values = chain((first,), values)
     if listed.field == "rows":
         values = await _in_order(resource, resources, values, turn)
-    if is_binary(resource, representation):
-        write = writer(_element(resources, listed))
-        pieces = _message(resources, listed, lambda value: write(listed.item(value)), values, turn)
-    else:
-        pieces = _text(_layout(representation, listed), map(listed.item, values), turn)
-    async for piece in pieces:
+    async for piece in _text(_layout(representation, listed), map(listed.item, values), turn):
         yield piece
 
 
@@ -203,7 +207,7 @@ async def _text(layout: _Layout[T], items: Iterator[T], turn: Turn | None) -> As
     piece = [layout.opening]
     between = b""
     while True:
-        async with _turn():
+        async with one_step():
             more = _step(layout, items, piece, between)
         if not more:
             break
@@ -228,62 +232,11 @@ def _step(layout: _Layout[T], items: Iterator[T], piece: list[bytes], between: b
     return False
 
 
-_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
-
-
-async def rest(turn: Turn | None) -> None:
-    """Between two steps."""
-    await (turn(_STEP_PIECES) if turn is not None else asyncio.sleep(0))
-
-
-def _turn() -> asyncio.Lock:
-    """Held during a step: however many lists are written, others wait for one step of one."""
-    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
-
-
-async def _message(
-    resources: Resources,
-    listed: _List,
-    made: Callable[[T], bytes],
-    values: Iterable[T],
-    turn: Turn | None,
-) -> AsyncGenerator[bytes]:
-    """A list from the messages of its items."""
-    head = listed.head
-    struct = _struct(resources, listed)
-    item_key = key(struct.fields[listed.field].number, BYTES)
-    pieces, piece = [], [writer(struct)(head)]
-    left = iter(values)
-    while True:
-        async with _turn():
-            more = _message_step(item_key, map(made, left), piece)
-        pieces.append(b"".join(piece))
-        if not more:
-            break
-        await rest(turn)
-        piece = []
-    opening, closing = envelope_around(head["apiVersion"], head["kind"], sum(map(len, pieces)))
-    yield opening
-    for encoded in pieces:
-        yield encoded
-    yield closing
-
-
-def _message_step(item_key: bytes, messages: Iterator[bytes], piece: list[bytes]) -> bool:
-    """As `_step`, with a look at the clock whenever some bytes came together: most messages are
-    kept and take no time."""
-    known = heads(item_key)
-    size = looked = 0
-    end = perf_counter() + STEP_SECONDS
-    for message in messages:
-        length = len(message)
-        piece += (known[length] if length < 0x80 else item_key + varint(length), message)
-        size += length
-        if size - looked > _LOOK_BYTES:
-            looked = size
-            if size >= PIECE_BYTES or perf_counter() >= end:
-                return True
-    return False
+def _message_list(
+    resources: Resources, listed: _List, fields: Iterator[bytes], turn: Turn | None
+) -> Encoded:
+    struct, head = _struct(resources, listed), listed.head
+    return Encoded(lambda encoded: message_list(encoded, struct, head, fields, turn))
 
 
 def _struct(resources: Resources, listed: _List) -> Struct:
