@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 import orjson
@@ -19,7 +18,6 @@ from fairlead.storage.version import Version
 
 _OWN_BYTES = 50  # what Python needs for a message that is kept, beside its content
 _METADATA_KEY = key(1, BYTES)  # of every kind
-_AT_ONCE = 256  # versions that are looked up together
 
 
 def is_binary(resource: Resource, representation: Representation) -> bool:
@@ -31,13 +29,11 @@ def message_fields(
 ) -> Iterator[bytes]:
     """The messages of stored objects in the form that was negotiated, as fields of their list. It
     has the number there that a message has in an envelope: fields of both are the same."""
-    left = iter(versions)
     if representation.transform:
-        for version in left:
+        for version in versions:
             yield delimited(CONTENT, _metadata(resource, version))
-        return
-    while some := list(islice(left, _AT_ONCE)):
-        for version, known in zip(some, FORMS.get_all(some, resource.struct), strict=True):
+    else:
+        for version, known in FORMS.each(versions, resource.struct):
             yield known or _whole(resource, version)
 
 

@@ -20,7 +20,7 @@ from fairlead.operations.operation import Operation
 from fairlead.storage.version import Version
 
 _MANY = 2000
-_MOST_AT_ONCE = 1 << 20  # bytes of a list that is made before it is sent
+_MOST_AT_ONCE = PIECE_BYTES  # of a list that is made before it is sent
 
 
 async def answer_list(api: Api, request: Request, operation: Operation) -> Answer:

@@ -4,14 +4,15 @@ turn in between."""
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 from time import perf_counter
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import orjson
 
 from fairlead.endpoints.answers import encode
-from fairlead.endpoints.from_bytes import can_write, item_writer
+from fairlead.endpoints.from_bytes import can_write, item_writer, row_adder
 from fairlead.endpoints.kept_messages import is_binary, message_fields
 from fairlead.endpoints.message_lists import message_list
 from fairlead.endpoints.negotiation import YAML, Representation
@@ -29,11 +30,11 @@ from fairlead.storage.version import Version
 T = TypeVar("T")
 
 
-class _Layout(NamedTuple, Generic[T]):
+class _Layout(NamedTuple):
     """How a list is put together: what stands before, between and behind its items."""
 
     opening: bytes
-    item: Callable[[T], bytes]
+    item: Callable[[Object], bytes]
     between: bytes
     closing: bytes
 
@@ -66,9 +67,11 @@ def encoded_versions(
         return encoded_list(resources, resource, values, metadata, representation, include, turn)
     listed = _listed(resources, resource, metadata, representation, include)
     opening, _, between, closing = _json_layout(listed)
-    item = item_writer(resource, representation, include)
-    layout = _Layout(opening, item, between, closing)
-    return Encoded(lambda _: _text(layout, iter(versions), turn))
+    if listed.field == "rows":
+        add = row_adder(resource, representation, include)
+    else:
+        add = _adder(item_writer(resource, representation), between)
+    return Encoded(lambda _: _text(opening, partial(add, iter(versions)), between, closing, turn))
 
 
 def encoded_list(
@@ -107,7 +110,9 @@ async def _values(
     values = chain((first,), values)
     if listed.field == "rows":
         values = await _in_order(resource, resources, values, turn)
-    async for piece in _text(_layout(representation, listed), map(listed.item, values), turn):
+    opening, item, between, closing = _layout(representation, listed)
+    add = partial(_adder(item, between), map(listed.item, values))
+    async for piece in _text(opening, add, between, closing, turn):
         yield piece
 
 
@@ -174,7 +179,7 @@ async def _in_steps(values: Iterable[Object], turn: Turn | None) -> AsyncIterato
     yield group
 
 
-def _layout(representation: Representation, listed: _List) -> _Layout[Object]:
+def _layout(representation: Representation, listed: _List) -> _Layout:
     if representation.media_type == YAML:
         return _yaml_layout(listed)
     if not representation.pretty:
@@ -184,7 +189,7 @@ def _layout(representation: Representation, listed: _List) -> _Layout[Object]:
     return _Layout(opening, _indented, b",\n    ", b"\n  ]\n}\n")
 
 
-def _json_layout(listed: _List) -> _Layout[Object]:
+def _json_layout(listed: _List) -> _Layout:
     frame = orjson.dumps({**listed.head, listed.field: []})
     return _Layout(frame[:-2], orjson.dumps, b",", b"]}\n")
 
@@ -194,7 +199,7 @@ def _indented(item: Object) -> bytes:
     return orjson.dumps(item, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n    ")
 
 
-def _yaml_layout(listed: _List) -> _Layout[Object]:
+def _yaml_layout(listed: _List) -> _Layout:
     from fairlead.serialization.yaml_writing import dump, dump_item
 
     before = {name: item for name, item in listed.head.items() if name < listed.field}
@@ -203,33 +208,44 @@ def _yaml_layout(listed: _List) -> _Layout[Object]:
     return _Layout(dump(before) + f"{listed.field}:\n".encode(), dump_item, b"", closing)
 
 
-async def _text(layout: _Layout[T], items: Iterator[T], turn: Turn | None) -> AsyncGenerator[bytes]:
-    piece = [layout.opening]
-    between = b""
+async def _text(
+    opening: bytes,
+    add: Callable[[list[bytes], bytes], bool],
+    between: bytes,
+    closing: bytes,
+    turn: Turn | None,
+) -> AsyncGenerator[bytes]:
+    """The pieces of a list to which `add` adds some items at a time."""
+    piece, before = [opening], b""
     while True:
         async with one_step():
-            more = _step(layout, items, piece, between)
+            more = add(piece, before)
         if not more:
             break
         yield b"".join(piece)
         await rest(turn)
-        piece, between = [], layout.between
-    piece.append(layout.closing)
+        piece, before = [], between
+    piece.append(closing)
     yield b"".join(piece)
 
 
-def _step(layout: _Layout[T], items: Iterator[T], piece: list[bytes], between: bytes) -> bool:
-    """Add encoded items to a piece until it is large or took its time; whether it ended so."""
-    size = 0
-    end = perf_counter() + STEP_SECONDS
-    for item in items:
-        encoded = layout.item(item)
-        piece += (between, encoded)
-        between = layout.between
-        size += len(encoded)
-        if size >= PIECE_BYTES or perf_counter() >= end:
-            return True
-    return False
+def _adder(
+    item: Callable[[T], bytes], between: bytes
+) -> Callable[[Iterator[T], list[bytes], bytes], bool]:
+    """What adds encoded items to a piece until it is large or took its time."""
+
+    def add(items: Iterator[T], piece: list[bytes], before: bytes) -> bool:
+        size, end = 0, perf_counter() + STEP_SECONDS
+        for value in items:
+            encoded = item(value)
+            piece += (before, encoded)
+            before = between
+            size += len(encoded)
+            if size >= PIECE_BYTES or perf_counter() >= end:
+                return True
+        return False
+
+    return add
 
 
 def _message_list(

@@ -7,7 +7,7 @@ versions may be let go of in any thread.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -63,15 +63,16 @@ class KeptForms:
             self._renew(forms)
         return forms.get(form)
 
-    def get_all(self, versions: Iterable[Version], form: Hashable) -> list[Any]:
-        """A form of each version, or None."""
-        get, generation = self.get, self._generation
-        return [
-            forms.get(form)
-            if (forms := version.forms) is not None and forms.generation == generation
-            else get(version, form)
-            for version in versions
-        ]
+    def each(self, versions: Iterable[Version], form: Hashable) -> Iterator[tuple[Version, Any]]:
+        """Versions, each with a form of it or None."""
+        for version in versions:
+            forms = version.forms
+            if forms is None:
+                yield version, None
+            else:
+                if forms.generation != self._generation and forms:
+                    self._renew(forms)
+                yield version, forms.get(form)
 
     def keep(self, version: Version, form: Hashable, value: Any, size: int) -> None:
         """Keep something, never to be changed, that follows from a version's content; `size` is
