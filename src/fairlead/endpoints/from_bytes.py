@@ -25,13 +25,14 @@ from fairlead.storage.version import Version
 if TYPE_CHECKING:
     from fairlead.kinds.printing import Printer
 
+Part = bytes | memoryview
 # Writes one item of a list, or one row of a Table.
 Item = Callable[[Version], bytes]
 # Adds what comes next to a piece, behind something that stands before the first of it, until it is
 # large or took its time; whether it ended so.
-Add = Callable[[Iterator[Version], list[bytes], bytes], bool]
+Add = Callable[[Iterator[Version], list[Part], bytes], bool]
 
-_ROW_BYTES = 100  # of what is sent, beside the object; about
+_ROW_BYTES = 250  # that could be sent while a row is written, beside its object
 _KEPT_BYTES, _AGED_BYTES = 250, 200  # what Python needs for a row that is kept, and for an age
 
 
@@ -58,13 +59,13 @@ def item_writer(resource: Resource, representation: Representation, include: str
         rows = _Rows(resource, representation.version, include)
 
         def row(version: Version) -> bytes:
-            parts: list[bytes] = []
+            parts: list[Part] = []
             rows.add(iter((version,)), parts, b"")
             return b"".join(parts)
 
         return row
     head = _metadata_head(resource.dialect, representation.version)
-    return lambda version: b"%b%b}" % (head, version.metadata)
+    return lambda version: b"".join((head, version.metadata, b"}"))
 
 
 def row_adder(resource: Resource, representation: Representation, include: str) -> Add:
@@ -132,7 +133,7 @@ class _Rows:
         elif include == "Object":
             self._head, self._closing = resource.head, b"}"
 
-    def add(self, versions: Iterator[Version], piece: list[bytes], before: bytes) -> bool:
+    def add(self, versions: Iterator[Version], piece: list[Part], before: bytes) -> bool:
         ages, include, head, closing = self._ages, self._include, self._head, self._closing
         size, end = 0, perf_counter() + STEP_SECONDS
         for version, known in FORMS.each(versions, self._key):
@@ -141,15 +142,19 @@ class _Rows:
             piece += (before, opening)
             for start, behind in aged:
                 piece += (ages[start], behind)
-            shown = b""
             if include == "Metadata":
-                shown = version.metadata
+                metadata = version.metadata
+                piece += (head, metadata, closing)
+                size += len(metadata)
             elif include == "Object":
-                shown = version.body or b""
-            piece += (head, shown, closing)
+                assert version.body is not None
+                piece += (head, version.body, closing)
+                size += len(version.body)
+            else:
+                piece.append(closing)
             before = b","
-            size += len(shown) + _ROW_BYTES
-            if size >= PIECE_BYTES or perf_counter() >= end:
+            size += _ROW_BYTES
+            if size >= PIECE_BYTES or (known is None and perf_counter() >= end):
                 return True
         return False
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import orjson
 
 from fairlead.endpoints.answers import encode
-from fairlead.endpoints.from_bytes import can_write, item_writer, row_adder
+from fairlead.endpoints.from_bytes import Part, can_write, item_writer, row_adder
 from fairlead.endpoints.kept_messages import is_binary, message_fields
 from fairlead.endpoints.message_lists import message_list
 from fairlead.endpoints.negotiation import YAML, Representation
@@ -210,13 +210,14 @@ def _yaml_layout(listed: _List) -> _Layout:
 
 async def _text(
     opening: bytes,
-    add: Callable[[list[bytes], bytes], bool],
+    add: Callable[[list[Part], bytes], bool],
     between: bytes,
     closing: bytes,
     turn: Turn | None,
 ) -> AsyncGenerator[bytes]:
     """The pieces of a list to which `add` adds some items at a time."""
-    piece, before = [opening], b""
+    piece: list[Part] = [opening]
+    before = b""
     while True:
         async with one_step():
             more = add(piece, before)
@@ -231,10 +232,10 @@ async def _text(
 
 def _adder(
     item: Callable[[T], bytes], between: bytes
-) -> Callable[[Iterator[T], list[bytes], bytes], bool]:
+) -> Callable[[Iterator[T], list[Part], bytes], bool]:
     """What adds encoded items to a piece until it is large or took its time."""
 
-    def add(items: Iterator[T], piece: list[bytes], before: bytes) -> bool:
+    def add(items: Iterator[T], piece: list[Part], before: bytes) -> bool:
         size, end = 0, perf_counter() + STEP_SECONDS
         for value in items:
             encoded = item(value)
