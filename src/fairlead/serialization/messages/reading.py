@@ -31,14 +31,15 @@ _FIRST: Final = 1 << 3 | 2  # what the parts of a map's entry begin with
 _SECOND: Final = 2 << 3 | 2
 
 # How the value of a field is read.
-_TEXT: Final = 0
-_STRUCT: Final = 1
-_EMBEDDED: Final = 2
-_BOOL: Final = 3
-_NUMBER: Final = 4
+_NUMBER: Final = 0
+_BOOL: Final = 1
+_TEXT: Final = 2
+_STRUCT: Final = 3
+_EMBEDDED: Final = 4
 _CONTENT: Final = 5  # by a function, from its bytes
 _ENTRY: Final = 6  # of a map
 _TEXT_ENTRY: Final = 7
+_FIXED: Final = 8  # by a function, from its eight bytes
 
 
 def reader(struct: Struct) -> Read:
@@ -80,7 +81,8 @@ class _Message:
     def __init__(self, struct: Struct) -> None:
         self.struct = struct
         self.is_known = False
-        self.parts: list[_Part | None] = []  # by number
+        self.numbered: dict[int, _Part] = {}
+        self.parts: list[_Part | None] = []  # by what their fields begin with, where there is one
 
 
 def _message_of(struct: Struct) -> _Message:
@@ -90,9 +92,15 @@ def _message_of(struct: Struct) -> _Message:
     return found
 
 
-def _parts(struct: Struct) -> list[_Part | None]:
-    known = {part.number: _part(part) for part in by_number(struct)}
-    return [known.get(number) for number in range(max(known, default=0) + 1)]
+def _know(message: _Message) -> None:
+    message.numbered = {part.number: _part(part) for part in by_number(message.struct)}
+    known = {
+        number << 3 | part.wire_type: part
+        for number, part in message.numbered.items()
+        if part.form != _FIXED
+    }
+    message.parts = [known.get(head) for head in range(max(known, default=0) + 1)]
+    message.is_known = True
 
 
 def _part(part: Field | Embedded) -> _Part:
@@ -127,6 +135,8 @@ def _form(element: Type) -> int:
             return _BOOL
         if element.name in _NUMBERS:
             return _NUMBER
+        if SCALARS[element.name].wire_type == FIXED64:
+            return _FIXED
     return _CONTENT
 
 
@@ -144,62 +154,51 @@ def _read(
     if depth > MOST_DEPTH:
         raise TooDeep
     if not message.is_known:
-        message.parts = _parts(message.struct)
-        message.is_known = True
+        _know(message)
     parts = message.parts
+    most = len(parts)
     while at < end:
         head = raw[at]
         at += 1
         if head > 0x7F:
             head, at = long_varint(raw, at - 1)
-        number = head >> 3
-        part = parts[number] if number < len(parts) else None
+        part = parts[head] if head < most else None
         if part is None:
-            at = _passed(raw, at, end, head)
+            at = _passed(message, raw, at, end, head, out)
             continue
-        wire_type = head & 7
-        if wire_type == VARINT:
-            value = raw[at]
-            at += 1
-            if value > 0x7F:
-                value, at = long_varint(raw, at - 1)
-            _put_number(part, value, out)
+        size = raw[at]  # or what it says, if it is a number
+        at += 1
+        if size > 0x7F:
+            size, at = long_varint(raw, at - 1)
+        if not size and part.drops_zero:
+            if part.name in out:
+                del out[part.name]
             continue
-        size = 8
-        if wire_type == BYTES:
-            size = raw[at]
-            at += 1
-            if size > 0x7F:
-                size, at = long_varint(raw, at - 1)
-        elif wire_type == FIXED32:
-            size = 4
-        elif wire_type != FIXED64:
-            raise WireError(f"proto: illegal wireType {wire_type}")
+        if part.form <= _BOOL:
+            _put_number(part, size, out)
+            continue
         start = at
         at += size
         if at > end:
             raise _unexpected_end()
-        if wire_type != part.wire_type:
-            _put_packed(part, wire_type, raw[start:at], out)
-        elif part.form == _TEXT and not part.is_list:  # as most are
-            if size or not part.drops_zero:
-                out[part.name] = raw[start:at].decode("utf-8", "replace")
-            else:
-                out.pop(part.name, None)
+        if part.form == _TEXT and not part.is_list:  # as most are
+            out[part.name] = raw[start:at].decode("utf-8", "replace")
         else:
             _put_content(part, raw, start, at, out, depth)
     if at != end:
         raise _unexpected_end()
 
 
-def _passed(raw: bytes, at: int, end: int, head: int) -> int:
-    """The place behind a field that nobody knows."""
-    wire_type = head & 7
+def _passed(
+    message: _Message, raw: bytes, at: int, end: int, head: int, out: dict[str, Any]
+) -> int:
+    """The place behind a field that nobody knows, or that is written in another way."""
+    start, wire_type = at, head & 7
     if wire_type == VARINT:
         at = long_varint(raw, at)[1]
     elif wire_type == BYTES:
-        size, at = long_varint(raw, at)
-        at += size
+        size, start = long_varint(raw, at)
+        at = start + size
     elif wire_type in (FIXED64, FIXED32):
         at += 8 if wire_type == FIXED64 else 4
     else:
@@ -208,26 +207,32 @@ def _passed(raw: bytes, at: int, end: int, head: int) -> int:
         raise _unexpected_end()
     if head < 8:
         raise WireError("proto: illegal tag 0")
+    part = message.numbered.get(head >> 3)
+    if part is None:
+        return at
+    if part.form == _FIXED and wire_type == FIXED64:
+        assert part.read is not None
+        _put(part, part.read(raw[start:at]), out)
+    elif part.form <= _BOOL and part.is_list and wire_type == BYTES:
+        for number in packed(raw[start:at]):
+            _put_number(part, number, out)
+    else:
+        raise WireError(f"proto: wrong wireType = {wire_type} for field {part.name}")
     return at
 
 
-def _put_number(part: _Part, number: int, out: dict[str, Any]) -> None:
-    if part.wire_type != VARINT:
-        raise WireError(f"proto: wrong wireType = {VARINT} for field {part.name}")
-    value: Any
-    if part.form == _BOOL:
-        value = number != 0
-    elif part.form == _NUMBER:
-        value = number if number < 1 << 63 else signed(number)
-    else:
-        assert part.read is not None
-        value = part.read(number)
+def _put(part: _Part, value: Any, out: dict[str, Any]) -> None:
     if part.is_list:
         _items(part, out).append(value)
-    elif number or not part.drops_zero:
-        out[part.name] = value
     else:
-        out.pop(part.name, None)
+        out[part.name] = value
+
+
+def _put_number(part: _Part, number: int, out: dict[str, Any]) -> None:
+    if part.form == _BOOL:
+        _put(part, number != 0, out)
+    else:
+        _put(part, signed(number), out)
 
 
 def _items(part: _Part, out: dict[str, Any]) -> list[Any]:
@@ -236,14 +241,6 @@ def _items(part: _Part, out: dict[str, Any]) -> list[Any]:
     if found is None:
         found = out[part.name] = []
     return found
-
-
-def _put_packed(part: _Part, wire_type: int, raw: bytes, out: dict[str, Any]) -> None:
-    """Numbers of a list may be written into one field."""
-    if wire_type != BYTES or not part.is_list or part.wire_type != VARINT:
-        raise WireError(f"proto: wrong wireType = {wire_type} for field {part.name}")
-    for number in packed(raw):
-        _put_number(part, number, out)
 
 
 def _put_content(
@@ -269,12 +266,7 @@ def _put_content(
     else:
         assert part.read is not None
         value = part.read(raw[start:end])
-    if part.is_list:
-        _items(part, out).append(value)
-    elif start < end or not part.drops_zero:
-        out[part.name] = value
-    else:
-        out.pop(part.name, None)
+    _put(part, value, out)
 
 
 def _put_entry(part: _Part, raw: bytes, start: int, end: int, out: dict[str, Any]) -> None:

@@ -173,63 +173,68 @@ def _written(message: _Message, value: dict[str, Any]) -> bytes:
         form = part.form
         if form == _EMBEDDED:
             assert part.message is not None
-            _add(out, part, _written(part.message, value))
-            continue
-        found: Any = value.get(part.name)
-        if found is None:
-            if part.absent:
-                out.append(part.absent)
-        elif form == _TEXT:
-            text: str = found
-            _add(out, part, text.encode())
-        elif form == _STRUCT:
-            assert part.message is not None
-            _add(out, part, _written(part.message, found))
-        elif form == _BOOL:
-            out.append(part.heads[1 if found else 0])
-        elif form == _NUMBER:
-            number: int = found
-            out.append(part.heads[number] if 0 <= number < 0x80 else part.key + varint(number))
-        elif form == _SIZED:
-            assert part.write is not None
-            _add(out, part, part.write(found))
-        elif form == _WHOLE:
-            assert part.write is not None
-            out.append(part.write(found))
-        elif found:
-            _add_many(out, part, found)
+            body = _written(part.message, value)
+        else:
+            found: Any = value.get(part.name)
+            if found is None:
+                if part.absent:
+                    out.append(part.absent)
+                continue
+            if form == _TEXT:
+                text: str = found
+                body = text.encode()
+            elif form == _STRUCT:
+                assert part.message is not None
+                body = _written(part.message, found)
+            else:
+                _add(out, part, found)
+                continue
+        size = len(body)
+        out.append(part.heads[size] if size < 0x80 else part.key + varint(size))
+        out.append(body)
     return b"".join(out)
 
 
-def _add(out: list[bytes], part: _Part, body: bytes) -> None:
-    """Add a field with some content."""
+def _add(out: list[bytes], part: _Part, found: Any) -> None:
+    """Add a field of another form than most."""
+    form = part.form
+    if form == _BOOL:
+        out.append(part.heads[1 if found else 0])
+    elif form == _NUMBER:
+        number: int = found
+        out.append(part.heads[number] if 0 <= number < 0x80 else part.key + varint(number))
+    elif form == _SIZED:
+        assert part.write is not None
+        _add_content(out, part, part.write(found))
+    elif form == _STRUCTS:
+        assert part.message is not None
+        for item in found:
+            _add_content(out, part, _written(part.message, item or _EMPTY))
+    elif form == _TEXTS:
+        texts: list[str] = found
+        for text in texts:
+            _add_content(out, part, text.encode())
+    elif form == _TEXT_MAP:
+        _add_texts(out, part, found)
+    elif form == _WHOLE or found:
+        assert part.write is not None
+        out.append(part.write(found))
+
+
+def _add_content(out: list[bytes], part: _Part, body: bytes) -> None:
     size = len(body)
     out.append(part.heads[size] if size < 0x80 else part.key + varint(size))
     out.append(body)
 
 
-def _add_many(out: list[bytes], part: _Part, found: Any) -> None:
-    """Add the fields of a list or map."""
-    form = part.form
-    if form == _STRUCTS:
-        assert part.message is not None
-        for item in found:
-            _add(out, part, _written(part.message, item or _EMPTY))
-    elif form == _TEXTS:
-        texts: list[str] = found
-        for text in texts:
-            _add(out, part, text.encode())
-    elif form == _TEXT_MAP:
-        entries: dict[str, Any] = found
-        for name in sorted(entries):
-            entry = delimited(_NAME, name.encode())
-            if entries[name] is not None:
-                value: str = entries[name]
-                entry += delimited(_ITEM, value.encode())
-            _add(out, part, entry)
-    else:
-        assert part.write is not None
-        out.append(part.write(found))
+def _add_texts(out: list[bytes], part: _Part, entries: dict[str, Any]) -> None:
+    """Add the fields of a map of texts."""
+    for name in sorted(entries):
+        entry = delimited(_NAME, name.encode())
+        if entries[name] is not None:
+            text: str = entries[name]
+            entry += delimited(_ITEM, text.encode())
+        _add_content(out, part, entry)
 
 
 def content(node: Type) -> tuple[int, Write]:
