@@ -46,3 +46,26 @@ def visit(chromium: Browser) -> Iterator[Visit]:
     for visitor in visitors:
         visitor.close()
     assert [wrong for visitor in visitors for wrong in visitor.went_wrong] == []
+
+
+@pytest.fixture(scope="module")
+def returning(chromium: Browser) -> Iterator[Visit]:
+    """As `visit`, for tests that leave the page as they found it: who was here before goes on from
+    where they were, which saves loading everything again."""
+    known: dict[tuple[str, str], Visitor] = {}
+
+    def come(
+        server: ServerProcess, route: str, token: str = ADMIN_TOKEN, namespace: str = ""
+    ) -> Visitor:
+        visitor = known.get((server.address, token))
+        if visitor is not None:
+            visitor.come_back(route, namespace)
+            return visitor
+        visitor = known[server.address, token] = Visitor(chromium, server)
+        visitor.open(route, token, namespace)
+        return visitor
+
+    yield come
+    for visitor in known.values():
+        visitor.close()
+    assert [wrong for visitor in known.values() for wrong in visitor.went_wrong] == []

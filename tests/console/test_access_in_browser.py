@@ -52,11 +52,11 @@ def who(visitor: Visitor, text: str) -> Locator:
     )
 
 
-def test_who_can_is_told_with_the_way_of_the_right(visit: Visit, kubernetes: Space) -> None:
+def test_who_can_is_told_with_the_way_of_the_right(returning: Visit, kubernetes: Space) -> None:
     bind(kubernetes, "writers", {"kind": "Group", "name": "dev"}, rule("create", "update"))
     bind(kubernetes, "named", {"kind": "User", "name": "carol"}, rule("*", resourceNames=["one"]))
     bind(kubernetes, "account", {"kind": "ServiceAccount", "name": "bot"}, rule("*", resource="*"))
-    visitor = visit(kubernetes.server, "#/access", namespace=kubernetes.name)
+    visitor = returning(kubernetes.server, "#/access", namespace=kubernetes.name)
     ask(visitor, verb="update", kind="configmaps")
     expect(who(visitor, "Group dev")).to_contain_text(f"RoleBinding {kubernetes.name}/writers")
     expect(who(visitor, "Group dev")).to_contain_text("create,update configmaps")
@@ -72,7 +72,7 @@ def test_who_can_is_told_with_the_way_of_the_right(visit: Visit, kubernetes: Spa
     expect(who(visitor, "Group dev")).to_have_count(0)
 
 
-def test_an_aggregated_role_says_where_it_has_a_rule_from(visit: Visit, cluster: Space) -> None:
+def test_an_aggregated_role_says_where_it_has_a_rule_from(returning: Visit, cluster: Space) -> None:
     roles = cluster.everywhere("clusterroles", RBAC)
     labels = {"of": cluster.name}
     path = f"/{cluster.name}/*"
@@ -87,7 +87,7 @@ def test_an_aggregated_role_says_where_it_has_a_rule_from(visit: Visit, cluster:
         roleRef={"kind": "ClusterRole", "name": f"{cluster.name}-all", "apiGroup": group},
         subjects=[{"kind": "User", "name": "dora", "apiGroup": group}],
     )
-    visitor = visit(cluster.server, "#/access")
+    visitor = returning(cluster.server, "#/access")
     ask(visitor, verb="get", kind=f"/{cluster.name}/deep")
     expect(who(visitor, "dora")).to_contain_text(f"from ClusterRole {cluster.name}-part")
 
@@ -102,8 +102,8 @@ def missing(visitor: Visitor) -> str:
     return "\n".join(shown.all_text_contents())
 
 
-def test_what_is_missing_is_just_what_allows_it(visit: Visit, space: Space) -> None:
-    visitor = visit(space.server, "#/access/why", token="alice-token", namespace=space.name)
+def test_what_is_missing_is_just_what_allows_it(returning: Visit, space: Space) -> None:
+    visitor = returning(space.server, "#/access/why", token="alice-token", namespace=space.name)
     question = {"verb": "delete", "kind": "pods", "name": "web"}
     ask(visitor, **question)
     expect(answer(visitor)).to_contain_text("No. You may not delete pods web")
@@ -123,9 +123,9 @@ def test_what_is_missing_is_just_what_allows_it(visit: Visit, space: Space) -> N
     expect(near).to_contain_text("it is for other names")
 
 
-def test_why_somebody_else_may_or_may_not(visit: Visit, kubernetes: Space) -> None:
+def test_why_somebody_else_may_or_may_not(returning: Visit, kubernetes: Space) -> None:
     bind(kubernetes, "readers", {"kind": "Group", "name": "ops"}, rule("get", "list"))
-    visitor = visit(kubernetes.server, "#/access/why", namespace=kubernetes.name)
+    visitor = returning(kubernetes.server, "#/access/why", namespace=kubernetes.name)
     question = {"verb": "list", "kind": "configmaps", "user": "zoe"}
     ask(visitor, **question, groups="ops")
     expect(answer(visitor)).to_contain_text("Yes. zoe may list configmaps")
@@ -139,8 +139,10 @@ def test_why_somebody_else_may_or_may_not(visit: Visit, kubernetes: Space) -> No
     expect(near).to_contain_text(f"it is for the namespace {kubernetes.name} only")
 
 
-def test_what_cannot_be_known_without_rights_is_said(visit: Visit, kubernetes: Space) -> None:
-    visitor = visit(kubernetes.server, "#/access", token="alice-token", namespace=kubernetes.name)
+def test_what_cannot_be_known_without_rights_is_said(returning: Visit, kubernetes: Space) -> None:
+    visitor = returning(
+        kubernetes.server, "#/access", token="alice-token", namespace=kubernetes.name
+    )
     ask(visitor, verb="get", kind="pods")
     expect(visitor.page.get_by_role("alert")).to_contain_text("you may not list")
     visitor.go("#/access/why")
@@ -148,11 +150,11 @@ def test_what_cannot_be_known_without_rights_is_said(visit: Visit, kubernetes: S
     expect(visitor.page.get_by_role("alert")).to_contain_text('User "alice" cannot create')
 
 
-def test_all_that_one_may_is_a_table_of_verbs(visit: Visit, kubernetes: Space) -> None:
+def test_all_that_one_may_is_a_table_of_verbs(returning: Visit, kubernetes: Space) -> None:
     bind(kubernetes, "some", {"kind": "User", "name": "alice"}, rule("get", "watch"))
     only = rule("delete", resource="secrets", resourceNames=["<b>x"])
     bind(kubernetes, "one", {"kind": "User", "name": "alice"}, only)
-    visitor = visit(
+    visitor = returning(
         kubernetes.server, "#/access/mine", token="alice-token", namespace=kubernetes.name
     )
     table = visitor.page.get_by_role("table", name="Verbs by kind")

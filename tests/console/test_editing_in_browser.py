@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 from support.browser import PHONE, Visitor
 from support.things import Space
 
@@ -63,6 +64,11 @@ def test_an_object_is_read_live_and_managed_fields_when_asked_for(
     expect(text_of(visitor)).to_contain_text("managedFields")
     kubernetes.config_maps.patch("read", {"data": {"colour": "blue"}})
     expect(visitor.page.locator(".fresh", has_text="colour: blue")).to_be_visible()
+    visitor.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    button(visitor, "Copy").click()
+    expect(visitor.page.get_by_text("Copied.")).to_be_visible()
+    copied = yaml.safe_load(visitor.page.evaluate("navigator.clipboard.readText()"))
+    assert copied == kubernetes.config_maps.read("read")
     visitor.picture("yaml")
     assert visitor.findings() == []
 

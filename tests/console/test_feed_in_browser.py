@@ -24,14 +24,14 @@ def row(visitor: Visitor, text: str) -> Locator:
     return visitor.page.get_by_role("row").filter(has_text=text)
 
 
-def feed(visit: Visit, space: Space, query: str = "") -> Visitor:
-    visitor = visit(space.server, f"#/feed{query}", namespace=space.name)
+def feed(returning: Visit, space: Space, query: str = "") -> Visitor:
+    visitor = returning(space.server, f"#/feed{query}", namespace=space.name)
     expect(visitor.page.get_by_role("status").filter(has_text="live")).to_be_visible()
     return visitor
 
 
-def test_what_others_do_is_shown_below_their_names(visit: Visit, cluster: Space) -> None:
-    visitor = feed(visit, cluster)
+def test_what_others_do_is_shown_below_their_names(returning: Visit, cluster: Space) -> None:
+    visitor = feed(returning, cluster)
     cluster.config_maps.create("a", data={"x": "1"})
     cluster.config_maps.patch("a", {"data": {"x": "2"}}, fieldManager=HOSTILE)
     expect(row(visitor, "data.x")).to_contain_text(HOSTILE)
@@ -42,8 +42,8 @@ def test_what_others_do_is_shown_below_their_names(visit: Visit, cluster: Space)
     assert visitor.findings() == []
 
 
-def test_a_line_leads_to_the_object_then(visit: Visit, kubernetes: Space) -> None:
-    visitor = feed(visit, kubernetes)
+def test_a_line_leads_to_the_object_then(returning: Visit, kubernetes: Space) -> None:
+    visitor = feed(returning, kubernetes)
     kubernetes.config_maps.create("a", data={"x": "1"})
     kubernetes.config_maps.patch("a", {"data": {"x": "2"}})
     expect(row(visitor, f"{kubernetes.name}/a")).to_have_count(2)
@@ -52,8 +52,8 @@ def test_a_line_leads_to_the_object_then(visit: Visit, kubernetes: Space) -> Non
     expect(visitor.page.get_by_role("region", name="State")).to_contain_text('x: "1"')
 
 
-def test_space_pauses_and_goes_on(visit: Visit, kubernetes: Space) -> None:
-    visitor = feed(visit, kubernetes)
+def test_space_pauses_and_goes_on(returning: Visit, kubernetes: Space) -> None:
+    visitor = feed(returning, kubernetes)
     kubernetes.config_maps.create("before")
     expect(row(visitor, "before")).to_have_count(1)
     visitor.page.keyboard.press(" ")
@@ -64,8 +64,8 @@ def test_space_pauses_and_goes_on(visit: Visit, kubernetes: Space) -> None:
     expect(row(visitor, "meanwhile")).to_have_count(1)
 
 
-def test_the_feed_is_filtered(visit: Visit, kubernetes: Space) -> None:
-    visitor = feed(visit, kubernetes, "?order=time")
+def test_the_feed_is_filtered(returning: Visit, kubernetes: Space) -> None:
+    visitor = feed(returning, kubernetes, "?order=time")
     kubernetes.config_maps.create("one")
     kubernetes.secrets.create("two")
     expect(row(visitor, kubernetes.name)).not_to_have_count(0)
@@ -153,10 +153,10 @@ def test_thousands_of_changes_at_once_do_not_pile_up(visit: Visit, kubernetes: S
     assert visitor.page.get_by_role("row").count() < 100
 
 
-def test_nothing_of_others_is_told_without_rights(visit: Visit, kubernetes: Space) -> None:
-    visitor = visit(kubernetes.server, "#/feed", token="alice-token", namespace=kubernetes.name)
+def test_nothing_of_others_is_told_without_rights(returning: Visit, kubernetes: Space) -> None:
+    visitor = returning(kubernetes.server, "#/feed", token="alice-token", namespace=kubernetes.name)
     expect(visitor.page.get_by_role("status").filter(has_text="0 · live")).to_be_visible()
     kubernetes.config_maps.create("hidden")
-    admin = feed(visit, kubernetes)
+    admin = feed(returning, kubernetes)
     expect(row(admin, "hidden")).to_have_count(1)
     expect(row(visitor, "hidden")).to_have_count(0)

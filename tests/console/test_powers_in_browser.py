@@ -19,8 +19,8 @@ Visit = Callable[..., Visitor]
 
 
 @pytest.fixture
-def visitor(visit: Visit, power: Power) -> Visitor:
-    return visit(power.space.server, "#/testing")
+def visitor(returning: Visit, power: Power) -> Visitor:
+    return returning(power.space.server, "#/testing")
 
 
 def panel(visitor: Visitor, name: str) -> Locator:
@@ -88,12 +88,12 @@ def test_recorded_requests_are_text(visitor: Visitor, power: Power) -> None:
     assert visitor.page.locator("main img").count() == 0
 
 
-def test_there_are_no_powers_without_the_flag(visit: Visit, kubernetes: Space) -> None:
-    visitor = visit(kubernetes.server, "#/testing")
+def test_there_are_no_powers_without_the_flag(returning: Visit, kubernetes: Space) -> None:
+    visitor = returning(kubernetes.server, "#/testing")
     expect(visitor.page.get_by_role("alert")).to_contain_text("--testing")
     expect(visitor.page.get_by_role("link", name="Testing")).to_have_count(0)
 
 
-def test_powers_are_for_those_who_have_the_right(visit: Visit, power: Power) -> None:
-    visitor = visit(power.space.server, "#/testing", token="alice-token")
+def test_powers_are_for_those_who_have_the_right(returning: Visit, power: Power) -> None:
+    visitor = returning(power.space.server, "#/testing", token="alice-token")
     expect(panel(visitor, "Faults").get_by_role("alert")).to_contain_text('User "alice" cannot')

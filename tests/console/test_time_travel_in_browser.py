@@ -37,9 +37,9 @@ def changed_twice(space: Space, name: str = "a") -> None:
     space.config_maps.patch(name, {"data": {"colour": "blue"}})
 
 
-def test_the_slider_goes_back_by_keyboard(visit: Visit, cluster: Space) -> None:
+def test_the_slider_goes_back_by_keyboard(returning: Visit, cluster: Space) -> None:
     changed_twice(cluster)
-    visitor = visit(cluster.server, history_of(cluster, "a"))
+    visitor = returning(cluster.server, history_of(cluster, "a"))
     expect(versions(visitor)).to_have_count(3)
     expect(difference(visitor)).to_contain_text("colour: blue")
     slider = visitor.page.get_by_role("slider", name="Version")
@@ -60,9 +60,9 @@ def test_the_slider_goes_back_by_keyboard(visit: Visit, cluster: Space) -> None:
     assert visitor.findings() == []
 
 
-def test_any_two_versions_are_compared(visit: Visit, kubernetes: Space) -> None:
+def test_any_two_versions_are_compared(returning: Visit, kubernetes: Space) -> None:
     changed_twice(kubernetes)
-    visitor = visit(kubernetes.server, history_of(kubernetes, "a"))
+    visitor = returning(kubernetes.server, history_of(kubernetes, "a"))
     expect(versions(visitor)).to_have_count(3)
     visitor.page.get_by_label("Compare with").select_option("the oldest")
     expect(difference(visitor).locator(".removed")).to_contain_text("colour: red")
@@ -78,9 +78,9 @@ def test_any_two_versions_are_compared(visit: Visit, kubernetes: Space) -> None:
     expect(difference(visitor).locator(".removed")).to_contain_text("colour: green")
 
 
-def test_new_versions_append_while_one_looks(visit: Visit, kubernetes: Space) -> None:
+def test_new_versions_append_while_one_looks(returning: Visit, kubernetes: Space) -> None:
     changed_twice(kubernetes)
-    visitor = visit(kubernetes.server, history_of(kubernetes, "a"))
+    visitor = returning(kubernetes.server, history_of(kubernetes, "a"))
     expect(versions(visitor)).to_have_count(3)
     kubernetes.config_maps.patch("a", {"data": {"colour": "white"}})
     expect(versions(visitor)).to_have_count(4)
@@ -90,10 +90,10 @@ def test_new_versions_append_while_one_looks(visit: Visit, kubernetes: Space) ->
     expect(versions(visitor).first).to_contain_text("deleted")
 
 
-def test_the_past_of_what_is_gone(visit: Visit, kubernetes: Space) -> None:
+def test_the_past_of_what_is_gone(returning: Visit, kubernetes: Space) -> None:
     changed_twice(kubernetes)
     kubernetes.config_maps.remove("a")
-    visitor = visit(kubernetes.server, history_of(kubernetes, "a"))
+    visitor = returning(kubernetes.server, history_of(kubernetes, "a"))
     expect(versions(visitor)).to_have_count(4)
     expect(versions(visitor).first).to_contain_text("deleted")
     expect(versions(visitor).first).to_contain_text("admin")
@@ -101,19 +101,19 @@ def test_the_past_of_what_is_gone(visit: Visit, kubernetes: Space) -> None:
     expect(difference(visitor)).to_contain_text("colour: blue")
 
 
-def test_markup_of_the_past_is_text(visit: Visit, kubernetes: Space) -> None:
+def test_markup_of_the_past_is_text(returning: Visit, kubernetes: Space) -> None:
     kubernetes.config_maps.create("a", data={"x": HOSTILE})
     manager = HOSTILE[:100]
     kubernetes.config_maps.patch("a", {"data": {"x": f"{HOSTILE}!"}}, fieldManager=manager)
-    visitor = visit(kubernetes.server, history_of(kubernetes, "a"))
+    visitor = returning(kubernetes.server, history_of(kubernetes, "a"))
     expect(difference(visitor)).to_contain_text(f"{HOSTILE}!")
     expect(visitor.page.get_by_text(f"{HOSTILE} (Update)")).to_be_visible()
     assert visitor.page.locator("main img").count() == 0
 
 
-def test_who_may_not_read_it_may_not_read_its_past(visit: Visit, kubernetes: Space) -> None:
+def test_who_may_not_read_it_may_not_read_its_past(returning: Visit, kubernetes: Space) -> None:
     changed_twice(kubernetes)
-    visitor = visit(kubernetes.server, history_of(kubernetes, "a"), token="alice-token")
+    visitor = returning(kubernetes.server, history_of(kubernetes, "a"), token="alice-token")
     expect(visitor.page.get_by_role("alert")).to_contain_text('User "alice" cannot get resource')
 
 
@@ -123,14 +123,14 @@ def thing(visitor: Visitor, name: str) -> Locator:
     )
 
 
-def test_a_namespace_as_it_was(visit: Visit, cluster: Space) -> None:
+def test_a_namespace_as_it_was(returning: Visit, cluster: Space) -> None:
     first = cluster.config_maps.create("stays", data={"colour": "red"})
     cluster.config_maps.create("goes")
     middle = cluster.config_maps.patch("stays", {"data": {"colour": "green"}})
     cluster.config_maps.remove("goes")
     cluster.config_maps.create("comes")
     at, against = middle.version, first["metadata"]["resourceVersion"]
-    visitor = visit(cluster.server, f"#/travel?at={at}&with={against}", namespace=cluster.name)
+    visitor = returning(cluster.server, f"#/travel?at={at}&with={against}", namespace=cluster.name)
     expect(thing(visitor, "stays")).to_contain_text("changed")
     expect(thing(visitor, "goes")).to_contain_text("added")
     expect(thing(visitor, "comes")).to_have_count(0)
@@ -144,9 +144,9 @@ def test_a_namespace_as_it_was(visit: Visit, cluster: Space) -> None:
     assert visitor.findings() == []
 
 
-def test_what_never_changed_was_there_all_the_time(visit: Visit, kubernetes: Space) -> None:
+def test_what_never_changed_was_there_all_the_time(returning: Visit, kubernetes: Space) -> None:
     kubernetes.config_maps.create("old")
-    visitor = visit(kubernetes.server, "#/travel", namespace=kubernetes.name)
+    visitor = returning(kubernetes.server, "#/travel", namespace=kubernetes.name)
     visitor.page.get_by_label("also what is the same").check()
     expect(thing(visitor, "old")).to_have_count(1)
     kubernetes.secrets.create("fresh")
@@ -156,8 +156,10 @@ def test_what_never_changed_was_there_all_the_time(visit: Visit, kubernetes: Spa
     expect(thing(visitor, "old")).to_have_count(1)
 
 
-def test_a_namespace_of_somebody_else_is_empty(visit: Visit, kubernetes: Space) -> None:
+def test_a_namespace_of_somebody_else_is_empty(returning: Visit, kubernetes: Space) -> None:
     kubernetes.config_maps.create("a")
-    visitor = visit(kubernetes.server, "#/travel", token="alice-token", namespace=kubernetes.name)
+    visitor = returning(
+        kubernetes.server, "#/travel", token="alice-token", namespace=kubernetes.name
+    )
     expect(visitor.page.get_by_text("0 changes")).to_be_visible()
     expect(thing(visitor, "a")).to_have_count(0)

@@ -88,6 +88,17 @@ class Visitor:
     def go(self, route: str) -> None:
         self.page.evaluate("route => { location.hash = route }", route)
 
+    def come_back(self, route: str, namespace: str) -> None:
+        """Look at a route afresh, also at the same one again, without loading the console."""
+        self.page.evaluate(
+            """([route, namespace]) => {
+                sessionStorage.setItem("fairlead.namespace", namespace);
+                location.hash = route;
+                dispatchEvent(new HashChangeEvent("hashchange"));
+            }""",
+            [route, namespace],
+        )
+
     def picture(self, name: str) -> None:
         """Keep what can be seen now."""
         PICTURES.mkdir(parents=True, exist_ok=True)

@@ -1,16 +1,19 @@
 /** How the cluster is: what is wrong first, then what there is and what changed. */
 
 import { fill, h } from "../core/dom.js";
+import { Feed } from "../core/feed.js";
 import { Rights } from "../core/rights.js";
 import { keyOf } from "../core/states.js";
 import { keepAges, redraw } from "../parts/steady.js";
 import * as cards from "./overview/cards.js";
-import { Changes } from "./overview/changes.js";
 import { Notes } from "./overview/notes.js";
 import { SECTIONS, Survey } from "./overview/survey.js";
 
 /** @import {Place} from "../app.js" */
 /** @import {Finding} from "./overview/survey.js" */
+
+const RECENT = 12; // changes that are shown
+const KEPT = 500; // changes between two frames of which each is heeded
 
 /** @param {Place} place */
 export async function show(place) {
@@ -21,16 +24,40 @@ export async function show(place) {
   keepAges(host, signal);
   const rights = await Rights.load(catalogue, namespace, signal);
   const survey = new Survey(catalogue, namespace, rights);
-  const changes = new Changes(namespace, survey);
+  const feed = new Feed(namespace, RECENT, KEPT);
   const notes = new Notes(catalogue, namespace, rights);
   survey.addEventListener("changed", () => board.showSurvey(survey));
   notes.addEventListener("changed", () => board.showNotes(notes));
-  changes.addEventListener("changed", () => board.recent.show(changes.items));
+  const begun = heed(feed, survey, board);
   board.showSurvey(survey);
   void notes.run(signal);
-  void changes.run(signal);
-  await changes.begun;
+  void feed.run(signal);
+  await begun;
   await survey.run(signal);
+}
+
+/**
+ * Show what changes, and have the survey look where it does.
+ * @param {Feed} feed
+ * @param {Survey} survey
+ * @param {Board} board
+ * @returns {Promise<unknown>} when it is known whether there is a feed
+ */
+function heed(feed, survey, board) {
+  let heeded = 0;
+  return new Promise((resolve) => {
+    feed.addEventListener("changed", () => {
+      const isFed = feed.state === "live";
+      const fresh = feed.count - heeded;
+      heeded = feed.count;
+      // What happened while there was no feed was missed, and so is what it has let go.
+      if (isFed !== survey.isFed || fresh > KEPT) survey.touchAll();
+      else if (fresh) for (const one of feed.changes.slice(-fresh)) survey.touch(one);
+      survey.isFed = isFed;
+      board.recent.show(feed.changes.slice(-RECENT).reverse());
+      if (feed.state !== "loading") resolve(undefined);
+    });
+  });
 }
 
 /** What is seen of it all. */

@@ -1,25 +1,20 @@
 /** The cards of the overview: tables of what is wrong, lists of what there is. */
 
 import { fill, h } from "../../core/dom.js";
+import { actorOf } from "../../core/past.js";
 import { kindRoute, objectRoute } from "../../core/paths.js";
+import { actor, badge } from "../../parts/change.js";
 import { eventRow, rows } from "../../parts/rows.js";
 import { ago, redraw } from "../../parts/steady.js";
 
 /** @import {Children} from "../../core/dom.js" */
 /** @import {Catalogue, Kind} from "../../core/kinds.js" */
 /** @import {Named} from "../../core/paths.js" */
-/** @import {Change} from "./changes.js" */
+/** @import {Change} from "../../core/past.js" */
 /** @import {Finding} from "./survey.js" */
 
 const MOST = 10; // rows of a table
 const ENOUGH = 100; // to draw a card by
-/** @type {Record<string, [string, string]>} */
-const TYPES = {
-  ADDED: ["+", "added"],
-  MODIFIED: ["~", "changed"],
-  DELETED: ["−", "deleted"],
-  EXISTING: ["=", "there"],
-};
 
 /**
  * A card that is there when it has something to show.
@@ -150,15 +145,14 @@ export function changeList(catalogue, changes) {
     "ul",
     { class: "links changes" },
     changes.map((one) => {
-      const kind = catalogue.find(one.group, one.resource);
-      const [sign, type] = TYPES[one.type] ?? ["", one.type];
-      const who = one.user || one.by?.map((by) => by.manager).join(", ") || "";
+      const kind = catalogue.find(one.group ?? "", one.resource ?? "");
       return h(
         "li",
         { class: "wrap" },
-        h("span", { class: "mono", "aria-hidden": "true" }, sign),
+        badge(one),
+        " ",
         kind ? objectLink(kind, one) : `${one.kind} ${one.name}`,
-        h("small", { class: "faint" }, `${type} by ${who || "somebody"} `, ago(one.time), " ago"),
+        h("small", { class: "faint" }, "by ", actor(actorOf(one)), ", ", ago(one.time), " ago"),
       );
     }),
   );

@@ -7,6 +7,7 @@ import { collectionPath } from "../../core/paths.js";
 import { keyOf, stateOf } from "../../core/states.js";
 
 /** @import {Catalogue, Kind} from "../../core/kinds.js" */
+/** @import {Change} from "../../core/past.js" */
 /** @import {Named} from "../../core/paths.js" */
 /** @import {Rights} from "../../core/rights.js" */
 /** @import {State} from "../../core/states.js" */
@@ -99,11 +100,10 @@ export class Survey extends EventTarget {
 
   /**
    * Something of a kind changed.
-   * @param {string} group
-   * @param {string} plural
+   * @param {Change} change
    */
-  touch(group, plural) {
-    const kind = this.catalogue.find(group, plural);
+  touch({ group = "", resource = "" }) {
+    const kind = this.catalogue.find(group, resource);
     const look = kind && this.looks.get(kind);
     if (look) look.due = Math.min(look.due, Math.max(Date.now(), look.earliest));
   }
