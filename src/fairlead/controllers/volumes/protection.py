@@ -18,6 +18,7 @@ from fairlead.controllers.volumes.pods import (
     plain_claims_of,
     pods_using,
 )
+from fairlead.controllers.versions import may_be_going
 from fairlead.dialect import Dialect
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
@@ -73,7 +74,7 @@ class ClaimProtection:
         version = change.after or change.before
         if version is None or version.body is None or not may_use_claims(version):
             return ()
-        if not change.deleted and b'"deletionTimestamp"' not in version.body:
+        if not change.deleted and not may_be_going(version):
             return ()
         return [f"{change.namespace}/{name}" for name in claims_of(version.object())]
 
