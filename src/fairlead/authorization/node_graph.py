@@ -68,10 +68,9 @@ class NodeGraph:
         node = node_of(pod)
         if not node and known is None:
             return
-        if pod is not None:
-            # What a scheduled pod refers to cannot change as long as it is the same pod.
-            if known is not None and known.node == node and not change.added:
-                return
+        # What a scheduled pod refers to cannot change as long as it is the same pod.
+        if pod is not None and known is not None and known.node == node and not change.added:
+            return
         if known is not None:
             del self._pods[change.key]
             for vertex in known.references:

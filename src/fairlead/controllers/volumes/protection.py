@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from fairlead.controllers.framework import Keys
+from fairlead.controllers.versions import may_be_going
 from fairlead.controllers.volumes.facts import is_going
 from fairlead.controllers.volumes.names import BOUND, CLAIMS, PODS, VOLUMES, phase_of
 from fairlead.controllers.volumes.pods import (
@@ -18,7 +19,6 @@ from fairlead.controllers.volumes.pods import (
     plain_claims_of,
     pods_using,
 )
-from fairlead.controllers.versions import may_be_going
 from fairlead.dialect import Dialect
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
