@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairlead.patching.field_sets import FieldSet
+from fairlead.patching.field_sets import LEAF, FieldSet
 from fairlead.patching.shapes import Items, Record, Shape, Single, Table, Untrackable, shape_of
 from fairlead.patching.values import copied, equal
 from fairlead.schema.defaults import filler
@@ -19,7 +19,7 @@ from fairlead.schema.model import ListOf, MapOf, Struct, Type
 from fairlead.schema.model import Object as Object
 
 Settled = Callable[[Any, Any, FieldSet, bool], bool]
-"""Whether what is stated, which is not empty, is settled in a live value and a node of fields, of
+"""Whether what is stated is settled in a live value and a node of fields, of
 which nobody else has any if the manager is `alone`."""
 
 # Not the whole object has to be settled; these say what it is about, or always differ.
@@ -93,41 +93,39 @@ def _single(kind: Type) -> Settled:
     return settled
 
 
-_SCALARS = frozenset((str, int, bool))
-
-
 def _record(kind: Struct, shape: Record) -> Settled:
     # For each field its step, and how it is looked at; made when first met, because a type may
     # contain itself.
-    parts: dict[str, tuple[str, bool, Settled]] = {}
+    parts: dict[str, tuple[str, Settled]] = {}
+    singles = {
+        name: member.element
+        for name, member in shape.members.items()
+        if isinstance(member.shape, Single)
+    }
 
-    def part(name: str) -> tuple[str, bool, Settled] | None:
+    def part(name: str) -> tuple[str, Settled] | None:
         member = shape.members.get(name)
         if member is None:
             return None
         below = _settler(kind.fields[name].type, member.shape)
-        made = parts[name] = (member.element, isinstance(member.shape, Single), below)
+        made = parts[name] = (member.element, below)
         return made
 
     def settled(stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
-        if type(stated) is not dict or type(live) is not dict:
+        if not isinstance(stated, dict) or not isinstance(live, dict):
             return False
         for name, value in stated.items():
+            step = singles.get(name)
+            if step is not None and isinstance(value, str):
+                if node.get(step) != LEAF or live.get(name) != value:
+                    return False
+                continue
             known = parts.get(name) or part(name)
-            before = live.get(name)
-            if known is None or before is None or type(value) is not type(before):
+            if known is None or name not in live:
                 return False
-            element, is_single, below = known
+            element, below = known
             fields = node.get(element)
-            if fields is None:
-                return False
-            if is_single and type(value) in _SCALARS:
-                if fields or value != before:
-                    return False
-            elif value:
-                if not below(value, before, fields, alone):
-                    return False
-            elif fields or type(value) is list or is_single:  # an empty list states nothing
+            if fields is None or not below(value, live[name], fields, alone):
                 return False
         return len(node) == len(stated) + ("." in node)
 
@@ -136,7 +134,7 @@ def _record(kind: Struct, shape: Record) -> Settled:
 
 def _table(single: Settled) -> Settled:
     def settled(stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
-        if type(stated) is not dict or type(live) is not dict or len(node) != len(stated):
+        if not isinstance(stated, dict) or not isinstance(live, dict) or len(node) != len(stated):
             return False
         for key, value in stated.items():
             fields = node.get("f:" + key)
@@ -152,9 +150,11 @@ def _items(shape: Items, below: Settled) -> Settled:
 
     def settled(stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
         """Live items that are not stated may stand between those that are."""
-        if type(stated) is not list or type(live) is not list or len(node) != len(stated):
+        if not isinstance(stated, list) or not isinstance(live, list) or len(node) != len(stated):
             return False
-        seen = set()
+        if not stated:
+            return False  # it states nothing
+        seen: set[str] = set()
         place = 0
         for item in stated:
             name = element(item)

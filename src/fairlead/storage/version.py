@@ -198,14 +198,12 @@ _METADATA_ORDER = (
     *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations"),
     *("ownerReferences", "finalizers", "managedFields"),
 )
-_PLACES = {name: place for place, name in enumerate(_METADATA_ORDER)}
 
 
 def ordered(value: dict[str, Any]) -> dict[str, Any]:
     """The object with its metadata first, in its order, and without what is not stored."""
     sent = value.pop("metadata")
-    names = sorted(_PLACES.keys() & sent.keys(), key=_PLACES.__getitem__)
-    return {"metadata": {name: sent[name] for name in names}, **value}
+    return {"metadata": {name: sent[name] for name in _METADATA_ORDER if name in sent}, **value}
 
 
 def encode(value: dict[str, Any]) -> bytes:
