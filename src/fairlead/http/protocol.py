@@ -21,8 +21,9 @@ _CLOCK_STEP = 0.001  # seconds; the loop's clock may stand still for as long
 _FOREVER = float("inf")
 
 
-class HttpProtocol(asyncio.Protocol):
-    """Its transport may be TCP or TLS over it. `secured` says who the peer is, once that is known.
+class HttpProtocol:
+    """An asyncio protocol; its transport may be TCP or TLS over it. `secured` says who the peer is,
+    once that is known.
 
     Between requests `_exchange` is None. Bytes that came before their time wait in `_waiting`, and
     reading is paused while there are any.
@@ -101,6 +102,10 @@ class HttpProtocol(asyncio.Protocol):
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
             exchange.lose()
+
+    def eof_received(self) -> bool:
+        """Who sends no more is sent no more either."""
+        return False
 
     def pause_writing(self) -> None:
         if self.full is None:

@@ -133,7 +133,8 @@ class Reader:
         assert self._parser is not None
         if len(self._fields) > self._limits.header_fields:
             raise Refused(431, "the request has too many header fields")
-        head = Head(self._parser.get_method(), self._target, self._fields)
+        fields = self._fields
+        head = Head(self._parser.get_method(), self._target, fields, dict(reversed(fields)), {})
         head.check(self._parser.get_http_version())
         head.keep_alive = self._keep_alive and head.modern
         return head
