@@ -45,7 +45,7 @@ MODULES = """
 http: connections exchange head limits peer protocol reading records tls writing
 authentication: bearer chain
 authorization: attributes requests
-endpoints: chain get representing request routing
+endpoints: get representing request routing
 fairness: gate
 server: app metrics
 schema: base64 decode defaults model names quantity required times

@@ -135,7 +135,7 @@ def raw_parts(target: bytes) -> tuple[bytes, bytes]:
         path, _, query = target.partition(b"?")
         return path, query
     try:
-        parsed = httptools.parse_url(target)
+        parsed: Any = httptools.parse_url(target)  # whose parts may be None, whatever is said
     except httptools.HttpParserInvalidURLError:
         return b"", b""  # CONNECT and `OPTIONS *`; nothing is served there
     return parsed.path or b"/", parsed.query or b""

@@ -172,7 +172,7 @@ class TlsTransport:
         self._secured = True
         self._flush()
         if self._records is not None:
-            self._records.greeted()
+            self._records.settle()
         told, self._on_secured = self._on_secured, None
         if told is not None:
             told(_peer(ssl, self._problems))
@@ -188,6 +188,12 @@ class TlsTransport:
         """After the handshake: have what comes taken by another protocol."""
         self._inner = protocol
         self._is_handed_over = True
+
+    def settle(self) -> None:
+        """Let go of buffers, which are as large as the largest record."""
+        if self._records is not None and self._secured:
+            self._flush()
+            self._records.settle()
 
     def write(self, data: Any) -> None:
         records = self._records
