@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from typing import Protocol, cast, runtime_checkable
+from typing import cast
 
 from fairlead.http.connections import Connections
 from fairlead.http.exchange import ClientGone, Exchange
@@ -19,13 +19,6 @@ logger = logging.getLogger("fairlead.http")
 
 _CLOCK_STEP = 0.001  # seconds; the loop's clock may stand still for as long
 _FOREVER = float("inf")
-
-
-@runtime_checkable
-class Settling(Protocol):
-    """A transport that can let go of what an idle connection does not need."""
-
-    def settle(self) -> None: ...
 
 
 class HttpProtocol:
@@ -275,8 +268,9 @@ class HttpProtocol:
     def settle(self) -> None:
         """The answer goes on and on, mostly in silence: hold no more than that takes."""
         self._reader.settle()
-        if isinstance(self._transport, Settling):
-            self._transport.settle()
+        settle = getattr(self._transport, "settle", None)  # TCP has nothing to let go of
+        if settle is not None:
+            settle()
 
     def hand_over(self, successor: asyncio.Protocol) -> None:
         """What comes from now on is for somebody else; only the end is told here, too. The
