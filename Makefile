@@ -25,7 +25,7 @@ ON_COMPILED := tests/test_compilation.py tests/schema tests/patching $(wildcard 
 COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
-.PHONY: help serve compile test quick test-compiled coverage covered lint format docs bench \
+.PHONY: help serve compile test quick test-compiled coverage covered lint format console-tools console-check docs bench \
 	bench-table bench-quick bench-baseline parity crash chaos fuzz fuzz-wire
 
 help: ## show this
@@ -105,15 +105,35 @@ coverage: $(TESTING) ## run all tests and measure which lines they reach
 covered: $(TESTING) ## tell which lines the last measured run reached, and hold the floor
 	@$(BIN)/coverage report --skip-covered --fail-under=$(COVERAGE_FLOOR)
 
-lint: $(TESTING) ## check style, types and the direction of imports
+lint: $(TESTING) console-check ## check style, types and the direction of imports
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# What the console is checked with is nothing that serving or testing needs.
+NPM := build/npm
+CONSOLE := src/fairlead/console/static
+PRETTIER = $(NPM)/node_modules/.bin/prettier --log-level warn --print-width 100
+$(NPM)/.made: tools/console/package.json
+	@mkdir -p $(NPM)
+	@cp $< $(NPM)/
+	@npm install --prefix $(NPM) --silent --no-audit --no-fund
+	@touch $@
+
+console-tools: $(if $(shell command -v npm),$(NPM)/.made) ## fetch what the console is checked with, from npm
+
+console-check: console-tools ## check the style and the types of the console
+	@if [ -e $(NPM)/.made ]; then \
+		$(NPM)/node_modules/.bin/tsc -p tools/console/jsconfig.json && $(PRETTIER) --check $(CONSOLE); \
+	else \
+		echo "SKIPPED: there is no npm, so the console's types and style are not checked"; \
+	fi
+
 format: $(TESTING) ## bring the sources into shape
 	$(BIN)/ruff check --fix $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
+	if [ -e $(NPM)/.made ]; then $(PRETTIER) --write $(CONSOLE); fi
 	$(BIN)/python tools/reference.py
 
 docs: $(DOCUMENTING) ## build the documentation into site/, strictly

@@ -134,10 +134,10 @@ def test_the_standard_output_can_be_the_log(tmp_path: Path) -> None:
     assert server.client().get(config_maps("default")).status == 200
     assert server.process is not None
     assert server.process.stdout is not None
-    lines = [server.process.stdout.readline() for _ in range(6)]
-    told = [line for line in lines if b" AUDIT: id=" in line]
-    assert b'stage="RequestReceived"' in told[0]
-    assert b'uri="/api/v1/namespaces/default/configmaps"' in told[0]
+    lines = iter(server.process.stdout.readline, b"")
+    told = next(line for line in lines if b" AUDIT: id=" in line)
+    assert b'stage="RequestReceived"' in told
+    assert b'uri="/api/v1/namespaces/default/configmaps"' in told
     server.kill()
 
 

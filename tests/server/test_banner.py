@@ -45,3 +45,8 @@ def test_it_proposes_commands_that_work_in_the_dialect() -> None:
 def test_it_says_what_was_in_the_data_directory() -> None:
     text = banner(ADDRESS, CLUSTER, Path("/data"), 1, "12 objects at revision 34, 5.6 KiB")
     assert "  data          /data (12 objects at revision 34, 5.6 KiB)\n" in text
+
+
+def test_it_says_where_the_console_is_if_there_is_one() -> None:
+    assert f" {ADDRESS}/console/ " in banner(ADDRESS, CLUSTER, Path("data"), 1, console=True)
+    assert "/console/" not in banner(ADDRESS, CLUSTER, Path("data"), 1)

@@ -91,3 +91,18 @@ def test_every_request_that_was_sent_before_the_signal_is_answered(
     server.signal(signal.SIGTERM)
     assert [wire.status() for wire in wires] == [200] * 100
     assert server.wait(15) == 0
+
+
+def test_a_watch_that_begins_again_when_others_end_does_not_hold_up_the_end(
+    fresh_server: FreshServer,
+) -> None:
+    server = fresh_server("--shutdown-grace", "60s")
+    with Wire(server).ask("GET /api/v1/secrets?watch=true") as wire:
+        assert wire.status() == 200
+        server.signal(signal.SIGTERM)
+        while not wire.sock.recv(65536).endswith(b"0\r\n\r\n"):
+            pass
+        wire.ask("GET /api/v1/secrets?watch=true")
+        started = time.monotonic()
+        assert server.wait(30) == 0
+        assert time.monotonic() - started < 5

@@ -103,11 +103,15 @@ class MemoryBackend:
         if revision < self.floor:
             raise Compacted(revision)
 
-    def changes(self, resource: str, after: int, upto: int) -> list[Step]:
+    def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
         self._check_kept(after)
         known = {row.revision: row for row in self.rows}
         found = [row for row in self.rows if after < row.revision <= upto]
-        steps = [Step(row, known.get(row.previous)) for row in found if row.resource == resource]
+        steps = [
+            Step(row, known.get(row.previous))
+            for row in found
+            if resource in ("", row.resource) and key in ("", row.key)
+        ]
         return steps[: self.piece]
 
     def feed(self, after: int, upto: int) -> list[Row]:

@@ -93,8 +93,8 @@ class AnyValues(SharedSource):
             async for revision, rows in feed:
                 yield Reached(revision, list(map(_plain, rows)))
 
-    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
-        steps = await super().changes(resource, after, upto)
+    async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
+        steps = await super().changes(resource, after, upto, key)
         return [Step(_plain(row), before and _plain(before)) for row, before in steps]
 
     async def state(

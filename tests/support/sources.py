@@ -147,9 +147,9 @@ class MemorySource:
                 return row.revision
         return 0
 
-    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
+    async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
         self._check()
-        return self._kept.changes(resource, after, upto)
+        return self._kept.changes(resource, after, upto, key)
 
     async def is_stale(self, resource: str, key: str, revision: int) -> bool:
         return False

@@ -212,7 +212,7 @@ class Auditor:
         if isinstance(answer, LongAnswer):
             record.collected = Collected(answer.media_type)
             answer.pieces = record.collected.follow(answer.pieces)
-        elif request.path.startswith("/api"):
+        elif request.target.is_resource or request.path.startswith("/api"):
             body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
             record.response_object = await aside(
                 len(body), self._bodies.answered, body, answer.media_type, managed_fields

@@ -31,14 +31,20 @@ class Grant:
     """A token that was found good.
 
     `audiences` are those of the wanted ones for which it is good. It may be remembered until the
-    unix time `until` and while nothing happens to its `anchors`.
+    unix time `until` and while nothing happens to its `anchors`; `on_use` is told of every request
+    that comes with it.
     """
 
     user: User
     audiences: Audiences
     until: float = inf
     anchors: tuple[Anchor, ...] = ()
-    remarks: Remarks | None = None
+    on_use: OnUse | None = None
+
+
+class OnUse(Protocol):
+    def used(self, request: Credentials) -> None:
+        """A request came with the token; raises Rejected or StatusError if it must not pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ class Remarks:
     text: str
     since: float = 0.0
 
-    def tell(self, request: Credentials) -> None:
+    def used(self, request: Credentials) -> None:
         if not self.since:
             request.note(self.name, self.text)
         elif (now := time()) > self.since:
@@ -141,8 +147,8 @@ class BearerTokens:
             return None
         known = self.cache.grant(header)
         if known is not None:
-            if known.remarks is not None:
-                known.remarks.tell(request)
+            if known.on_use is not None:
+                known.on_use.used(request)
             return known.user
         token, spaced = bearer_token(header)
         if not token:
@@ -152,8 +158,8 @@ class BearerTokens:
         grant = await self.check(token, self.audiences)
         if header == f"Bearer {token}":  # other spellings of a good token must not fill the cache
             self.cache.add(header, grant)
-        if grant.remarks is not None:
-            grant.remarks.tell(request)
+        if grant.on_use is not None:
+            grant.on_use.used(request)
         return grant.user
 
     async def check(self, token: str, audiences: Audiences) -> Grant:

@@ -19,6 +19,7 @@ from fairlead.authentication.bearer import Audiences, BearerTokens, TokenMethod
 from fairlead.authentication.bootstrap_tokens import BootstrapTokens
 from fairlead.authentication.chain import Authenticator, Method
 from fairlead.authentication.client_certificates import ClientCertificates
+from fairlead.authentication.console_sessions import ConsoleSessions
 from fairlead.authentication.front_proxy import FrontProxy
 from fairlead.authentication.keys import KeyFileError, KeyRing
 from fairlead.authentication.service_accounts import (
@@ -60,6 +61,7 @@ class Authentication:
     client_authorities: Authorities
     proxy_authorities: Authorities | None
     identity_headers: tuple[bytes, ...]  # how headers begin in which a proxy names users
+    sessions: ConsoleSessions | None  # where there is a console
     _background: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     _closables: list[Closable] = field(default_factory=list)
 
@@ -103,13 +105,14 @@ def build_authenticator(
     follow: Follow,
     own_ca: Path,
     own_key: Path,
+    console: Path | None = None,
     authorization_modes: Sequence[str] = (),
 ) -> Authentication:
     """Put authentication together; raises AuthenticationError.
 
     `lookup` reads the newest version of an object, `follow` tells of commits, `own_ca` is the
     server's CA, whose client certificates are always accepted, `own_key` the signing key that is
-    used unless another is given.
+    used unless another is given, `console` the directory of the console's sessions.
     """
     issuers = options.service_account_issuer or [default_issuer(dialect)]
     audiences: Audiences = tuple(options.api_audiences or issuers[:1])
@@ -119,6 +122,9 @@ def build_authenticator(
     closables: list[Closable] = []
     background: list[Callable[[], Coroutine[Any, Any, None]]] = []
     methods: list[TokenMethod] = []
+    sessions = ConsoleSessions(console, audiences, lookup) if console is not None else None
+    if sessions is not None:  # before all that would tell others of its tokens
+        methods.append(sessions)
     if options.token_auth_file is not None:
         methods.append(_token_file(options.token_auth_file, audiences))
     methods.append(
@@ -149,6 +155,7 @@ def build_authenticator(
         clients,
         proxy[0] if proxy is not None else None,
         proxy[1].headers if proxy is not None else (),
+        sessions,
         background,
         closables,
     )

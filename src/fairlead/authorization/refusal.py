@@ -26,14 +26,23 @@ def _cannot(attributes: Attributes) -> str:
     return f"{who} {what} at the cluster scope"
 
 
-def refusal(attributes: Attributes, decision: Decision) -> StatusError:
+class Refused(StatusError):
+    """A 403 of the authorizer: `attributes` is what it was asked, `decision` what it said."""
+
+    def __init__(self, attributes: Attributes, decision: Decision, why: str) -> None:
+        ref = ResourceRef(attributes.group, attributes.resource, attributes.name)
+        told = forbidden(ref, why)
+        super().__init__(told.code, told.reason, told.message, details=told.details)
+        self.attributes = attributes
+        self.decision = decision
+
+
+def refusal(attributes: Attributes, decision: Decision) -> Refused:
     """The 403 for a decision that does not allow."""
-    ref = ResourceRef(attributes.group, attributes.resource, attributes.name)
-    return forbidden(ref, forbidden_message(attributes, decision.reason))
+    return Refused(attributes, decision, forbidden_message(attributes, decision.reason))
 
 
-def creation_refusal(attributes: Attributes, decision: Decision) -> StatusError:
+def creation_refusal(attributes: Attributes, decision: Decision) -> Refused:
     """The 403 for a PUT or apply that would create, by a user who may not create. It carries the
     modes' reason alone."""
-    ref = ResourceRef(attributes.group, attributes.resource, attributes.name)
-    return forbidden(ref, decision.reason)
+    return Refused(attributes, decision, decision.reason)

@@ -108,6 +108,12 @@ class ArgumentReader(argparse.ArgumentParser):
                 waiting.append(f"-{value}")
                 sign = ""
             self._sort_switch(action, name, value if sign else "true", own, off)
+        elif isinstance(action.nargs, int) and action.nargs > 1:
+            values = [*([value] if sign else []), *reversed(waiting)][: action.nargs]
+            if len(values) < action.nargs:
+                raise UsageError(f"flag needs {action.nargs} arguments: {name}")
+            del waiting[len(waiting) - action.nargs + bool(sign) :]
+            own += [name, *values]
         elif sign:
             own.append(f"{name}={value}")
         elif name in self._bare:

@@ -26,6 +26,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "tree": Listed(_ONE, "show what an object owns, down to the pods"),
         "owners": Listed(_ONE, "show which manager owns each field of an object"),
         "history": Listed(_ONE, "show how an object has changed, and who changed it"),
+        "console": Listed("", "open the web console in a browser, signed in"),
     },
     "Change": {
         "create": Listed(_FILES, "create objects"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from fairlead import errors
 from fairlead.authentication.impersonation import impersonate
+from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
-from fairlead.authorization.refusal import refusal
+from fairlead.authorization.refusal import Refused, refusal
 from fairlead.authorization.requests import attributes_of
 from fairlead.endpoints import discovery
 from fairlead.endpoints.answers import Answer, Verb, encode, text_answer, value_answer
@@ -44,6 +45,19 @@ from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 
 Page = Callable[[Request], Awaitable[Answer]]
+# Who asks, where a page knows that better than the authenticator; else None. Raises StatusError.
+OwnRule = Callable[[Request], Awaitable[User | None]]
+
+
+class Past(Protocol):
+    """What answers requests for how things were (see `Target.past`)."""
+
+    def judges(self, request: Request) -> bool:
+        """Whether it decides by itself what of an answer somebody may see, so that the path need
+        not be authorized."""
+
+    async def answer(self, request: Request) -> Answer: ...
+
 
 VERBS: dict[str, Verb] = {
     "get": answer_get,
@@ -58,18 +72,21 @@ VERBS: dict[str, Verb] = {
 
 
 class Handler:
-    """Answers requests. `pages` are the paths beside the API, by path; `handlers` what answers
-    verbs of resources that are not plain storage; `remote` finds what passes a request on to the
-    server that has its group and version, if that is another one; `groups` are those that clients
-    are told of."""
+    """Answers requests. `pages` are the paths beside the API, by path; `own_rules` has the first
+    steps of those that no authorizer guards; `handlers` what answers verbs of resources that are
+    not plain storage; `remote` finds what passes a request on to the server that has its group and
+    version, if that is another one; `groups` are those that clients are told of."""
 
     def __init__(self, api: Api, address: str) -> None:
         self.api = api
         self.pages: dict[str, Page] = {}
         self.prefixes: dict[str, Page] = {}
+        self.own_rules: dict[str, OwnRule] = {}
         self.handlers: Mapping[tuple[str, str], Verb] = HANDLERS
         self.remote: Callable[[Request], Page | None] = no_remote
         self.groups: discovery.Groups = discovery.OwnGroups(api.resources)
+        self.past: Past | None = None
+        self.refused: Callable[[Request, Refused], None] | None = None  # by the authorizer
         self.auditor: Auditor | None = None
         self.classify: Callable[[Request], None] | None = None  # for priority and fairness
         self._address = address
@@ -87,13 +104,20 @@ class Handler:
         """Find out who asks and whether they may; raises StatusError."""
         if request.query and not is_long_running(request.target):
             timeout_of(request)
-        request.user = await self.api.authentication.authenticator.authenticate(request)
+        rule, user = None, None
+        if not request.target.is_resource:
+            rule = self.own_rules.get(request.path[1:].partition("/")[0])
+            if rule is not None:
+                user = await rule(request)
+        request.user = user or await self.api.authentication.authenticator.authenticate(request)
         if self.auditor is not None:
             storing = self.auditor.received(request)
             if storing is not None:
                 await storing
         if request.impersonates:
             await self._impersonate(request)
+        if rule is not None:
+            return
         if self.classify is not None:
             self.classify(request)
         await self._authorize(request)
@@ -105,6 +129,8 @@ class Handler:
     async def answer(self, request: Request) -> Answer:
         """The answer to a request that was admitted and read; raises StatusError."""
         target = request.target
+        if target.past and self.past is not None:
+            return await self.past.answer(request)
         pass_on = self.remote(request)
         if pass_on is not None:
             return await pass_on(request)
@@ -117,7 +143,7 @@ class Handler:
             request.warn(resource.deprecation)
         check_method(request, resource)
         if target.subresource != "proxy":  # others answer what they like
-            self._negotiate(request)
+            self.negotiate(request)
         if resource.deprecation:
             request.warn(resource.deprecation)
         operation = request.operation = Operation(
@@ -162,6 +188,8 @@ class Handler:
         request.impersonator = caller
 
     async def _authorize(self, request: Request) -> None:
+        if request.target.past and self.past is not None and self.past.judges(request):
+            return
         selector = request.parameter("fieldSelector") if request.query else ""
         attributes = attributes_of(request.user, request.target, selector)
         authorizer = self.api.authorizer
@@ -184,9 +212,9 @@ class Handler:
         if watchable and request.method == "GET" and flag(request, "watch"):
             target.verb = "watch"
 
-    def _negotiate(self, request: Request) -> None:
-        """What follows from the header fields alone is worked out once for all requests of a
-        connection that have the same ones."""
+    def negotiate(self, request: Request) -> None:
+        """Find out in which form the client wants what it asks for. What follows from the header
+        fields alone is worked out once for all requests of a connection that have the same ones."""
         verb, resource = request.target.verb, request.target.resource
         assert resource is not None
         partial = LIST if verb == "list" else ITEM

@@ -154,6 +154,10 @@ class Request:
         """What was read of the body; nothing if it was too long."""
         return self._body or b""
 
+    def forget_body(self) -> None:
+        """For a body that is a secret: nobody who looks at the request later finds it."""
+        self._body = b""
+
     async def body(self) -> bytes:
         """The whole body; 413 if it is over the limit."""
         if self._body is None:

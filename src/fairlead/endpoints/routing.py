@@ -15,12 +15,14 @@ _METHOD_VERBS = {
     "DELETE": "delete",
 }
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
+PAST = "history"  # below it lie the paths of the API once more, for how things were
 
 
 @dataclass(slots=True)
 class Target:
     """What a request is about, as authorization sees it. `resource` is None where the path names
-    a group, version or resource that is not served here; `remote` where another server has it."""
+    a group, version or resource that is not served here; `remote` where another server has it.
+    `past` asks for how things were: of a resource whatever the method, for it can only be read."""
 
     path: str
     verb: str
@@ -35,6 +37,12 @@ class Target:
     resource: Resource | None = None
     rest: str = ""
     remote: bool = False
+    past: bool = False
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether a watch of it can be answered here."""
+        return self.is_resource or self.past
 
     @property
     def full_resource_name(self) -> str:
@@ -53,12 +61,23 @@ def route(resources: Resources, method: str, path: str) -> Target:
     elif len(parts) > 4 and parts[1] == "apis" and parts[2] and parts[3]:
         target = Target(path, verb, True, parts[2], parts[3])
         _read_rest(resources, target, parts[4:])
+    elif parts[1:2] == [PAST]:
+        return _route_past(resources, method, path, parts[2:])
     else:
         target = Target(path, method.lower())
     if not target.resource_name:
         target.is_resource = False
         target.verb = method.lower()
     return target
+
+
+def _route_past(resources: Resources, method: str, path: str, parts: list[str]) -> Target:
+    if parts and parts[0] in ("api", "apis"):
+        target = route(resources, "GET", "/" + "/".join(parts))
+        target.path, target.past = path, True
+        if target.is_resource:
+            return target
+    return Target(path, method.lower(), past=True)
 
 
 def _read_rest(resources: Resources, target: Target, parts: list[str]) -> None:

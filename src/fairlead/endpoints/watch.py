@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
+from typing import Protocol
 
 import orjson
 
@@ -28,14 +29,14 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions
 from fairlead.operations.views import typed
-from fairlead.operations.watch import Watch, open_watch, too_old
+from fairlead.operations.watch import open_watch, too_old
 from fairlead.schema.decode import zero
 from fairlead.serialization.protobuf import watch_frame
 from fairlead.storage.backend import Compacted, StorageError
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.counts import WATCH_ENCODES
 from fairlead.storage.version import Version
-from fairlead.storage.watcher import Event
+from fairlead.storage.watcher import Event, Watcher
 
 logger = logging.getLogger("fairlead.watch")
 
@@ -180,6 +181,47 @@ def _empty(resource: Resource) -> Object:
     return {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
 
 
+class Frames(Protocol):
+    """How the events of a stream are written, as `Framing` does."""
+
+    @property
+    def representation(self) -> Representation: ...
+
+    @property
+    def sends_stored_bytes(self) -> bool: ...
+
+    @property
+    def keys(self) -> Mapping[str, str]: ...
+
+    def shared_frame(self, kind: str, change: Change) -> bytes: ...
+
+    def chooser(self) -> Frame: ...
+
+    def bookmark(self, revision: int) -> bytes: ...
+
+    def event(self, kind: str, value: Object) -> bytes: ...
+
+
+class Opened(Protocol):
+    """What a stream tells, as a `Watch` that was opened has it."""
+
+    @property
+    def watcher(self) -> Watcher: ...
+
+    @property
+    def past(self) -> AsyncIterator[Sequence[Event]]: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def converts(self) -> bool: ...
+
+    async def shown(self, events: Sequence[Event]) -> Sequence[Event]: ...
+
+    def close(self) -> None: ...
+
+
 class _BadEvent(Exception):
     """An event that cannot be sent in the way that this client asked for."""
 
@@ -187,14 +229,15 @@ class _BadEvent(Exception):
 class WatchStream(Answer):
     """A watch as an answer: it ends when its time is up, the client leaves or the server stops."""
 
-    __slots__ = ("bookmarks", "framing", "opened", "store", "timeout", "watcher")
+    __slots__ = ("bookmark_every", "bookmarks", "framing", "opened", "store", "timeout", "watcher")
 
     def __init__(
         self,
         api: Api,
-        opened: Watch,
-        framing: Framing,
+        opened: Opened,
+        framing: Frames,
         options: ListOptions,
+        bookmark_every: float,
     ) -> None:
         super().__init__(200, b"")
         self.store = api.store
@@ -202,6 +245,7 @@ class WatchStream(Answer):
         self.watcher = opened.watcher
         self.framing = framing
         self.bookmarks = options.bookmarks
+        self.bookmark_every = bookmark_every
         wanted = options.timeout or 0
         self.timeout = wanted if wanted > 0 else _unasked(api.shortest_watch)
 
@@ -268,7 +312,7 @@ class WatchStream(Answer):
 
     def _failure(self, error: Exception) -> bytes:
         """The last event of a stream that cannot go on."""
-        logger.error("a watch of %s ended: %s", self.opened.collection.resource, error)
+        logger.error("a watch of %s ended: %s", self.opened.name, error)
         return self._error(StatusError(500, "InternalError", f"the watch cannot go on: {error}"))
 
     def _error(self, error: StatusError) -> bytes:
@@ -331,12 +375,12 @@ class WatchStream(Answer):
         return pass_on
 
     def _next_bookmark(self, now: float, end: float, *, sent: bool = False) -> float:
-        """About once a minute, and shortly before the end; once if the end is near already."""
+        """Every now and then, and shortly before the end; once if the end is near already."""
         if not self.bookmarks:
             return float("inf")
         last = end - _BOOKMARK_BEFORE_END
         if now < last:
-            return min(now + BOOKMARK_EVERY, last)
+            return min(now + self.bookmark_every, last)
         return float("inf") if sent else now
 
 
@@ -345,7 +389,7 @@ def _unasked(shortest: float) -> float:
     return random.uniform(1, 2) * shortest if shortest else _YEARS
 
 
-def start_stream(framing: Framing, exchange: Exchange) -> None:
+def start_stream(framing: Frames, exchange: Exchange) -> None:
     media_type = framing.representation.media_type
     if media_type != JSON:
         media_type += ";stream=watch"
@@ -356,12 +400,12 @@ def start_stream(framing: Framing, exchange: Exchange) -> None:
     exchange.start(200, headers)
 
 
-class _ErrorStream(Answer):
+class ErrorStream(Answer):
     """A watch that cannot be: 200, and one ERROR event that holds the Status."""
 
     __slots__ = ("error", "framing")
 
-    def __init__(self, error: StatusError, framing: Framing) -> None:
+    def __init__(self, error: StatusError, framing: Frames) -> None:
         super().__init__(200, b"")
         self.error = error
         self.framing = framing
@@ -384,5 +428,5 @@ async def answer_watch(api: Api, request: Request, operation: Operation) -> Answ
     except StatusError as error:
         if error.code != 410:
             raise
-        return _ErrorStream(error, framing)
-    return WatchStream(api, opened, framing, options)
+        return ErrorStream(error, framing)
+    return WatchStream(api, opened, framing, options, BOOKMARK_EVERY)

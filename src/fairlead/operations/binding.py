@@ -29,7 +29,7 @@ async def bind(api: Api, operation: Operation, binding: Object, options: WriteOp
     await api.admission.validate(attributes)
     if not name:
         raise bad_request("Name parameter required.")
-    await _bind(api, operation.namespace, binding, options.dry_run)
+    await _bind(api, operation, binding, options.dry_run)
 
 
 def _check(resource: Resource, binding: Object) -> None:
@@ -43,11 +43,11 @@ def _check(resource: Resource, binding: Object) -> None:
         raise invalid(resource.kind_ref(binding["metadata"].get("name", "")), causes)
 
 
-async def _bind(api: Api, namespace: str, binding: Object, dry_run: bool) -> None:
+async def _bind(api: Api, operation: Operation, binding: Object, dry_run: bool) -> None:
     pods = api.resources.named("core/v1/pods")
     collection = api.collection(pods)
     name = binding["metadata"]["name"]
-    key = pods.storage_key(namespace, name)
+    key = pods.storage_key(operation.namespace, name)
     while True:
         current = api.store.latest(collection, key)
         if current is None:
@@ -58,15 +58,18 @@ async def _bind(api: Api, namespace: str, binding: Object, dry_run: bool) -> Non
         if dry_run:
             return
         try:
-            await _put(api, pods, current, pod)
+            await _put(api, operation, pods, current, pod)
         except Conflict:
             continue
         return
 
 
-async def _put(api: Api, pods: Resource, current: Version, pod: Object) -> None:
+async def _put(
+    api: Api, operation: Operation, pods: Resource, current: Version, pod: Object
+) -> None:
     collection = api.collection(pods)
-    await preparing.put(api, collection, current.key, preparing.ordered(pod), current)
+    stored = preparing.ordered(pod)
+    await preparing.put(api, operation, collection, current.key, stored, current)
 
 
 def _check_pod(pods: Resource, pod: Object, wanted: Object) -> None:

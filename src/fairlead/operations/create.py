@@ -62,7 +62,7 @@ async def _create(
         name = metadata.get("name", "")
         attributes = preparing.attributes(operation, CREATE, value, None, context, name, options)
         generated = await _admit(api, operation, attributes, value, entries)
-        version = await _stored(api, attributes, generated)
+        version = await _stored(api, operation, attributes, generated)
         if resource.custom is not None:
             version = await shown_one(resource, version)
         if options.dry_run:
@@ -120,7 +120,9 @@ async def _admit(
     return generated
 
 
-async def _stored(api: Api, attributes: Attributes, generated: bool) -> Version:
+async def _stored(
+    api: Api, operation: Operation, attributes: Attributes, generated: bool
+) -> Version:
     """Store an admitted object under its name, or under the first generated one that is free."""
     resource, value, context = attributes.resource, attributes.value, attributes.context
     assert value is not None
@@ -132,7 +134,7 @@ async def _stored(api: Api, attributes: Attributes, generated: bool) -> Version:
         key = resource.storage_key(metadata.get("namespace", ""), metadata["name"])
         try:
             if not context.dry_run:
-                return await _put_new(api, attributes, collection, key)
+                return await _put_new(api, operation, attributes, collection, key)
         except Conflict:
             pass
         existing = api.store.latest(collection, key)
@@ -144,17 +146,21 @@ async def _stored(api: Api, attributes: Attributes, generated: bool) -> Version:
     raise error
 
 
-async def _put_new(api: Api, attributes: Attributes, collection: Collection, key: str) -> Version:
+async def _put_new(
+    api: Api, operation: Operation, attributes: Attributes, collection: Collection, key: str
+) -> Version:
     """Write the object; raises Conflict if there certainly is one."""
     while True:
         try:
-            return await _put(api, attributes, collection, key)
+            return await _put(api, operation, attributes, collection, key)
         except Conflict:
             if await is_certain(collection, key):
                 raise
 
 
-async def _put(api: Api, attributes: Attributes, collection: Collection, key: str) -> Version:
+async def _put(
+    api: Api, operation: Operation, attributes: Attributes, collection: Collection, key: str
+) -> Version:
     """Write the object. If what admission rested on has moved meanwhile, it is asked again."""
     value, context = attributes.value, attributes.context
     assert value is not None
@@ -162,7 +168,7 @@ async def _put(api: Api, attributes: Attributes, collection: Collection, key: st
         try:
             custom = attributes.resource.custom is not None
             stored = await kept(attributes.resource, value) if custom else value
-            return await preparing.put(api, collection, key, stored, None, context)
+            return await preparing.put(api, operation, collection, key, stored, None, context)
         except ConditionFailed as error:
             if is_claimed(error):
                 raise

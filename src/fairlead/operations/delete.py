@@ -93,13 +93,13 @@ async def _store(
     collection = api.collection(operation.resource)
     if gone:
         if not options.dry_run:
-            await preparing.remove(api, collection, current)
+            await preparing.remove(api, operation, collection, current)
         return new
     if new == old or options.dry_run:
         await api.store.settled(current)
         return new
     stored = await kept(operation.resource, preparing.ordered(copied(new)))
-    version = await preparing.put(api, collection, current.key, stored, current)
+    version = await preparing.put(api, operation, collection, current.key, stored, current)
     return await read(operation.resource, version)
 
 

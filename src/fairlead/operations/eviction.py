@@ -87,7 +87,7 @@ async def _evict(api: Api, operation: Operation, options: DeleteOptions) -> None
         if not _is_ready(pod) and _is_met(budget.object()):
             await _delete_unready(api, operation, pod, budget.name, options)
             return
-        await _take_disruption(api, budget, pod["metadata"]["name"], options.dry_run)
+        await _take_disruption(api, operation, budget, pod["metadata"]["name"], options.dry_run)
     await _delete(api, operation, options)
 
 
@@ -163,7 +163,9 @@ def _try_later(budget: str) -> StatusError:
     return _refused(text, SECONDS_TO_WAIT)
 
 
-async def _take_disruption(api: Api, entry: Version, pod_name: str, dry_run: bool) -> None:
+async def _take_disruption(
+    api: Api, operation: Operation, entry: Version, pod_name: str, dry_run: bool
+) -> None:
     """Use up one of the disruptions that a budget allows, or raise what stands against it."""
     resource = api.resources.named(BUDGETS)
     collection = api.collection(resource)
@@ -177,7 +179,8 @@ async def _take_disruption(api: Api, entry: Version, pod_name: str, dry_run: boo
         if dry_run:
             return
         try:
-            await preparing.put(api, collection, current.key, preparing.ordered(budget), current)
+            stored = preparing.ordered(budget)
+            await preparing.put(api, operation, collection, current.key, stored, current)
         except Conflict:
             continue
         return

@@ -199,6 +199,7 @@ def is_finished(value: Object) -> bool:
 
 async def put(
     api: Api,
+    operation: Operation,
     collection: Collection,
     key: str,
     value: Object,
@@ -211,13 +212,18 @@ async def put(
     requires = context.requires if context is not None else ()
     alongside = (*context.alongside, *context.claims) if context is not None else ()
     try:
-        return await api.store.put(collection, key, value, over, requires, alongside)
+        written = await api.store.put(collection, key, value, over, requires, alongside)
     except asyncio.CancelledError:
         if context is not None and context.undo:
             _roll_back_later(collection, key, context)
         raise
     except (TooLarge, TooDeep) as error:
         raise _giant(error) from None
+    api.actors.note(written.revision, operation)
+    for one in alongside:
+        if one.version is not None:
+            api.actors.note(one.version.revision, operation)
+    return written
 
 
 def _roll_back_later(collection: Collection, key: str, context: Context) -> None:
@@ -238,10 +244,11 @@ def _roll_back_later(collection: Collection, key: str, context: Context) -> None
         newest.commit.outcome().add_done_callback(give_back)
 
 
-async def remove(api: Api, collection: Collection, current: Version) -> None:
+async def remove(api: Api, operation: Operation, collection: Collection, current: Version) -> None:
     """Take an object out of the store; raises Conflict."""
     check_fence()
-    await api.store.delete(collection, current.key, current)
+    deletion = await api.store.delete(collection, current.key, current)
+    api.actors.note(deletion.revision, operation)
 
 
 def check_decoded(value: Object) -> None:

@@ -35,7 +35,7 @@ async def review_token(
     except Rejected as rejection:
         value["status"] = {"user": {}, "error": _joined(rejection.reasons)}
     else:
-        status: Object = {"authenticated": True, "user": _user_info(grant.user)}
+        status: Object = {"authenticated": True, "user": user_info(grant.user)}
         if grant.audiences:
             status["audiences"] = list(grant.audiences)
         value["status"] = status
@@ -46,7 +46,8 @@ def _joined(reasons: tuple[str, ...]) -> str:
     return reasons[0] if len(reasons) == 1 else f"[{', '.join(reasons)}]"
 
 
-def _user_info(user: User) -> Object:
+def user_info(user: User) -> Object:
+    """A user as reviews show one."""
     found: Object = {"username": user.name}
     if user.uid:
         found["uid"] = user.uid

@@ -126,10 +126,12 @@ async def store_changed(
                 if new != old:
                     version = preparing.unstored(collection, key, new, current.revision, resource)
             elif preparing.is_finished(new):
-                await preparing.remove(api, collection, current)
+                await preparing.remove(api, operation, collection, current)
                 version = preparing.unstored(collection, key, new, current.revision, resource)
             else:
-                version = await preparing.put(api, collection, key, stored, current, context)
+                version = await preparing.put(
+                    api, operation, collection, key, stored, current, context
+                )
         except (Conflict, ConditionFailed):
             context.roll_back()
             continue

@@ -40,6 +40,10 @@ class Watch:
         return await shown_events(self.resource, events)
 
     @property
+    def name(self) -> str:
+        return self.collection.resource
+
+    @property
     def converts(self) -> bool:
         """Whether events may have to be brought into another version first."""
         return self.resource.main.custom is not None

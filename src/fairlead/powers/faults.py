@@ -10,6 +10,7 @@ from fairlead.endpoints.request import Request
 from fairlead.endpoints.watch import WatchStream
 from fairlead.errors import bad_request
 from fairlead.operations.api import Api, Object
+from fairlead.operations.watch import Watch
 from fairlead.powers.effects import CutOff, FaultyWatch, error_of, wait
 from fairlead.powers.kept import Handlers, Shelf
 from fairlead.schema.durations import parse_duration
@@ -139,6 +140,7 @@ class Faults:
         if any(fault.cut == "after" for fault in happening):
             return CutOff()
         cut = any(fault.cut == "middle" for fault in happening)
-        if isinstance(answered, WatchStream) and (on_events or cut):
-            answered.opened = FaultyWatch(answered.opened, on_events, request if cut else None)
+        opened = answered.opened if isinstance(answered, WatchStream) else None
+        if isinstance(answered, WatchStream) and isinstance(opened, Watch) and (on_events or cut):
+            answered.opened = FaultyWatch(opened, on_events, request if cut else None)
         return answered

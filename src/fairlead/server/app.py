@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fairlead.audit.auditor import Auditor
 from fairlead.authentication.service_accounts import account_claims
 from fairlead.authentication.user import MASTERS
+from fairlead.authorization.refusal import Refused
 from fairlead.endpoints.answers import Answer, error_answer
 from fairlead.endpoints.chain import Handler, is_long_running
 from fairlead.endpoints.deadlines import BRIEF, limit
@@ -37,7 +38,7 @@ logger = logging.getLogger("fairlead")
 
 _READING = ("GET", "HEAD", "OPTIONS")
 _TOO_MANY = "Too many requests, please try again later."
-_FROM_STORE = ("/api", "/openapi")
+_FROM_STORE = ("/api", "/openapi", "/history")
 _HEALTH = ("/healthz", "/livez", "/readyz")
 # What writes one object over the version that it has looked at, and looks at no others of its kind.
 _PARTS = ("", "status", "scale", "ephemeralcontainers")
@@ -98,7 +99,7 @@ class Application:
                 storing = auditor.answered(request, answer)
                 if storing is not None:
                     await storing
-            if target.verb == "watch" and target.is_resource and answer.code == 200:
+            if target.verb == "watch" and target.is_stream and answer.code == 200:
                 self.metrics.watch_begins(target)
                 try:
                     await answer.send(request)
@@ -251,6 +252,8 @@ class Application:
             self._under_way[kind] -= 1
 
     def _refusal(self, request: Request, error: StatusError) -> Answer:
+        if isinstance(error, Refused) and self.handler.refused is not None:
+            self.handler.refused(request, error)
         if self._auditor is not None:
             self._auditor.refused(request, error)
         values = request.query.get("pretty")

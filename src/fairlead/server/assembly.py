@@ -217,6 +217,7 @@ class Assembly:
                 follow=self.follow,
                 own_ca=pki.ca.certificate,
                 own_key=ensure_service_account_key(self.options.data_dir),
+                console=self.options.data_dir / "console" if self.options.console else None,
                 authorization_modes=parse_modes(self.options.authorization_mode),
             )
         except (AuthenticationError, FileError) as error:

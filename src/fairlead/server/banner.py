@@ -37,7 +37,14 @@ def found_in(store: Store, storage: str) -> str:
     return f"{objects}{where} at revision {store.revision}{size}"
 
 
-def banner(address: str, dialect: Dialect, directory: Path, seconds: float, found: str = "") -> str:
+def banner(
+    address: str,
+    dialect: Dialect,
+    directory: Path,
+    seconds: float,
+    found: str = "",
+    console: bool = False,
+) -> str:
     """The first line has the address, for programs that start a server."""
     config = (directory / "admin.kubeconfig").absolute()
     lines = [
@@ -54,6 +61,8 @@ def banner(address: str, dialect: Dialect, directory: Path, seconds: float, foun
         )
     else:
         lines.append("  or            kubectl get namespaces")
+    if console:
+        lines.append(f"  console       {address}/console/ ({_own_command()} console signs in)")
     return "\n".join(lines)
 
 

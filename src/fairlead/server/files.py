@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _OPEN_TO_OTHERS = 0o077
-_OUR_NAMES = ("admin.kubeconfig", "lock", "pki")  # beside fairlead.*
+_OUR_NAMES = ("admin.kubeconfig", "console", "lock", "pki")  # beside fairlead.*
 _MOST_BYTES = 1024 * 1024
 
 

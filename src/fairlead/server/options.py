@@ -137,6 +137,7 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
         True,
         "let no extension server send clients elsewhere",
     )
+    switch(group, "--console", True, "serve the web console at /console/")
     for name, most, text in _REQUESTS:
         flag(name, type=whole_number, default=most, metavar="N", help=text)
     switch(

@@ -19,10 +19,12 @@ from fairlead.audit.own_operations import OwnOperations
 from fairlead.audit.setup import AuditError, build_auditor
 from fairlead.backup import UNFINISHED
 from fairlead.backup.page import add_backup_page
+from fairlead.console.door import add_console
 from fairlead.dialect import DIALECTS, Dialect
 from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.openapi import OpenApi
 from fairlead.fairness.setup import build_gate, place_gate
+from fairlead.history.page import add_history
 from fairlead.http.connections import Connections, either
 from fairlead.http.limits import Limits
 from fairlead.http.protocol import HttpProtocol
@@ -159,7 +161,8 @@ class Server:
         self.ready = True
         if worker is None:
             age = process_age()
-            show_banner(banner(url, self.dialect, options.data_dir, age, self._found))
+            told = banner(url, self.dialect, options.data_dir, age, self._found, options.console)
+            show_banner(told)
         else:
             worker.place.tell_ready(self._found)
         await self.stopping.wait()
@@ -295,6 +298,8 @@ class Server:
         openapi.find_others = lambda: self.assembly.aggregation.descriptions.others
         handler.prefixes["/openapi"] = openapi.answer
         add_backup_page(handler)
+        add_console(handler, options)
+        add_history(handler)
         self.assembly.aggregation.attach(handler)
         gate = build_gate(options, self.api, self.assembly.follow)
         if gate is not None:

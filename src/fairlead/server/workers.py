@@ -210,7 +210,8 @@ class Parent:
                 url = f"https://{self._address}"
                 found = found_file(self._directory).read_text()
                 age = process_age()
-                show_banner(banner(url, dialect, options.data_dir, age, found))
+                told = banner(url, dialect, options.data_dir, age, found, options.console)
+                show_banner(told)
 
     def _bury(self) -> None:
         for worker in self._workers:

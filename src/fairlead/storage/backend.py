@@ -171,9 +171,9 @@ class Backend(Protocol):
         """Take these writes in their order, all that can be in one commit; gives the revision of
         each, or why it was refused. When it raises, none of them happened."""
 
-    def changes(self, resource: str, after: int, upto: int) -> list[Step]:
-        """The next steps of a resource after a revision: some, or none if there are no more up to
-        `upto`. Raises Compacted."""
+    def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
+        """The next steps after a revision, of a resource (of all if it is empty) or of one of its
+        keys: some, or none if there are no more up to `upto`. Raises Compacted."""
 
     def feed(self, after: int, upto: int) -> list[Row]:
         """The next steps of all resources after a revision: some, or none if there are no more up

@@ -150,6 +150,25 @@ class Collection:
     def events_after(self, revision: int) -> list[Change]:
         return self._history[bisect_right(self._history, revision, key=_revision) :]
 
+    def changes_of(self, key: str) -> list[Change]:
+        """What happened to a key after the floor, as `events_after` would tell it."""
+        head = self.heads.get(key)
+        if head is None:
+            return []
+        found: list[Change] = []
+        before: Version | None = None
+        for version in (*self._older.get(key, ()), head):
+            after = version if version.body is not None else None
+            if version.revision > self.floor:
+                revision, api_version = version.revision, version.api_version
+                found.append(Change(self.resource, key, revision, api_version, before, after))
+            before = after
+        return found
+
+    def version_at(self, key: str, revision: int) -> Version | None:
+        """What a key was at a revision, which must not be before the floor."""
+        return next(self._state_at([key] if key in self.heads else [], revision), None)
+
     def _range(self, namespace: str, after: str | None = None) -> Iterator[str]:
         low, high = key_range(namespace)
         if after is not None:

@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.counts import FEED_LAG
+from fairlead.storage.watcher import Watcher
 
 Delivered = tuple[Collection, Change]
 
@@ -18,6 +19,7 @@ class Delivery:
     """Tells followers that are not essential, and watchers, of what was taken in."""
 
     def __init__(self) -> None:
+        self.everywhere: list[Watcher] = []  # who watch all resources
         self._undelivered: list[Delivered] = []
         self._delivering = False
         self._committed_at = 0.0  # the first of what is undelivered
@@ -41,6 +43,9 @@ class Delivery:
         alone = len(turn) == 1
         for collection, change in turn:
             collection.publish(change, alone=alone)
+        for watcher in tuple(self.everywhere):
+            for _, change in turn:
+                watcher.deliver(change.kind, change)
         loop = asyncio.get_running_loop()
         if turn:
             FEED_LAG.observe(loop.time() - self._committed_at)

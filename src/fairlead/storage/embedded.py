@@ -145,8 +145,8 @@ class EmbeddedLog:
     async def catch_up(self) -> None:
         """The cache has everything as soon as it is committed."""
 
-    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
-        steps = await self._read(lambda: self._backend.changes(resource, after, upto))
+    async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
+        steps = await self._read(lambda: self._backend.changes(resource, after, upto, key))
         if self._sealing is None:
             return steps
         rows = iter(self._past((row for step in steps for row in step if row is not None), after))

@@ -259,8 +259,8 @@ class FollowedLog:
             known = len(self._curious)
             await asyncio.sleep(0)
 
-    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
-        return await self._source.changes(resource, after, upto)
+    async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
+        return await self._source.changes(resource, after, upto, key)
 
     async def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int

@@ -82,7 +82,7 @@ class Log(Protocol):
         """Wait until the cache has everything that was acknowledged before; raises
         StorageError."""
 
-    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
+    async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
         """As `Backend.changes`."""
 
     async def state(

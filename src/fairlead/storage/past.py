@@ -27,7 +27,7 @@ class Past:
             steps = await self._log.changes(resource, after, upto)
             if not steps:
                 break
-            yield [_change(collection, step) for step in steps]
+            yield [change_of(collection, step) for step in steps]
             after = steps[-1].row.revision
         if recent:
             yield recent
@@ -67,7 +67,8 @@ def version_of(collection: Collection, row: Row) -> Version:
     return Version(row.key, row.revision, row.api_version, body, collection.fields_of)
 
 
-def _change(collection: Collection, step: Step) -> Change:
+def change_of(collection: Collection, step: Step) -> Change:
+    """What a step says, as the cache keeps it."""
     row = step.row
     return Change(
         row.resource,

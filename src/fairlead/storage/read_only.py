@@ -46,8 +46,8 @@ class ReadOnlySource:
     async def write(self, group: Sequence[Write]) -> list[int]:
         raise StorageError("the store is only read", Fault.PASSING)
 
-    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
-        return await self._source.changes(resource, after, upto)
+    async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
+        return await self._source.changes(resource, after, upto, key)
 
     async def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int

@@ -59,7 +59,7 @@ class Source(Protocol):
         or a condition does not hold (`at` says when that was found), EpochMoved if it rests on what
         is no longer so, StorageError: then it may have happened all the same."""
 
-    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
+    async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
         """As `Backend.changes`."""
 
     async def state(

@@ -352,8 +352,8 @@ class SqliteBackend:
     def _number(self, pragma: str) -> int:
         return int(self._db.execute(f"PRAGMA {pragma}").fetchone()[0])
 
-    def changes(self, resource: str, after: int, upto: int) -> list[Step]:
-        return self._past.changes(self._names, resource, after, upto)
+    def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
+        return self._past.changes(self._names, resource, after, upto, key)
 
     def feed(self, after: int, upto: int) -> list[Row]:
         return self._past.feed(self._names, after, upto)

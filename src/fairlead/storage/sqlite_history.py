@@ -55,15 +55,23 @@ class SqliteHistory:
             except sqlite3.Error as error:
                 raise StorageError(f"cannot read {self._path}: {error}", fault_of(error)) from None
 
-    def changes(self, names: Names, resource: str, after: int, upto: int) -> list[Step]:
+    def changes(
+        self, names: Names, resource: str, after: int, upto: int, key: str = ""
+    ) -> list[Step]:
         """See `Backend.changes`."""
         found: list[Step] = []
         held = 0
+        narrowed = ""
+        wanted: list[int | str] = []
+        if resource:
+            narrowed, wanted = " AND resource = ?", [names.numbers.get(resource, 0)]
+        if key:
+            narrowed, wanted = f"{narrowed} AND key = ?", [*wanted, key]
         with self._snapshot(after) as db:
             for raw in db.execute(
-                f"SELECT {COLUMNS} FROM log WHERE revision > ? AND revision <= ? AND resource = ?"
-                " ORDER BY revision LIMIT ?",
-                (after, upto, names.numbers.get(resource, 0), _ROWS_A_PIECE),
+                f"SELECT {COLUMNS} FROM log WHERE revision > ? AND revision <= ?"
+                f"{narrowed} ORDER BY revision LIMIT ?",
+                (after, upto, *wanted, _ROWS_A_PIECE),
             ):
                 row = sound(names, raw, self._path)
                 before = self._at(db, names, row.previous) if row.previous else None

@@ -84,6 +84,7 @@ class Store:
         self._reaching = Reaching()
         self._unswept = False
         self.revision = 0
+        self._is_ending = False
         self.floor = 0
 
     @property
@@ -153,11 +154,14 @@ class Store:
         return sum(collection.bytes for collection in self._collections.values())
 
     def end_watches(self) -> None:
-        """Let every watcher finish with what it already has."""
+        """Let every watcher finish with what it already has; those that come now, too."""
+        self._is_ending = True
         self._delivery.all()
         for collection in self.collections():
             for watcher in list(collection.audience):
                 watcher.close()
+        for watcher in tuple(self._delivery.everywhere):
+            watcher.close()
 
     async def close(self) -> None:
         self.end_watches()
@@ -464,6 +468,8 @@ class Store:
         for collection in self.collections():
             made = collection.rebuild(found.get(collection, []), revision)
             changes += ((collection, change) for change in made)
+        for watcher in tuple(self._delivery.everywhere):
+            watcher.expire(Compacted(revision))
         self.revision = self.floor = revision
         self._history.compacted(revision)
         self._history.floor = revision
@@ -534,7 +540,26 @@ class Store:
         # What is committed but not handed out yet is among them.
         watcher.after = max(after, self.revision)
         collection.audience.add(watcher)
+        if self._is_ending:
+            watcher.close()
         return self._past.replay(collection, after, collection.floor, recent)
+
+    def watch_all(self, watcher: Watcher) -> None:
+        """Let a watcher hear of what happens to all resources from now on, until `unwatch_all`. Its
+        scope and selection do not count. Raises Compacted if what happened after its revision
+        cannot be told."""
+        self.check_kept(watcher.after)
+        watcher.after = max(watcher.after, self.revision)
+        self._delivery.everywhere.append(watcher)
+
+    @property
+    def watching_all(self) -> int:
+        """How many do."""
+        return len(self._delivery.everywhere)
+
+    def unwatch_all(self, watcher: Watcher) -> None:
+        if watcher in self._delivery.everywhere:
+            self._delivery.everywhere.remove(watcher)
 
     async def keep_compacting(self) -> None:
         """Forget what is older than the retention, for ever."""

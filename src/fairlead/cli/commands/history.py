@@ -9,7 +9,7 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.naming import Named, named_object
-from fairlead.cli.output import documents
+from fairlead.cli.output import documents, tables
 
 if TYPE_CHECKING:
     from fairlead.cli.versions.differences import Sight
@@ -29,7 +29,17 @@ def add_flags(parser: ArgumentReader) -> None:
         default=[],
         help="only changes of this field, such as spec.replicas; can be given more than once",
     )
-    parser.add_argument("--revision", metavar="R", help="the object as it was at a revision")
+    parser.add_argument(
+        "--at",
+        "--revision",
+        dest="revision",
+        metavar="R",
+        help="the object as it was at a revision",
+    )
+    parser.add_argument(
+        "--diff", metavar="R", nargs=2, help="what is different between two revisions"
+    )
+    parser.add_switch("--brief", help="a line for each version: when, by whom, which fields")
     parser.add_switch("--all", help="show also managedFields, resourceVersion and generation")
     parser.add_switch("--show-secrets", help="show the values of Secrets")
     parser.add_argument(
@@ -39,7 +49,8 @@ def add_flags(parser: ArgumentReader) -> None:
 
 async def run(at: Invocation) -> int:
     from fairlead.cli.versions.retained import history_of, object_at
-    from fairlead.cli.versions.telling import chapters_of
+    from fairlead.cli.versions.served import writers_of
+    from fairlead.cli.versions.telling import HEAD, chapters_of
 
     options = at.options
     if options.output and options.output not in _FORMATS:
@@ -47,18 +58,57 @@ async def run(at: Invocation) -> int:
         raise UsageError(f"unknown output format {options.output!r}, it must be {known}")
     sight, limit, start = _sight(at), _limit(options.limit), _start(options.since)
     named = await named_object(at, options.words)
+    if options.diff is not None:
+        await _compare(at, named, sight)
+        return 0
     if options.revision is not None:
         found = await object_at(named, _whole(options.revision, "--revision"))
         at.screen.print(_FORMATS[options.output or "yaml"](sight.shown(found)))
         return 0
     history = await history_of(named)
-    chapters = _chosen(chapters_of(history, sight), at, start, limit)
+    writers = await writers_of(named)
+    chapters = _chosen(chapters_of(history, sight, writers), at, start, limit)
     if options.output:
         written = _document(named, history.since, chapters, sight)
         at.screen.print(_FORMATS[options.output](written))
+    elif options.brief:
+        now = datetime.now(UTC)
+        at.screen.print(tables.text([HEAD, *(one.row(now) for one in chapters)]))
     else:
         _tell(at, named, history.since, chapters)
     return 0
+
+
+async def _compare(at: Invocation, named: Named, sight: Sight) -> None:
+    """Show what is different between two revisions, in whichever order they are named."""
+    from fairlead.cli.output.colours import Paint
+    from fairlead.cli.versions.differences import painted
+    from fairlead.cli.versions.retained import object_at
+
+    first, second = (_whole(text, "--diff") for text in at.options.diff)
+    before = await _then(named, first)
+    after = await (_then if before is not None else object_at)(named, second)
+    lines = sight.difference(before, after)
+    if at.options.output:
+        told = {"from": first, "to": second, "difference": "\n".join(lines)}
+        at.screen.print(_FORMATS[at.options.output]({**named.document(), **told}))
+    elif lines:
+        heads = (f"--- revision {first}", f"+++ revision {second}")
+        for line in painted([*heads, *lines], Paint(at.screen)):
+            at.screen.print(line)
+    else:
+        at.screen.print("Nothing is different in what was asked for.")
+
+
+async def _then(named: Named, revision: str) -> dict[str, Any] | None:
+    """The object at a revision; None if it was not there."""
+    from fairlead.cli.versions.retained import object_at
+    from fairlead.client.errors import NotFound
+
+    try:
+        return await object_at(named, revision)
+    except NotFound:
+        return None
 
 
 def _sight(at: Invocation) -> Sight:

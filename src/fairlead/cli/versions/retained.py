@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from fairlead.cli.naming import Named
+from fairlead.cli.versions.served import told_at
 from fairlead.client.errors import Expired, NotFound, error_of_status
 from fairlead.client.session import Request
 from fairlead.client.transport.errors import Unreachable
@@ -68,6 +69,13 @@ async def history_of(named: Named) -> History:
 
 async def object_at(named: Named, revision: str) -> Object:
     """The object as it was at a revision; raises NotFound and Expired."""
+    told = await told_at(named, revision)
+    if told is not None:
+        return told
+    return await _listed_at(named, revision)
+
+
+async def _listed_at(named: Named, revision: str) -> Object:
     exact = {"resourceVersion": revision, "resourceVersionMatch": "Exact"}
     items = (await _listed(named, exact))["items"]
     if not items:
@@ -90,7 +98,7 @@ async def _versions(named: Named, floor: int, now: Object) -> list[Version]:
     """All versions from a floor on up to now; raises Expired where that is gone."""
     found: list[Version] = []
     try:
-        value = await object_at(named, str(floor))
+        value = await _listed_at(named, str(floor))
         found.append(Version(_revision(value), KNOWN, value))
     except (NotFound, Expired):  # watches may reach farther back than lists
         pass

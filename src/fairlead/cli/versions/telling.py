@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,9 +13,12 @@ from fairlead.cli.screen import printable
 from fairlead.cli.versions.authors import authors_of, time_of
 from fairlead.cli.versions.differences import Sight, painted
 from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED, KNOWN, History, Version
+from fairlead.cli.versions.served import Writer
+from fairlead.history.differing import changed_paths
 from fairlead.schema.ages import UNKNOWN, moment, since
 
 _NOTHING = "nothing but managedFields, resourceVersion or generation; --all shows it"
+HEAD = ("REVISION", "CHANGE", "AGE", "USER", "MANAGERS", "FIELDS")
 _WORDS = {
     KNOWN: "as it is first known",
     CREATED: "created",
@@ -31,27 +34,53 @@ class Chapter:
 
     version: Version
     authors: Sequence[Manager]
+    writer: Writer | None
     time: str
     after: str
     lines: Sequence[str]
+    fields: Sequence[str]
 
     def document(self, sight: Sight) -> dict[str, Any]:
         return {
             "revision": str(self.version.revision),
             "change": self.version.change,
             "time": self.time or None,
+            **self._writer(),
             "managers": [one.document() for one in self.authors],
             "difference": "\n".join(self.lines) if self.version.change != KNOWN else "",
             "object": sight.shown(self.version.value),
         }
 
+    def _writer(self) -> dict[str, str]:
+        """Who is known to have written it."""
+        if self.writer is None:
+            return {}
+        told = {"user": self.writer.user, "impersonator": self.writer.impersonator}
+        return {name: value for name, value in told.items() if value}
+
+    @property
+    def _managers(self) -> str:
+        return ", ".join(printable(one.bare) for one in self.authors)
+
+    def row(self, now: datetime) -> tuple[str, ...]:
+        """In one line of a table; see HEAD."""
+        return (
+            str(self.version.revision),
+            self.version.change,
+            since(self.time, now) if self.time else UNKNOWN,
+            printable(self.writer.told) if self.writer is not None else UNKNOWN,
+            self._managers or UNKNOWN,
+            printable(", ".join(self.fields)),
+        )
+
     def told(self, paint: Paint, now: datetime) -> Iterator[str]:
-        who = ", ".join(printable(one.bare) for one in self.authors) or UNKNOWN
         yield paint(
             f"revision {self.version.revision}  {_WORDS[self.version.change]}", YELLOW, BOLD
         )
         if self.version.change != DELETED:
-            yield f"By:    {who}"
+            yield f"By:    {self._managers or UNKNOWN}"
+        if self.writer is not None:
+            yield f"User:  {printable(self.writer.told)}"
         yield f"When:  {self._when(now)}"
         if self.lines:
             yield from ("", *painted(self.lines, paint))
@@ -64,14 +93,17 @@ class Chapter:
         return f"after {self.after}" if self.after else UNKNOWN
 
 
-def chapters_of(history: History, sight: Sight) -> list[Chapter]:
+def chapters_of(history: History, sight: Sight, writers: Mapping[int, Writer]) -> list[Chapter]:
     made: list[Chapter] = []
     before: Version | None = None
     for version in history.versions:
         authors = authors_of(version, before)
         lines = _lines(version, before, sight)
         after = (made[-1].time or made[-1].after) if made else ""
-        made.append(Chapter(version, authors, time_of(version, authors), after, lines))
+        writer = writers.get(version.revision)
+        time = time_of(version, authors) or (writer.time if writer is not None else "")
+        fields = _fields(version, before)
+        made.append(Chapter(version, authors, writer, time, after, lines, fields))
         before = version if version.change != DELETED else None
     return made
 
@@ -82,6 +114,14 @@ def _lines(version: Version, before: Version | None, sight: Sight) -> list[str]:
     if version.change == KNOWN or (version.change == CHANGED and before is None):
         return [f" {line}" for line in sight.lines(version.value)]
     return sight.difference(before.value if before is not None else None, version.value)
+
+
+def _fields(version: Version, before: Version | None) -> list[str]:
+    """Which fields a change was about."""
+    if version.change != CHANGED or before is None:
+        return []
+    told, more = changed_paths(before.value, version.value)
+    return [*told, f"{more} more"] if more else told
 
 
 def newer_than(chapters: Sequence[Chapter], start: datetime) -> list[Chapter]:

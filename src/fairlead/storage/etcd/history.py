@@ -108,17 +108,19 @@ class History:
         row = self._rows.row(entry)
         return row if row is not None and row.resource == resource else None
 
-    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
+    async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
         """See `Backend.changes`."""
         if after >= upto:
             return []
         await self._client.check_kept(after)
         try:
-            return await self._changes(resource, after, upto, is_whole=True)
+            return await self._changes(resource, key, after, upto, is_whole=True)
         except Denied:
-            return await self._changes(resource, after, upto, is_whole=False)
+            return await self._changes(resource, key, after, upto, is_whole=False)
 
-    async def _changes(self, resource: str, after: int, upto: int, *, is_whole: bool) -> list[Step]:
+    async def _changes(
+        self, resource: str, key: str, after: int, upto: int, *, is_whole: bool
+    ) -> list[Step]:
         watch = Watch(self._client, self._prefix, is_whole=is_whole)
         found: list[Step] = []
         held = 0
@@ -143,7 +145,7 @@ class History:
                     is_full = len(found) >= _ROWS_A_PIECE or held > _BYTES_A_PIECE
                     if is_full and revision > found[-1].row.revision:
                         return found
-                    step = self._step(resource, event)
+                    step = self._step(resource, key, event)
                     if step is not None:
                         found.append(step)
                         held += len(step.row.value or b"")
@@ -153,9 +155,9 @@ class History:
         finally:
             watch.close()
 
-    def _step(self, resource: str, event: Event) -> Step | None:
+    def _step(self, resource: str, key: str, event: Event) -> Step | None:
         place = self._rows.place(event.entry.key)
-        if place is None or place[0] != resource:
+        if place is None or (resource and place[0] != resource) or (key and place[1] != key):
             return None
         before = self._rows.row(event.before) if event.before is not None else None
         previous, api_version = (before.revision, before.api_version) if before else (0, "")

@@ -171,11 +171,11 @@ class EtcdSource:
         except CallFailed as error:
             raise error.storage_error() from None
 
-    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
+    async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
         try:
             if after < self.floor:
                 raise Compacted(after)
-            return await self._history.changes(resource, after, upto)
+            return await self._history.changes(resource, after, upto, key)
         except (CallFailed, StorageError) as error:
             raise self._meaning(error, after) from None
 

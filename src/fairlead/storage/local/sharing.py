@@ -32,7 +32,7 @@ class History(Protocol):
     async def feed(self, after: int, upto: int) -> list[Row]:
         """As `Backend.feed`."""
 
-    async def changes(self, resource: str, after: int, upto: int) -> list[Step]: ...
+    async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]: ...
 
     async def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
@@ -145,9 +145,9 @@ class Sharing:
             raise
 
     async def _changes(
-        self, channel: Channel, number: int, resource: str, after: int, upto: int
+        self, channel: Channel, number: int, resource: str, after: int, upto: int, key: str = ""
     ) -> Any:
-        steps = await self._log.changes(resource, after, upto)
+        steps = await self._log.changes(resource, after, upto, key)
         return [
             (tuple(step.row), tuple(step.before) if step.before is not None else None)
             for step in steps

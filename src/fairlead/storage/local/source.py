@@ -134,8 +134,8 @@ class SharedSource:
         revisions: list[int] = await self._call("write", sent)
         return revisions
 
-    async def changes(self, resource: str, after: int, upto: int) -> list[Step]:
-        steps = await self._call("changes", resource, after, upto)
+    async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
+        steps = await self._call("changes", resource, after, upto, key)
         return [
             Step(Row._make(row), Row._make(before) if before is not None else None)
             for row, before in steps

@@ -1,0 +1,154 @@
+"""Sessions of the web console: a user who is known by other credentials gets a code, the code is
+exchanged once for a token, and the token is that user for some hours at most.
+
+What a session rests on is kept with it. Where that was a token of a service account, the session
+ends with the objects that the token stood and fell with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from fairlead.authentication.bearer import Anchor, Audiences, Grant, common
+from fairlead.authentication.chain import Credentials, Rejected
+from fairlead.authentication.handouts import Handout, Handouts
+from fairlead.authentication.origins import refuse_foreign
+from fairlead.authentication.service_accounts import Lookup
+from fairlead.authentication.user import User
+from fairlead.clock import time
+
+PREFIX = "fairlead-console."
+CODE_SECONDS, SESSION_SECONDS, LONGEST_SECONDS = 60.0, 3600.0, 12 * 3600.0
+KnownAnchors = tuple[tuple[Anchor, str], ...]  # with the uid of each
+
+_ENDED = "a session of the console has ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a session rests on: credentials that end at some unix time, and the objects behind
+    them."""
+
+    until: float = inf
+    anchors: tuple[Anchor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A token that is good until `expires`, and can be renewed until `ends`."""
+
+    token: str
+    user: User
+    expires: float
+    ends: float
+    anchors: KnownAnchors
+
+
+class ConsoleSessions:
+    """Codes and sessions below `directory`, and the method that knows the tokens of sessions.
+    Codes and sessions raise OSError where the directory cannot be used."""
+
+    def __init__(self, directory: Path, audiences: Audiences, lookup: Lookup) -> None:
+        self._codes = Handouts(directory / "codes")
+        self._sessions = Handouts(directory / "sessions")
+        self._audiences = audiences
+        self._lookup = lookup
+
+    def link(self, user: User, basis: Basis) -> tuple[str, float]:
+        """A code for a user, and until when it can be used. Raises TooManyHandouts."""
+        now = time()
+        until = min(now + CODE_SECONDS, basis.until)
+        anchors = [(*anchor, self._uid(anchor)) for anchor in basis.anchors]
+        ends = min(now + LONGEST_SECONDS, basis.until)
+        content = json.dumps({"user": _written(user), "ends": ends, "anchors": anchors}).encode()
+        return self._codes.hand_out(user.name, content, until), until
+
+    def open(self, code: str) -> Session | None:
+        """The session of a code that is good and was not used. Raises TooManyHandouts."""
+        taken = self._codes.take(code)
+        found = self._standing("", taken) if taken is not None else None
+        if taken is None or found is None:
+            return None
+        expires = min(time() + SESSION_SECONDS, found.ends)
+        secret = self._sessions.hand_out(found.user.name, taken.content, expires)
+        return replace(found, token=f"{PREFIX}{secret}", expires=expires)
+
+    def find(self, token: str) -> Session | None:
+        """The session of a token, if it is good."""
+        if not token.startswith(PREFIX):
+            return None
+        found = self._sessions.find(_secret(token))
+        return self._standing(token, found) if found is not None else None
+
+    def _standing(self, token: str, found: Handout) -> Session | None:
+        """What was kept, if all is still there that it rests on."""
+        try:
+            session = _read(token, found)
+        except ValueError:  # the machine stopped before it was on the disk
+            return None
+        stands = all(uid and self._uid(anchor) == uid for anchor, uid in session.anchors)
+        return session if stands else None
+
+    def renew(self, session: Session) -> Session | None:
+        """The same session for another while, unless it was ended meanwhile."""
+        expires = min(time() + SESSION_SECONDS, session.ends)
+        if not self._sessions.extend(_secret(session.token), expires):
+            return None
+        return replace(session, expires=expires)
+
+    def end(self, token: str) -> None:
+        self._sessions.end(_secret(token))
+
+    async def check(self, token: str, wanted: Audiences) -> Grant | None:
+        """As a method of bearer tokens."""
+        if not token.startswith(PREFIX):
+            return None
+        session, found = self.find(token), common(wanted, self._audiences)
+        if session is None or not found:
+            raise Rejected(_ENDED)
+        anchors = tuple(anchor for anchor, _ in session.anchors)
+        use = _Use(self._sessions.following(_secret(token)))
+        return Grant(session.user, found, session.expires, anchors, use)
+
+    def _uid(self, anchor: Anchor) -> str:
+        """Of an object that is there and stays; else nothing."""
+        resource, key = anchor
+        namespace, _, name = key.rpartition("/")
+        metadata = (self._lookup(resource, namespace, name) or {}).get("metadata", {})
+        return "" if metadata.get("deletionTimestamp") else metadata.get("uid", "")
+
+
+class _Use:
+    """Another process may have ended a session that this one has in mind."""
+
+    __slots__ = ("_ends_at",)
+
+    def __init__(self, ends_at: Callable[[], float]) -> None:
+        self._ends_at = ends_at
+
+    def used(self, request: Credentials) -> None:
+        refuse_foreign(request)
+        if time() >= self._ends_at():
+            raise Rejected(_ENDED)
+
+
+def _secret(token: str) -> str:
+    return token[len(PREFIX) :]
+
+
+def _written(user: User) -> dict[str, Any]:
+    return {"name": user.name, "uid": user.uid, "groups": user.groups, "extra": dict(user.extra)}
+
+
+def _read(token: str, found: Handout) -> Session:
+    value = json.loads(found.content)
+    written = value["user"]
+    extra = {name: tuple(values) for name, values in written["extra"].items()}
+    user = User(written["name"], written["uid"], tuple(written["groups"]), extra)
+    anchors = tuple(((resource, key), uid) for resource, key, uid in value["anchors"])
+    return Session(token, user, found.until, value["ends"], anchors)

@@ -1,0 +1,83 @@
+"""Open the web console in a browser, signed in."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from urllib.parse import quote, urlsplit
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.screen import printable
+from fairlead.client import ApiError
+from fairlead.client.session import Request
+
+_OFF = "error: the server has no console; it may have been started with --console=false"
+_SCREENS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
+
+
+def add_flags(parser: ArgumentReader) -> None:
+    parser.add_switch("--print", help="print the link instead of opening it; it is good once")
+
+
+async def run(at: Invocation) -> int:
+    place = at.client.session.access.place
+    if urlsplit(place.server).scheme != "https":
+        raise CommandFailed(f"error: the console needs https, and the server is {place.server}")
+    link = f"{place.server.rstrip('/')}/console/#code={await _code(at)}"
+    if at.options.print:
+        at.screen.print(link)
+        return 0
+    if _open(link):
+        at.screen.print(f"Opened {printable(place.server.rstrip('/'))}/console/ in a browser.")
+    else:
+        at.screen.print("There is no browser here. This link is good once, for a minute:")
+        at.screen.print(link)
+    if place.ca and not place.insecure:
+        at.screen.flush()
+        at.screen.warn(_about_trust(place.ca))
+    return 0
+
+
+async def _code(at: Invocation) -> str:
+    """Raises ApiError and CommandFailed."""
+    try:
+        answer = await at.client.session.json(Request("POST", "/console/link", body=b"{}"))
+    except ApiError as error:
+        if error.code in (404, 405):
+            raise CommandFailed(_OFF) from None
+        raise
+    code = answer.get("code") if isinstance(answer, dict) else None
+    if not isinstance(code, str):
+        raise CommandFailed("error: the server has answered no code")
+    return quote(code, safe="")
+
+
+def _open(link: str) -> bool:
+    """Whether a browser was found. Those that run in the terminal know no scripts."""
+    if sys.platform == "linux" and not any(map(os.environ.get, _SCREENS)):
+        return False
+    try:
+        return webbrowser.open(link)
+    except (webbrowser.Error, OSError):
+        return False
+
+
+def _about_trust(ca: bytes) -> str:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.hashes import SHA256
+
+    try:
+        certificate = x509.load_pem_x509_certificate(ca)
+    except ValueError:
+        return "The browser has to trust the certificate authority of your client configuration."
+    name = printable(certificate.subject.rfc4514_string())
+    return (
+        f"The browser has to trust the certificate authority {name}, or asks whether to go on.\n"
+        f"Its SHA-256 fingerprint is {certificate.fingerprint(SHA256()).hex(':').upper()}\n"
+        "To have it trusted, import it under the browser's authorities; this writes it to a file:\n"
+        "  fairlead config view --raw --minify -o"
+        " 'jsonpath={.clusters[0].cluster.certificate-authority-data}' | base64 -d > ca.crt"
+    )

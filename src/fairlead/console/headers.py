@@ -1,0 +1,42 @@
+"""What browsers are told with everything of the console."""
+
+from __future__ import annotations
+
+from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.request import Request
+from fairlead.http.writing import Header
+
+_POLICY = """
+default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';
+font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';
+require-trusted-types-for 'script'
+"""
+_UNUSED = """
+accelerometer autoplay camera display-capture encrypted-media fullscreen geolocation gyroscope
+magnetometer microphone midi payment picture-in-picture publickey-credentials-get screen-wake-lock
+usb xr-spatial-tracking
+"""
+SAFETY: tuple[Header, ...] = (
+    (b"content-security-policy", " ".join(_POLICY.split()).encode()),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", ", ".join(f"{name}=()" for name in _UNUSED.split()).encode()),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+)
+NO_STORE: Header = (b"cache-control", b"no-store")
+
+
+class SafeAnswer(Answer):
+    """An answer with exactly these headers, those of safety, and a body that is sent as it is."""
+
+    __slots__ = ()
+
+    def fields(self, request: Request) -> list[Header]:
+        kind = (b"content-type", self.media_type.encode())
+        return [kind, *self.headers, *SAFETY]
+
+    async def send(self, request: Request) -> None:
+        assert isinstance(self.body, bytes)
+        await request.exchange.respond_in_pieces(self.code, self.fields(request), self.body)

@@ -1,0 +1,99 @@
+/** Elements without markup: every text becomes a text node, so that nothing a cluster says is ever
+ * read as HTML. There is no other way to make elements here. */
+
+/** @typedef {Node | string | number | false | null | undefined} Child */
+/** @typedef {Child | Child[]} Children */
+/** @typedef {Record<string, unknown>} Properties */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * An element. Functions named `on…` are listeners, `style` is an object of CSS properties, true and
+ * false set or leave out an attribute.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Properties} [properties]
+ * @param {...Children} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function h(tag, properties = {}, ...children) {
+  return filled(document.createElement(tag), properties, children);
+}
+
+/**
+ * The same for parts of a picture.
+ * @template {keyof SVGElementTagNameMap} T
+ * @param {T} tag
+ * @param {Properties} [properties]
+ * @param {...Children} children
+ * @returns {SVGElementTagNameMap[T]}
+ */
+export function svg(tag, properties = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), properties, children);
+}
+
+/**
+ * Put these in place of all that an element holds.
+ * @param {Element} element
+ * @param {...Children} children
+ */
+export function fill(element, ...children) {
+  element.replaceChildren(...nodes(children));
+}
+
+/**
+ * @template {HTMLElement | SVGElement} E
+ * @param {E} element
+ * @param {Properties} properties
+ * @param {Children[]} children
+ * @returns {E}
+ */
+function filled(element, properties, children) {
+  for (const [name, value] of Object.entries(properties)) set(element, name, value);
+  element.append(...nodes(children));
+  return element;
+}
+
+/**
+ * @param {HTMLElement | SVGElement} element
+ * @param {string} name
+ * @param {unknown} value
+ */
+function set(element, name, value) {
+  if (value === undefined || value === null || value === false) return;
+  if (typeof value === "function") {
+    element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
+  } else if (name === "style") {
+    for (const [property, text] of Object.entries(/** @type {Record<string, string>} */ (value))) {
+      element.style.setProperty(property, text);
+    }
+  } else if (name === "value" && "value" in element) {
+    element.value = String(value);
+  } else {
+    if (name === "href" && !/^[#/]/.test(String(value)))
+      throw new Error("links stay in the console");
+    element.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
+/**
+ * @param {Children[]} children
+ * @returns {(Node | string)[]}
+ */
+function nodes(children) {
+  return children.flat().flatMap((child) => {
+    if (child === null || child === undefined || child === false) return [];
+    return [child instanceof Node ? child : String(child)];
+  });
+}
+
+/**
+ * The element of this id, which must be there.
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`there is no #${id}`);
+  return found;
+}

@@ -1,0 +1,145 @@
+/** All changes of a namespace, or of everything, as they happen. */
+
+import { ApiError, isAborted, lines, reasonOf, send } from "./api.js";
+import { EVERYTHING, pastOf, revisionOf } from "./past.js";
+
+/** @import {Change} from "./past.js" */
+/** Changes that were missed, in the place where they would have been. @typedef {{after: number, upto: number}} Gap */
+
+const PAUSE = 1000; // milliseconds before another try
+
+/** Tells of `changed`, at most once a frame. */
+export class Feed extends EventTarget {
+  /** Oldest first; the oldest are let go when there are too many. @type {Change[]} */
+  changes = [];
+  /** @type {Gap[]} */
+  gaps = [];
+  /** @type {"loading" | "live" | "waiting"} */
+  state = "loading";
+  problem = "";
+  /** The revision since which everything is known here. */
+  since = 0;
+  /** The oldest one that the server knows. */
+  oldest = 0;
+  /** How many came while it was followed. */
+  count = 0;
+  #seen = 0;
+  #isCurrent = false;
+  #isTold = false;
+
+  /**
+   * @param {string} namespace empty for all of them
+   * @param {number} first how many that happened before to begin with
+   * @param {number} most how many are kept
+   */
+  constructor(namespace, first, most) {
+    super();
+    this.namespace = namespace;
+    this.first = first;
+    this.most = most;
+  }
+
+  /**
+   * Follow, and again whenever that ends; until aborted or not allowed.
+   * @param {AbortSignal} signal
+   */
+  async run(signal) {
+    while (!signal.aborted) {
+      try {
+        if (!this.#isCurrent) await this.#begin(signal);
+        await this.#watch(signal);
+        this.#become("waiting", "the server ended it");
+      } catch (error) {
+        if (isAborted(error) || signal.aborted) return;
+        this.#become("waiting", reasonOf(error));
+        if (error instanceof ApiError && error.code === 403) return;
+        if (error instanceof ApiError && error.code === 410) this.#isCurrent = false;
+      }
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    }
+  }
+
+  /** Whether the server knows more than is here. */
+  get hasOlder() {
+    return this.since > this.oldest;
+  }
+
+  /**
+   * What happened before all that is here.
+   * @param {AbortSignal} signal
+   */
+  async older(signal) {
+    const query = { namespace: this.namespace, limit: this.first, before: this.since + 1 };
+    const { items, metadata } = await pastOf("", query, signal);
+    this.oldest = Number(metadata.oldest);
+    this.since = metadata.before ? Number(metadata.before) - 1 : this.oldest;
+    this.most += items.length;
+    this.changes = [...items, ...this.changes];
+    this.#tell();
+  }
+
+  /** @param {AbortSignal} signal */
+  async #begin(signal) {
+    const query = {
+      namespace: this.namespace,
+      limit: this.first,
+      since: this.#seen || undefined,
+    };
+    const { items, metadata } = await pastOf("", query, signal);
+    const from = metadata.before ? Number(metadata.before) - 1 : Number(metadata.oldest);
+    if (!this.#seen) this.since = from;
+    else if (from > this.#seen) this.gaps.push({ after: this.#seen, upto: from });
+    this.oldest = Number(metadata.oldest);
+    for (const change of items) this.#take(change);
+    this.#seen = Number(metadata.resourceVersion);
+    this.#isCurrent = true;
+    this.#tell();
+  }
+
+  /** @param {AbortSignal} signal */
+  async #watch(signal) {
+    const query = { namespace: this.namespace, watch: true, resourceVersion: this.#seen };
+    const response = await send(EVERYTHING, { query, signal });
+    this.#become("live", "");
+    for await (const event of lines(response)) {
+      if (event.type === "ERROR") throw new ApiError(event.object.code, event.object);
+      if (event.type === "BOOKMARK") {
+        this.#seen = revisionOf(event.object);
+        continue;
+      }
+      this.count += 1;
+      this.#take(event.object);
+      this.#tell();
+    }
+  }
+
+  /** @param {Change} change */
+  #take(change) {
+    this.#seen = Math.max(this.#seen, revisionOf(change));
+    this.changes.push(change);
+    // Now and then many, not always one: moving them all costs.
+    if (this.changes.length > this.most * 1.25) {
+      this.changes = this.changes.slice(-this.most);
+      this.since = revisionOf(this.changes[0]) - 1;
+    }
+  }
+
+  /**
+   * @param {"live" | "waiting"} state
+   * @param {string} problem
+   */
+  #become(state, problem) {
+    this.state = state;
+    this.problem = problem;
+    this.#tell();
+  }
+
+  #tell() {
+    if (this.#isTold) return;
+    this.#isTold = true;
+    requestAnimationFrame(() => {
+      this.#isTold = false;
+      this.dispatchEvent(new Event("changed"));
+    });
+  }
+}

@@ -1,0 +1,119 @@
+/** What the server serves, custom kinds included, as discovery tells it. */
+
+import { getJson } from "./api.js";
+
+/**
+ * @typedef {object} Kind
+ * @property {string} group
+ * @property {string} version
+ * @property {string} plural
+ * @property {string} kind
+ * @property {boolean} namespaced
+ * @property {string[]} verbs
+ * @property {string[]} shortNames
+ */
+/** @typedef {{dialect: string, groupDomain: string, labelDomain: string, version: string, testing: boolean}} About */
+
+/** What is served. Call `load` once, and again where something may have been added. */
+export class Catalogue {
+  /** @type {Kind[]} */
+  kinds = [];
+  /** @type {About} */
+  about = { dialect: "", groupDomain: "", labelDomain: "", version: "", testing: false };
+
+  /** @param {AbortSignal} [signal] */
+  async load(signal) {
+    const [about, groups] = await Promise.all([
+      getJson("/console/about", { signal }),
+      getJson("/apis", { signal }),
+    ]);
+    this.about = about;
+    const found = await Promise.all([
+      kindsOf("", "v1", signal),
+      ...groups.groups.flatMap((/** @type {any} */ group) =>
+        versionsOf(group).map((version) => kindsOf(group.name, version, signal)),
+      ),
+    ]);
+    this.kinds = preferred(found.flat()).sort(byName);
+  }
+
+  /**
+   * The kind of a path or of a reference; `plural` may be the kind's own name.
+   * @param {string} group
+   * @param {string} plural
+   * @returns {Kind | undefined}
+   */
+  find(group, plural) {
+    return this.kinds.find(
+      (one) => one.group === group && (one.plural === plural || one.kind === plural),
+    );
+  }
+
+  /**
+   * The kind of an object or an owner reference.
+   * @param {{apiVersion?: string, kind?: string}} reference
+   */
+  of(reference) {
+    const parts = (reference.apiVersion ?? "").split("/");
+    return this.find(parts.length > 1 ? parts[0] : "", reference.kind ?? "");
+  }
+
+  /** Those that can be looked at. */
+  get listed() {
+    return this.kinds.filter((one) => one.verbs.includes("list"));
+  }
+}
+
+/**
+ * Versions with the preferred one first.
+ * @param {any} group
+ * @returns {string[]}
+ */
+function versionsOf(group) {
+  const names = group.versions.map((/** @type {any} */ one) => one.version);
+  const first = group.preferredVersion?.version;
+  return names.sort(
+    (/** @type {string} */ a, /** @type {string} */ b) => Number(b === first) - Number(a === first),
+  );
+}
+
+/**
+ * A group that another server has may be away: then it has no kinds.
+ * @param {string} group
+ * @param {string} version
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Kind[]>}
+ */
+async function kindsOf(group, version, signal) {
+  const path = group ? `/apis/${group}/${version}` : `/api/${version}`;
+  const list = await getJson(path, { signal }).catch(() => ({ resources: [] }));
+  return list.resources
+    .filter((/** @type {any} */ one) => !one.name.includes("/"))
+    .map((/** @type {any} */ one) => ({
+      group,
+      version,
+      plural: one.name,
+      kind: one.kind,
+      namespaced: one.namespaced,
+      verbs: one.verbs,
+      shortNames: one.shortNames ?? [],
+    }));
+}
+
+/** @param {Kind[]} kinds in the order of preference */
+function preferred(kinds) {
+  const seen = new Map();
+  for (const one of kinds) {
+    const key = `${one.group}/${one.plural}`;
+    if (!seen.has(key)) seen.set(key, one);
+  }
+  return [...seen.values()];
+}
+
+/**
+ * @param {Kind} a
+ * @param {Kind} b
+ */
+function byName(a, b) {
+  return a.group.localeCompare(b.group) || a.kind.localeCompare(b.kind);
+}

@@ -1,0 +1,50 @@
+/** Lists of whole objects or of their metadata alone, in pages and up to a bound. */
+
+import { getJson } from "./api.js";
+
+/** @import {Catalogue} from "./kinds.js" */
+/**
+ * @typedef {object} Wanted
+ * @property {string} [accept]
+ * @property {Record<string, string>} [query]
+ * @property {number} most objects to ask for
+ * @property {AbortSignal} [signal]
+ */
+/** @typedef {{items: any[], total: number}} Listed */
+
+const PAGE = 500;
+
+/**
+ * The type of lists, or of objects, that have nothing but metadata.
+ * @param {Catalogue} catalogue
+ * @param {string} [form]
+ */
+export function metadataType(catalogue, form = "PartialObjectMetadataList") {
+  const meta = `meta.${catalogue.about.groupDomain}`;
+  return `application/json;as=${form};v=v1;g=${meta},application/json`;
+}
+
+/**
+ * The objects at a path; `total` counts those beyond the bound, too, as far as the server tells.
+ * @param {string} path
+ * @param {Wanted} wanted
+ * @returns {Promise<Listed>}
+ */
+export async function list(path, { accept, query, most, signal }) {
+  /** @type {any[]} */
+  const items = [];
+  let next = "";
+  let remaining = 0;
+  do {
+    const limit = Math.min(PAGE, most - items.length);
+    const page = await getJson(path, {
+      accept,
+      query: { ...query, limit, continue: next },
+      signal,
+    });
+    items.push(...(page.items ?? []));
+    next = page.metadata?.continue ?? "";
+    remaining = page.metadata?.remainingItemCount ?? 0;
+  } while (next && items.length < most);
+  return { items, total: items.length + remaining };
+}

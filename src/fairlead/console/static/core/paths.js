@@ -1,0 +1,72 @@
+/** Where things are: in the API and in the console. */
+
+/** @import {Kind} from "./kinds.js" */
+/** @typedef {{namespace?: string, name: string}} Named */
+
+const CORE = "core";
+const NOWHERE = "-";
+
+/**
+ * The path of all objects of a kind, or of those in a namespace.
+ * @param {Kind} kind
+ * @param {string} [namespace]
+ */
+export function collectionPath(kind, namespace) {
+  const root = kind.group ? `/apis/${kind.group}/${kind.version}` : `/api/${kind.version}`;
+  const inside = kind.namespaced && namespace ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  return `${root}${inside}/${kind.plural}`;
+}
+
+/**
+ * @param {Kind} kind
+ * @param {Named} object
+ */
+export function objectPath(kind, object) {
+  return `${collectionPath(kind, object.namespace)}/${encodeURIComponent(object.name)}`;
+}
+
+/**
+ * The past of what is at a path of the API.
+ * @param {string} path
+ */
+export function historyPath(path) {
+  return `/history${path}`;
+}
+
+/**
+ * The console's address of a list.
+ * @param {Kind} kind
+ */
+export function kindRoute(kind) {
+  return `#/kinds/${kind.group || CORE}/${kind.plural}`;
+}
+
+/**
+ * The console's address where an object of a kind is made.
+ * @param {Kind} kind
+ */
+export function createRoute(kind) {
+  return `#/create/${kind.group || CORE}/${kind.plural}`;
+}
+
+/**
+ * The console's address of an object, or of one of its pages.
+ * @param {Kind} kind
+ * @param {Named} object
+ * @param {string} [page]
+ */
+export function objectRoute(kind, object, page) {
+  const inside = encodeURIComponent(object.namespace || NOWHERE);
+  const route = `#/objects/${kind.group || CORE}/${kind.plural}/${inside}/${encodeURIComponent(object.name)}`;
+  return page ? `${route}/${page}` : route;
+}
+
+/** @param {string} segment of a route */
+export function groupOf(segment) {
+  return segment === CORE ? "" : segment;
+}
+
+/** @param {string} segment of a route */
+export function namespaceOf(segment) {
+  return segment === NOWHERE ? "" : segment;
+}

@@ -1,0 +1,133 @@
+/** Which other objects an object names or selects, by its kind. */
+
+/** @import {Selector} from "./selectors.js" */
+/** @typedef {{label: string, kind: string, group: string, name: string, namespace?: string}} Reference */
+/** @typedef {[label: string, kind: string, path: string]} Naming */
+
+const RBAC = "rbac.authorization";
+/** @type {Naming[]} */
+const CALLS = [["calls", "Service", "webhooks.clientConfig.service"]];
+/** @type {Naming[]} */
+const GRANTS = [
+  ["grants", `${RBAC}/Role`, "roleRef"],
+  ["grants to", "User", "subjects"],
+];
+/**
+ * Of what kind (with its group, without the dialect's domain) and where the name is, or an object
+ * that has the name and may say more. Lists on the way are gone through.
+ * @type {Record<string, Naming[]>}
+ */
+const NAMES = {
+  "pods.": [
+    ["mounts", "ConfigMap", "spec.volumes.configMap.name"],
+    ["mounts", "ConfigMap", "spec.volumes.projected.sources.configMap.name"],
+    ["mounts", "Secret", "spec.volumes.secret.secretName"],
+    ["mounts", "Secret", "spec.volumes.projected.sources.secret.name"],
+    ["mounts", "PersistentVolumeClaim", "spec.volumes.persistentVolumeClaim.claimName"],
+    ...["spec.containers", "spec.initContainers"].flatMap(ofEnvironment),
+    ["pulls with", "Secret", "spec.imagePullSecrets.name"],
+    ["runs as", "ServiceAccount", "spec.serviceAccountName"],
+    ["runs on", "Node", "spec.nodeName"],
+  ],
+  "serviceaccounts.": [
+    ["holds", "Secret", "secrets.name"],
+    ["pulls with", "Secret", "imagePullSecrets.name"],
+  ],
+  "persistentvolumeclaims.": [
+    ["is bound to", "PersistentVolume", "spec.volumeName"],
+    ["is of class", "storage/StorageClass", "spec.storageClassName"],
+  ],
+  "persistentvolumes.": [["is of class", "storage/StorageClass", "spec.storageClassName"]],
+  "ingresses.networking": [
+    ["routes to", "Service", "spec.defaultBackend.service.name"],
+    ["routes to", "Service", "spec.rules.http.paths.backend.service.name"],
+    ["serves with", "Secret", "spec.tls.secretName"],
+    ["is of class", "networking/IngressClass", "spec.ingressClassName"],
+  ],
+  "statefulsets.apps": [["is named by", "Service", "spec.serviceName"]],
+  "horizontalpodautoscalers.autoscaling": [["scales", "", "spec.scaleTargetRef"]],
+  [`rolebindings.${RBAC}`]: GRANTS,
+  [`clusterrolebindings.${RBAC}`]: GRANTS,
+  "validatingwebhookconfigurations.admissionregistration": CALLS,
+  "mutatingwebhookconfigurations.admissionregistration": CALLS,
+  "apiservices.apiregistration": [["is served by", "Service", "spec.service"]],
+};
+const EVERYWHERE = /-root-ca\.crt$/; // what every pod mounts is no news
+
+/** What selects pods, and by what. @type {Record<string, [label: string, path: string]>} */
+const SELECTORS = {
+  "services.": ["selects", "selector"],
+  "poddisruptionbudgets.policy": ["protects", "selector"],
+  "networkpolicies.networking": ["guards", "podSelector"],
+};
+
+/** Kinds whose objects name others, or select pods. */
+export const NAMING = new Set([...Object.keys(NAMES), ...Object.keys(SELECTORS)]);
+
+/**
+ * @param {string} key of the kind
+ * @param {any} object
+ * @returns {Reference[]}
+ */
+export function referencesOf(key, object) {
+  return (NAMES[key] ?? [])
+    .flatMap(([label, kind, path]) =>
+      valuesAt(object, path).map((value) => reference(label, kind, value)),
+    )
+    .filter((one) => one.name && !EVERYWHERE.test(one.name));
+}
+
+/**
+ * How pods are selected, if they are.
+ * @param {string} key of the kind
+ * @param {any} object
+ * @returns {{label: string, selector: Selector} | undefined}
+ */
+export function selectionOf(key, object) {
+  const [label, field] = SELECTORS[key] ?? [];
+  const found = label && object.spec[field];
+  // That of services is a plain map, and selects nothing when it is not there.
+  const selector = key === "services." ? { matchLabels: found } : found;
+  return found && { label, selector };
+}
+
+/**
+ * @param {string} label
+ * @param {string} kind
+ * @param {any} value a name, or an object with it
+ * @returns {Reference}
+ */
+function reference(label, kind, value) {
+  const named = typeof value === "string" ? { name: value } : value;
+  const [title, group = ""] = kind.split("/").reverse();
+  const { name, namespace, apiVersion = `${group}/` } = named;
+  const found = apiVersion.includes("/") ? apiVersion.split("/")[0] : "";
+  return { label, kind: named.kind ?? title, group: found, name, namespace };
+}
+
+/**
+ * @param {any} object
+ * @param {string} path
+ * @returns {any[]}
+ */
+function valuesAt(object, path) {
+  return path
+    .split(".")
+    .reduce(
+      (found, step) => found.flatMap((one) => one[step] ?? []),
+      /** @type {any[]} */ ([object]),
+    );
+}
+
+/**
+ * @param {string} containers
+ * @returns {Naming[]}
+ */
+function ofEnvironment(containers) {
+  return [
+    ["reads", "ConfigMap", `${containers}.envFrom.configMapRef.name`],
+    ["reads", "ConfigMap", `${containers}.env.valueFrom.configMapKeyRef.name`],
+    ["reads", "Secret", `${containers}.envFrom.secretRef.name`],
+    ["reads", "Secret", `${containers}.env.valueFrom.secretKeyRef.name`],
+  ];
+}

@@ -1,0 +1,37 @@
+/** Moments and how long ago they were, as the command line says it. */
+
+const UNITS = /** @type {const} */ ([
+  ["d", 86_400],
+  ["h", 3_600],
+  ["m", 60],
+  ["s", 1],
+]);
+
+/**
+ * @param {string | undefined} moment
+ * @param {number} [now] in milliseconds
+ */
+export function age(moment, now = Date.now()) {
+  if (!moment) return "";
+  let seconds = Math.max(0, Math.round((now - Date.parse(moment)) / 1000));
+  if (Number.isNaN(seconds)) return "";
+  const parts = [];
+  for (const [unit, length] of UNITS) {
+    const count = Math.floor(seconds / length);
+    seconds -= count * length;
+    if (count && parts.length < 2) parts.push(`${count}${unit}`);
+    if (parts.length && count >= 10) break;
+  }
+  return parts.join("") || "0s";
+}
+
+/**
+ * The time of day, with the date where it is not today's.
+ * @param {string | undefined} moment
+ */
+export function clock(moment) {
+  if (!moment) return "";
+  const date = new Date(moment);
+  const today = date.toDateString() === new Date().toDateString();
+  return today ? date.toLocaleTimeString() : date.toLocaleString();
+}

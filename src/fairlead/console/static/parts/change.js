@@ -1,0 +1,70 @@
+/** A change in words: what was done, when and by whom. */
+
+import { h } from "../core/dom.js";
+import { actorOf } from "../core/past.js";
+import { clock } from "../core/time.js";
+import { faint } from "./bits.js";
+
+/** @import {Change} from "../core/past.js" */
+
+const COLOURS = 8; // as in style.css
+const REMEMBERED = 1000; // names
+const DONE = { EXISTING: "was there", ADDED: "created", MODIFIED: "changed", DELETED: "deleted" };
+/** @type {Map<string, number>} */
+const colours = new Map();
+
+/**
+ * In one line, for those who listen.
+ * @param {Change} change
+ */
+export function inShort(change) {
+  return `${DONE[change.type]} ${clock(change.time)} by ${actorOf(change)}`;
+}
+
+/**
+ * A name with a colour, which it keeps.
+ * @param {string} name
+ */
+export function actor(name) {
+  if (!colours.has(name) && colours.size < REMEMBERED) colours.set(name, colours.size % COLOURS);
+  const [, inside, account] = /^system:serviceaccount:([^:]+):(.+)$/.exec(name) ?? [];
+  const shown = account ? `${account} (${inside})` : name;
+  return h("span", { class: `actor actor-${colours.get(name) ?? 0}`, title: name }, shown);
+}
+
+/** @param {Change} change */
+export function badge({ type }) {
+  return h("span", { class: `badge done-${type.toLowerCase()}` }, DONE[type]);
+}
+
+/**
+ * All that is known of it.
+ * @param {Change} change
+ */
+export function told(change) {
+  const managers = (change.by ?? []).map(({ manager, operation, subresource }) =>
+    [manager, operation && `(${operation})`, subresource && `/${subresource}`].join(" ").trim(),
+  );
+  return h(
+    "div",
+    { class: "told" },
+    badge(change),
+    h("span", {}, clock(change.time) || "at an unknown time"),
+    h("span", {}, faint("by "), actor(actorOf(change))),
+    change.impersonator && h("span", {}, faint("for whom acted "), change.impersonator),
+    managers.length > 0 && h("span", {}, faint("manager "), managers.join(", ")),
+    fields(change),
+  );
+}
+
+/** @param {Change} change */
+export function fields({ changed = [], more = 0 }) {
+  const text = changed.join(", ") + (more ? ` and ${more} more` : "");
+  return h("span", { class: "mono faint wrap" }, text);
+}
+
+/** @param {number} oldest revision that is known */
+export function lostBefore(oldest) {
+  if (oldest <= 1) return "This is all that ever was.";
+  return `What was before revision ${oldest} is no longer known.`;
+}

@@ -1,0 +1,126 @@
+/** A dialog in which one of many things is chosen by typing a few letters of it. */
+
+import { fill, h } from "../core/dom.js";
+
+/** @typedef {{title: string, detail: string, run: () => void}} Choice */
+
+const MOST = 50; // shown at once
+
+/**
+ * @param {string} label
+ * @param {Choice[]} choices
+ * @param {Promise<Choice[]>[]} [later] what else there is to choose, as it comes
+ */
+export function choose(label, choices, later = []) {
+  const palette = new Palette(label, choices);
+  for (const some of later) void some.then((more) => palette.add(more));
+}
+
+class Palette {
+  /** @type {Choice[]} */
+  #shown = [];
+  #at = 0;
+
+  /**
+   * @param {string} label
+   * @param {Choice[]} choices
+   */
+  constructor(label, choices) {
+    this.choices = choices;
+    this.list = h("ul", { class: "choices", role: "listbox", id: "choices", "aria-label": label });
+    this.input = h("input", {
+      type: "text",
+      placeholder: label,
+      "aria-label": label,
+      role: "combobox",
+      "aria-expanded": "true",
+      "aria-controls": "choices",
+      autocomplete: "off",
+      spellcheck: "false",
+      oninput: () => this.#filter(),
+      onkeydown: this.#pressed,
+    });
+    this.dialog = h(
+      "dialog",
+      { class: "palette", "aria-label": label, onclose: () => this.dialog.remove() },
+      this.input,
+      this.list,
+    );
+    document.body.append(this.dialog);
+    this.dialog.showModal();
+    this.#filter();
+    this.input.focus();
+  }
+
+  /** @param {Choice[]} more */
+  add(more) {
+    this.choices = [...this.choices, ...more];
+    this.#filter();
+  }
+
+  #filter() {
+    const words = this.input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    this.#shown = this.choices
+      .filter((one) => words.every((word) => textOf(one).includes(word)))
+      .sort((a, b) => rank(a, words) - rank(b, words));
+    this.#at = 0;
+    this.#draw();
+  }
+
+  #draw() {
+    const shown = this.#shown.slice(0, MOST);
+    fill(
+      this.list,
+      shown.map((one, index) =>
+        h(
+          "li",
+          {
+            role: "option",
+            id: `choice-${index}`,
+            "aria-selected": String(index === this.#at),
+            onclick: () => this.#take(one),
+          },
+          h("span", {}, one.title),
+          h("small", {}, one.detail),
+        ),
+      ),
+    );
+    if (shown.length) this.input.setAttribute("aria-activedescendant", `choice-${this.#at}`);
+    else this.input.removeAttribute("aria-activedescendant");
+    this.list.children[this.#at]?.scrollIntoView({ block: "nearest" });
+  }
+
+  /** @param {KeyboardEvent} event */
+  #pressed = (event) => {
+    const most = Math.min(this.#shown.length, MOST);
+    if (event.key === "ArrowDown") this.#at = Math.min(this.#at + 1, most - 1);
+    else if (event.key === "ArrowUp") this.#at = Math.max(this.#at - 1, 0);
+    else if (event.key === "Enter" && this.#shown[this.#at]) this.#take(this.#shown[this.#at]);
+    else return;
+    event.preventDefault();
+    this.#draw();
+  };
+
+  /** @param {Choice} choice */
+  #take(choice) {
+    this.dialog.close();
+    choice.run();
+  }
+}
+
+/** @param {Choice} choice */
+function textOf(choice) {
+  return `${choice.title} ${choice.detail}`.toLowerCase();
+}
+
+/**
+ * How far from what was typed a choice is: the more words it has just so the nearer, then those
+ * whose title begins with one.
+ * @param {Choice} choice
+ * @param {string[]} words
+ */
+function rank(choice, words) {
+  const own = textOf(choice).split(/\s+/);
+  const begins = words.some((word) => choice.title.toLowerCase().startsWith(word));
+  return words.filter((word) => !own.includes(word)).length * 2 + (begins ? 0 : 1);
+}

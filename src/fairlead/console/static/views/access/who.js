@@ -1,0 +1,60 @@
+/** Who can do something, and by which binding, role and rule. */
+
+import { fill, h } from "../../core/dom.js";
+import { allows } from "../../core/rules.js";
+import { faint, plainTable } from "../../parts/bits.js";
+import { guarded, problem } from "../../parts/messages.js";
+import { chain } from "./chain.js";
+import { asking, inWords, readPolicy } from "./question.js";
+
+/** @import {Place} from "../../app.js" */
+/** @import {Grant, Question} from "../../core/rules.js" */
+
+const MOST = 500; // rows
+const NOTE =
+  "Members of the group system:masters may do everything, without any role. Other ways of being allowed (nodes, webhooks, policy files) are not asked here.";
+
+/** @param {Place} place */
+export function show(place) {
+  const result = h("div", { class: "column", role: "region", "aria-label": "Who can" });
+  const answer = (/** @type {Question} */ asked) => guarded(result, draw(place, result, asked));
+  fill(place.host, asking(place, answer), result);
+}
+
+/**
+ * @param {Place} place
+ * @param {Element} result
+ * @param {Question} asked
+ */
+async function draw(place, result, asked) {
+  fill(result, faint("Looking at roles and bindings."));
+  const { policy, hidden } = await readPolicy(place, asked.namespace || null);
+  const wholeSteps = place.catalogue.about.dialect === "cluster";
+  const rows = policy
+    .grants()
+    .filter((grant) => allows(grant.rule, asked, wholeSteps))
+    .flatMap((grant) => rowsOf(place, grant));
+  fill(
+    result,
+    h("h2", {}, `Who can ${inWords(asked)}`),
+    hidden.length > 0 && problem(`Not all is known: you may not list ${hidden.join(", ")}.`),
+    rows.length
+      ? plainTable("Who can", ["Who", "Binding", "Role", "Rule"], rows.slice(0, MOST))
+      : h("p", {}, "Nobody, as far as roles say."),
+    rows.length > MOST && faint(`and ${rows.length - MOST} more`),
+    faint(NOTE),
+    !asked.namespace && !asked.path && faint("Rights in single namespaces are left out: name one."),
+  );
+}
+
+/**
+ * @param {Place} place
+ * @param {Grant} grant
+ */
+function rowsOf(place, grant) {
+  const inside = grant.binding.metadata.namespace;
+  return grant.subjects.map(({ kind, name, namespace = inside }) => {
+    const full = kind === "ServiceAccount" ? `${namespace}/${name}` : name;
+    return [`${kind} ${full}`, ...chain(place, grant)];
+  });
+}

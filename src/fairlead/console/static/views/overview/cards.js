@@ -1,0 +1,176 @@
+/** The cards of the overview: tables of what is wrong, lists of what there is. */
+
+import { fill, h } from "../../core/dom.js";
+import { actorOf } from "../../core/past.js";
+import { kindRoute, objectRoute } from "../../core/paths.js";
+import { actor, badge } from "../../parts/change.js";
+import { eventRow, rows } from "../../parts/rows.js";
+import { ago, redraw } from "../../parts/steady.js";
+
+/** @import {Children} from "../../core/dom.js" */
+/** @import {Catalogue, Kind} from "../../core/kinds.js" */
+/** @import {Named} from "../../core/paths.js" */
+/** @import {Change} from "../../core/past.js" */
+/** @import {Finding} from "./survey.js" */
+
+const MOST = 10; // rows of a table
+const ENOUGH = 100; // to draw a card by
+
+/**
+ * A card that is there when it has something to show.
+ * @template T
+ */
+export class Card {
+  #body = h("div");
+  #count = h("span", { class: "faint" });
+
+  /**
+   * @param {string} title
+   * @param {(items: T[]) => Children} draw
+   */
+  constructor(title, draw) {
+    this.draw = draw;
+    this.element = h("section", { class: "card", "aria-label": title, hidden: true });
+    fill(this.element, h("h2", {}, title, " ", this.#count), this.#body);
+  }
+
+  /**
+   * @param {T[]} items of which not all may be shown
+   * @param {number} [count] told with the title
+   */
+  show(items, count) {
+    this.element.hidden = !items.length;
+    this.#count.textContent = count ? String(count) : "";
+    redraw(this.#body, items.slice(0, ENOUGH), this.draw);
+  }
+}
+
+/** @param {Finding[]} findings the worst first */
+export function findingTable(findings) {
+  const kinds = new Set(findings.map((one) => one.kind));
+  return [
+    rows(
+      findings
+        .slice(0, MOST)
+        .map(({ kind, named, state }) => [
+          h("span", { class: state.tone }, state.tone === "bad" ? "✗ " : "! ", state.word),
+          objectLink(kind, named),
+          state.why,
+          ago(state.since),
+        ]),
+    ),
+    findings.length > MOST &&
+      h(
+        "p",
+        {},
+        "and more: ",
+        ...[...kinds].map((kind) => h("a", { href: kindRoute(kind) }, `${kind.plural} `)),
+      ),
+  ];
+}
+
+/**
+ * @param {Kind} kind
+ * @param {Named} named
+ */
+function objectLink(kind, named) {
+  const inside = named.namespace ? `${named.namespace}/` : "";
+  const lead = h("small", { class: "faint" }, `${kind.kind} ${inside}`);
+  return h("a", { href: objectRoute(kind, named) }, lead, named.name);
+}
+
+/**
+ * @param {Catalogue} catalogue
+ * @param {any[]} events
+ */
+export function warningTable(catalogue, events) {
+  return rows(
+    events.map((event) => {
+      const about = event.involvedObject ?? {};
+      const kind = catalogue.of(about);
+      return eventRow(event, kind ? objectLink(kind, about) : `${about.kind} ${about.name}`);
+    }),
+  );
+}
+
+/** @param {any[]} requests */
+export function deniedTable(requests) {
+  return rows(
+    requests.map((one) => [
+      h("span", { class: "warn" }, `! ${one.user}`),
+      `${one.verb} ${deniedThing(one)}`,
+      [one.reason, one.count > 1 && ` (${one.count} times)`],
+      ago(one.time),
+    ]),
+  );
+}
+
+/** @param {any} request */
+function deniedThing({ path, group, resource, subresource, namespace, name }) {
+  if (!resource) return path ?? "";
+  const what = [resource, group].filter(Boolean).join(".");
+  return [
+    what,
+    subresource && `/${subresource}`,
+    name && ` ${name}`,
+    namespace && ` in ${namespace}`,
+  ]
+    .filter(Boolean)
+    .join("");
+}
+
+/**
+ * @param {string} about the server
+ * @param {string[]} failing
+ */
+export function healthList(about, failing) {
+  const isReady = !failing.length;
+  return [
+    h(
+      "p",
+      { class: isReady ? "good" : "bad" },
+      isReady ? "✓ the server is ready" : "✗ the server is not ready",
+    ),
+    ...failing.map((one) => h("p", { class: "bad wrap" }, one)),
+    h("p", { class: "faint wrap" }, about),
+  ];
+}
+
+/**
+ * @param {Catalogue} catalogue
+ * @param {Change[]} changes
+ */
+export function changeList(catalogue, changes) {
+  return h(
+    "ul",
+    { class: "links changes" },
+    changes.map((one) => {
+      const kind = catalogue.find(one.group ?? "", one.resource ?? "");
+      return h(
+        "li",
+        { class: "wrap" },
+        badge(one),
+        " ",
+        kind ? objectLink(kind, one) : `${one.kind} ${one.name}`,
+        h("small", { class: "faint" }, "by ", actor(actorOf(one)), ", ", ago(one.time), " ago"),
+      );
+    }),
+  );
+}
+
+/** @param {{kind: Kind, count: number}[]} counts */
+export function countList(counts) {
+  const line = (/** @type {{kind: Kind, count: number}} */ { kind, count }) =>
+    h(
+      "li",
+      {},
+      h("a", { href: kindRoute(kind), title: kind.kind }, kind.kind),
+      h("span", { class: "mono" }, count),
+    );
+  return h("ul", { class: "links counts" }, counts.map(line));
+}
+
+/** @param {string[]} notes */
+export function noteList(notes) {
+  return notes.map((one) => h("p", { class: "faint wrap" }, one));
+}

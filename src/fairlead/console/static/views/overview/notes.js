@@ -1,0 +1,85 @@
+/** What is asked for again and again because nothing tells when it changes: health, warnings among
+ * events, and requests that were refused. */
+
+import { ApiError, getJson, getText, isAborted, reasonOf } from "../../core/api.js";
+import { list } from "../../core/listing.js";
+import { collectionPath } from "../../core/paths.js";
+import { newestFirst } from "../../parts/rows.js";
+
+/** @import {Catalogue} from "../../core/kinds.js" */
+/** @import {Rights} from "../../core/rights.js" */
+
+const PERIOD = 5_000; // milliseconds
+const MOST_EVENTS = 1_000;
+const SHOWN = 8;
+const DENIED = "/history/denied";
+
+/** Tells of `changed`. */
+export class Notes extends EventTarget {
+  /** Failing checks of the server, or why it cannot be asked. @type {string[]} */
+  failing = [];
+  version = "";
+  /** The newest first. @type {any[]} */
+  warnings = [];
+  /** @type {any[]} */
+  denied = [];
+
+  /**
+   * @param {Catalogue} catalogue
+   * @param {string} namespace
+   * @param {Rights} rights
+   */
+  constructor(catalogue, namespace, rights) {
+    super();
+    this.namespace = namespace;
+    this.events = catalogue.find("", "events");
+    this.maySeeEvents = this.events && rights.mayList(this.events);
+    this.deniedQuery = rights.mayRead(DENIED) ? {} : { mine: true };
+  }
+
+  /** @param {AbortSignal} signal */
+  async run(signal) {
+    const version = await getJson("/version", { signal }).catch(() => ({}));
+    this.version = version.gitVersion ?? "";
+    while (!signal.aborted) {
+      if (!document.hidden) {
+        await Promise.all([this.#health(signal), this.#warnings(signal), this.#denied(signal)]);
+        this.dispatchEvent(new Event("changed"));
+      }
+      await new Promise((resolve) => setTimeout(resolve, PERIOD));
+    }
+  }
+
+  /** @param {AbortSignal} signal */
+  async #health(signal) {
+    try {
+      await getText("/readyz", { signal });
+      this.failing = [];
+    } catch (error) {
+      if (isAborted(error)) return;
+      const checks = reasonOf(error).split("\n");
+      const failing = checks.filter((line) => line.startsWith("[-]"));
+      this.failing = failing.length ? failing.map((line) => line.slice(3)) : checks;
+    }
+  }
+
+  /** @param {AbortSignal} signal */
+  async #warnings(signal) {
+    if (!this.events || !this.maySeeEvents) return;
+    const path = collectionPath(this.events, this.namespace);
+    const query = { fieldSelector: "type=Warning" };
+    const found = await list(path, { query, most: MOST_EVENTS, signal }).catch(() => null);
+    if (found) this.warnings = newestFirst(found.items).slice(0, SHOWN);
+  }
+
+  /** @param {AbortSignal} signal */
+  async #denied(signal) {
+    try {
+      const found = await getJson(DENIED, { query: this.deniedQuery, signal });
+      this.denied = found.items.slice(-SHOWN).reverse();
+    } catch (error) {
+      // Rights may have changed since they were asked for.
+      if (error instanceof ApiError && error.code === 403) this.deniedQuery = { mine: true };
+    }
+  }
+}

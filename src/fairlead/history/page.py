@@ -1,0 +1,179 @@
+"""The paths below `/history`: how things were, with the rights that reading them now would need."""
+
+from __future__ import annotations
+
+from fairlead.authentication.user import AUTHENTICATED
+from fairlead.endpoints.answers import Answer, value_answer
+from fairlead.endpoints.chain import Handler, check_reading
+from fairlead.endpoints.negotiation import NOTHING, negotiate
+from fairlead.endpoints.parameters import flag, list_options
+from fairlead.endpoints.representing import item_answer
+from fairlead.endpoints.request import Request
+from fairlead.endpoints.routing import PAST, Target
+from fairlead.endpoints.watch import ErrorStream, WatchStream
+from fairlead.errors import (
+    StatusError,
+    bad_request,
+    expired,
+    no_such_path,
+    not_found,
+    too_large_resource_version,
+    too_many_requests,
+)
+from fairlead.history import API_VERSION, KIND
+from fairlead.history.denied import Denied
+from fairlead.history.feed import BOOKMARK_EVERY, Feed, Lines
+from fairlead.history.items import Telling
+from fairlead.history.parameters import wanted
+from fairlead.history.past import ObjectsPast
+from fairlead.history.rights import Rights
+from fairlead.history.served import Served
+from fairlead.operations.api import Object
+from fairlead.operations.aside import aside
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import revision_of
+from fairlead.operations.stored import shown_one
+from fairlead.operations.watch import too_old
+from fairlead.storage.backend import Compacted
+
+_ALL = f"/{PAST}"
+_DENIED = f"{_ALL}/denied"
+_BYTES_AN_ITEM = 500  # about
+_MOST_FEEDS = 100
+
+
+class HistoryPage:
+    """Requests for an object or a collection were authorized as reading it; who asks about
+    everything is told what they may list."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._api = handler.api
+        self._served = Served(handler.api)
+        self._telling = Telling(handler.api.actors)
+        self._past = ObjectsPast(handler.api, self._served, self._telling)
+        self._denied = Denied()
+        handler.refused = self._denied.note
+
+    def judges(self, request: Request) -> bool:
+        target = request.target
+        if target.is_resource or AUTHENTICATED not in request.user.groups:
+            return False
+        path = target.path.rstrip("/")
+        return path == _ALL or (path == _DENIED and flag(request, "mine"))
+
+    async def answer(self, request: Request) -> Answer:
+        check_reading(request)
+        target = request.target
+        if target.is_resource:
+            try:
+                return await self._of_resource(request, target)
+            except Compacted as error:
+                raise expired(f"The provided resourceVersion is too old: {error}") from None
+        path = target.path.rstrip("/")
+        if path == _DENIED:
+            only = request.user.name if flag(request, "mine") else None
+            denied = {"items": self._denied.shown(only)}
+            return await self._document(request, denied, "DeniedRequests")
+        if path != _ALL:
+            raise no_such_path()
+        if request.method == "GET" and flag(request, "watch"):
+            return self._feed(request)
+        rights = Rights(self._api.authorizer, request.user, "list")
+        told = await self._past.everything(rights, wanted(request))
+        return await self._document(request, told)
+
+    def _feed(self, request: Request) -> Answer:
+        api, asked = self._api, wanted(request)
+        if api.store.watching_all >= _MOST_FEEDS:
+            raise too_many_requests("too many others are told of everything")
+        options = list_options(api.dialect, request, chunking=False)
+        options.bookmarks = True
+        lines = Lines()
+        try:
+            feed = Feed(
+                api.store,
+                self._served,
+                self._telling,
+                Rights(api.authorizer, request.user, "watch"),
+                lines,
+                namespace=asked.namespace,
+                after=revision_of(options.revision),
+                noisy=asked.all,
+            )
+        except Compacted as error:
+            return ErrorStream(too_old(error, api.store.floor), lines)
+        request.target.verb = "watch"
+        return WatchStream(api, feed, lines, options, BOOKMARK_EVERY)
+
+    async def _of_resource(self, request: Request, target: Target) -> Answer:
+        if self._is_remote(target):
+            raise StatusError(
+                404,
+                "NotFound",
+                "these objects and their past are kept by another server",
+                details={},
+            )
+        resource = target.resource
+        if resource is None or target.subresource or target.rest or target.watch_prefix:
+            raise no_such_path()
+        if target.verb == "watch" or flag(request, "watch"):
+            raise bad_request(f"watch: what happens can be watched at {_ALL} only")
+        if "get" not in resource.verbs or "list" not in resource.verbs:
+            raise no_such_path()
+        if not target.name:
+            told = await self._past.of_collection(resource, target.namespace, wanted(request))
+            return await self._document(request, told)
+        if request.parameter("resourceVersion"):
+            return await self._then(request, target)
+        key = resource.storage_key(target.namespace, target.name)
+        found = await self._past.of_object(resource, key, wanted(request))
+        if found is None:
+            raise not_found(resource.ref(target.name))
+        return await self._document(request, found)
+
+    def _is_remote(self, target: Target) -> bool:
+        """Whether another server answers for the path in the API."""
+        probe = Request("GET", target.path[len(_ALL) :])
+        probe.target = target
+        return self._handler.remote(probe) is not None
+
+    async def _then(self, request: Request, target: Target) -> Answer:
+        """An object as it was at a revision."""
+        resource = target.resource
+        assert resource is not None
+        revision = revision_of(request.parameter("resourceVersion"))
+        if not revision:
+            raise bad_request("resourceVersion: the past begins at 1")
+        self._handler.negotiate(request)
+        store = self._api.store
+        if revision > store.revision:
+            await store.catch_up()
+        if revision > store.revision:
+            raise too_large_resource_version(revision, store.revision)
+        key = resource.storage_key(target.namespace, target.name)
+        version = await self._past.at(resource, key, revision)
+        if version is None:
+            raise not_found(resource.ref(target.name))
+        operation = Operation(request.user, "get", resource, target.namespace, target.name)
+        version = await shown_one(resource, version)
+        return await item_answer(self._api, request, operation, version)
+
+    async def _document(self, request: Request, content: Object, kind: str = KIND) -> Answer:
+        pretty = request.query.get("pretty")
+        request.representation = negotiate(
+            self._api.dialect,
+            request.header(b"accept"),
+            pretty[0] if pretty else None,
+            request.user_agent,
+            NOTHING,
+            binary=False,
+        )
+        shown = {"kind": kind, "apiVersion": API_VERSION, **content}
+        size = _BYTES_AN_ITEM * len(content["items"])
+        return await aside(size, value_answer, request, 200, shown, self._api.resources)
+
+
+def add_history(handler: Handler) -> None:
+    """Serve the past. It is not among the paths that clients are told of."""
+    handler.past = HistoryPage(handler)

@@ -1,0 +1,147 @@
+"""Going back through what happened, from the newest change towards the oldest that is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from heapq import merge
+from operator import attrgetter
+from typing import NamedTuple
+
+from fairlead.operations.api import Object
+from fairlead.storage.backend import Compacted
+from fairlead.storage.change import Change
+from fairlead.storage.collection import Collection
+from fairlead.storage.past import change_of
+from fairlead.storage.store import Store
+
+_CHANGES_A_BATCH = 200
+_NARROWEST, _WIDEST = 500, 64_000  # revisions that are looked at in one go where they are on disk
+_revision = attrgetter("revision")
+
+# Makes of a change what is told of it; None for nothing.
+Tell = Callable[[Change], Awaitable[Object | None]]
+
+
+class Item(NamedTuple):
+    revision: int
+    shown: Object
+
+
+class Batch(NamedTuple):
+    """What is told of all that happened after a revision and before the last batch, oldest
+    first."""
+
+    after: int
+    items: list[Item]
+    examined: int
+
+
+class Walk:
+    """Over the changes of some collections, by their names in the store, or of one key of one.
+    What is not in memory is read from the log, a bounded piece at a time, and let go again as soon
+    as it is told."""
+
+    def __init__(self, store: Store, collections: Mapping[str, Collection], key: str = "") -> None:
+        self._store = store
+        self._collections = collections
+        self._key = key
+
+    async def back(self, upto: int, since: int, tell: Tell) -> AsyncIterator[Batch]:
+        """From a revision back to another one, or as far as is known."""
+        remembered = self._remembered_since()
+        for after, changes in self._recent(upto, max(since, remembered)):
+            items = [item for change in changes if (item := await _told(tell, change))]
+            await asyncio.sleep(0)
+            yield Batch(after, items, len(changes))
+        upto = min(upto, remembered)
+        width = _NARROWEST
+        while upto > (floor := max(since, self._store.floor)):
+            after = max(upto - width, floor)
+            items, examined = [], 0
+            try:
+                async for change in self._stored(after, upto):
+                    examined += 1
+                    if item := await _told(tell, change):
+                        items.append(item)
+            except Compacted:
+                return
+            yield Batch(after, items, examined)
+            upto = after
+            if examined < _CHANGES_A_BATCH:
+                width = min(width * 2, _WIDEST)
+
+    async def first_stored(self, after: int) -> Change | None:
+        """The first change after a revision that memory does not know of, if there is one. Raises
+        Compacted."""
+        width = _NARROWEST
+        while after < (remembered := self._remembered_since()):
+            upto = min(after + width, remembered)
+            async for change in self._stored(after, upto):
+                return change
+            after, width = upto, min(width * 2, _WIDEST)
+        return None
+
+    async def forth(self, after: int, upto: int) -> AsyncIterator[list[Change]]:
+        """From a revision to another one, some at a time; raises Compacted."""
+        part: list[Change] = []
+        async for change in self._forth(after, upto):
+            # Changes of one commit may share a revision: they stay together.
+            if len(part) >= _CHANGES_A_BATCH and change.revision != part[-1].revision:
+                yield part
+                part = []
+            part.append(change)
+        yield part
+
+    async def _forth(self, after: int, upto: int) -> AsyncIterator[Change]:
+        while after < (remembered := min(self._remembered_since(), upto)):
+            async for change in self._stored(after, remembered):
+                yield change
+            after = remembered
+        parts = [one.events_after(after) for one in self._collections.values()]
+        for change in merge(*parts, key=_revision):
+            if change.revision > upto:
+                return
+            yield change
+
+    def _remembered_since(self) -> int:
+        """The revision after which memory knows everything."""
+        return max((one.floor for one in self._collections.values()), default=self._store.revision)
+
+    def _recent(self, upto: int, since: int) -> Iterator[tuple[int, list[Change]]]:
+        batch: list[Change] = []
+        for change in self._remembered(since):
+            if change.revision > upto:
+                continue
+            # Changes of one commit may share a revision: they stay together.
+            if len(batch) >= _CHANGES_A_BATCH and change.revision != batch[-1].revision:
+                yield change.revision, batch[::-1]
+                batch = []
+            batch.append(change)
+        yield since, batch[::-1]
+
+    def _remembered(self, since: int) -> Iterator[Change]:
+        """What memory knows, newest first."""
+        if self._key:
+            [collection] = self._collections.values()
+            found = [one for one in collection.changes_of(self._key) if one.revision > since]
+            return reversed(found)
+        parts = [reversed(one.events_after(since)) for one in self._collections.values()]
+        return merge(*parts, key=_revision, reverse=True)
+
+    async def _stored(self, after: int, upto: int) -> AsyncIterator[Change]:
+        resource = next(iter(self._collections)) if len(self._collections) == 1 else ""
+        while after < upto:
+            steps = await self._store.log.changes(resource, after, upto, self._key)
+            if not steps:
+                return
+            for step in steps:
+                collection = self._collections.get(step.row.resource)
+                if collection is not None:
+                    yield change_of(collection, step)
+            after = steps[-1].row.revision
+
+
+async def _told(tell: Tell, change: Change) -> Item | None:
+    shown = await tell(change)
+    return Item(change.revision, shown) if shown is not None else None

@@ -1,0 +1,71 @@
+"""A browser, a visitor who is signed in, and a cluster in which something goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from support.browser import DESK, Visitor, browser
+from support.client import ADMIN_TOKEN
+from support.process import ServerProcess
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ViewportSize
+
+Visit = Callable[..., Visitor]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """Ends with its module: the event loop it brings would be in the way of other tests."""
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture
+def visit(chromium: Browser) -> Iterator[Visit]:
+    """`visit(server, route, token=..., namespace=..., viewport=...)` opens the console; an
+    administrator is signed in where nothing else is said. What the page complains about fails the
+    test."""
+    visitors: list[Visitor] = []
+
+    def come(
+        server: ServerProcess,
+        route: str = "#/overview",
+        token: str | None = ADMIN_TOKEN,
+        namespace: str = "",
+        viewport: ViewportSize = DESK,
+    ) -> Visitor:
+        visitor = Visitor(chromium, server, viewport)
+        visitors.append(visitor)
+        visitor.open(route, token, namespace)
+        return visitor
+
+    yield come
+    for visitor in visitors:
+        visitor.close()
+    assert [wrong for visitor in visitors for wrong in visitor.went_wrong] == []
+
+
+@pytest.fixture(scope="module")
+def returning(chromium: Browser) -> Iterator[Visit]:
+    """As `visit`, for tests that leave the page as they found it: who was here before goes on from
+    where they were, which saves loading everything again."""
+    known: dict[tuple[str, str], Visitor] = {}
+
+    def come(
+        server: ServerProcess, route: str, token: str = ADMIN_TOKEN, namespace: str = ""
+    ) -> Visitor:
+        visitor = known.get((server.address, token))
+        if visitor is not None:
+            visitor.come_back(route, namespace)
+            return visitor
+        visitor = known[server.address, token] = Visitor(chromium, server)
+        visitor.open(route, token, namespace)
+        return visitor
+
+    yield come
+    for visitor in known.values():
+        visitor.close()
+    assert [wrong for visitor in known.values() for wrong in visitor.went_wrong] == []

@@ -1,0 +1,165 @@
+"""Who can do something, why one may not, and all that one may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from support.browser import Visitor
+from support.client import YAML, Object
+from support.things import Space, Things
+
+expect = pytest.importorskip("playwright.sync_api").expect
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+Visit = Callable[..., Visitor]
+RBAC = "rbac.authorization.@"
+LABELS = {
+    **{"verb": "Verb", "kind": "Kind or /path", "namespace": "Namespace", "name": "Name"},
+    **{"user": "As user", "groups": "With groups"},
+}
+
+
+def ask(visitor: Visitor, **fields: str) -> None:
+    for name, value in fields.items():
+        visitor.page.get_by_label(LABELS[name], exact=True).fill(value)
+    visitor.page.get_by_role("button", name="Ask").click()
+
+
+def bind(space: Space, name: str, subject: Object, *rules: Object) -> Things:
+    """A role and its binding; the latter's collection."""
+    roles, bindings = space.things("roles", RBAC), space.things("rolebindings", RBAC)
+    roles.create(name, rules=list(rules))
+    group = space.dialect.group_name(RBAC)
+    if subject["kind"] != "ServiceAccount":
+        subject = {**subject, "apiGroup": group}
+    role = {"kind": "Role", "name": name, "apiGroup": group}
+    bindings.create(name, roleRef=role, subjects=[subject])
+    return bindings
+
+
+def rule(*verbs: str, resource: str = "configmaps", **more: list[str]) -> Object:
+    return {"apiGroups": [""], "resources": [resource], "verbs": list(verbs), **more}
+
+
+def who(visitor: Visitor, text: str) -> Locator:
+    return (
+        visitor.page.get_by_role("table", name="Who can").get_by_role("row").filter(has_text=text)
+    )
+
+
+def test_who_can_is_told_with_the_way_of_the_right(returning: Visit, kubernetes: Space) -> None:
+    bind(kubernetes, "writers", {"kind": "Group", "name": "dev"}, rule("create", "update"))
+    bind(kubernetes, "named", {"kind": "User", "name": "carol"}, rule("*", resourceNames=["one"]))
+    bind(kubernetes, "account", {"kind": "ServiceAccount", "name": "bot"}, rule("*", resource="*"))
+    visitor = returning(kubernetes.server, "#/access", namespace=kubernetes.name)
+    ask(visitor, verb="update", kind="configmaps")
+    expect(who(visitor, "Group dev")).to_contain_text(f"RoleBinding {kubernetes.name}/writers")
+    expect(who(visitor, "Group dev")).to_contain_text("create,update configmaps")
+    expect(who(visitor, f"ServiceAccount {kubernetes.name}/bot")).to_have_count(1)
+    expect(who(visitor, "Group system:masters")).to_contain_text("cluster-admin")
+    expect(who(visitor, "carol")).to_have_count(0)
+    visitor.picture("access-who")
+    assert visitor.findings() == []
+    ask(visitor, name="one")
+    expect(who(visitor, "User carol")).to_contain_text("named one")
+    ask(visitor, verb="delete", name="")
+    expect(who(visitor, f"ServiceAccount {kubernetes.name}/bot")).to_have_count(1)
+    expect(who(visitor, "Group dev")).to_have_count(0)
+
+
+def test_an_aggregated_role_says_where_it_has_a_rule_from(returning: Visit, cluster: Space) -> None:
+    roles = cluster.everywhere("clusterroles", RBAC)
+    labels = {"of": cluster.name}
+    path = f"/{cluster.name}/*"
+    roles.create(
+        f"{cluster.name}-part", labels=labels, rules=[{"nonResourceURLs": [path], "verbs": ["get"]}]
+    )
+    selector = {"clusterRoleSelectors": [{"matchLabels": labels}]}
+    roles.create(f"{cluster.name}-all", aggregationRule=selector, rules=[])
+    group = cluster.dialect.group_name(RBAC)
+    cluster.everywhere("clusterrolebindings", RBAC).create(
+        cluster.name,
+        roleRef={"kind": "ClusterRole", "name": f"{cluster.name}-all", "apiGroup": group},
+        subjects=[{"kind": "User", "name": "dora", "apiGroup": group}],
+    )
+    visitor = returning(cluster.server, "#/access")
+    ask(visitor, verb="get", kind=f"/{cluster.name}/deep")
+    expect(who(visitor, "dora")).to_contain_text(f"from ClusterRole {cluster.name}-part")
+
+
+def answer(visitor: Visitor) -> Locator:
+    return visitor.page.get_by_role("region", name="Answer")
+
+
+def missing(visitor: Visitor) -> str:
+    """The YAML that is shown, as one would copy it."""
+    shown = visitor.page.get_by_role("region", name="What is missing").locator("code")
+    return "\n".join(shown.all_text_contents())
+
+
+def test_what_is_missing_is_just_what_allows_it(returning: Visit, space: Space) -> None:
+    visitor = returning(space.server, "#/access/why", token="alice-token", namespace=space.name)
+    question = {"verb": "delete", "kind": "pods", "name": "web"}
+    ask(visitor, **question)
+    expect(answer(visitor)).to_contain_text("No. You may not delete pods web")
+    visitor.picture(f"access-why-{space.dialect.name}")
+    assert visitor.findings() == []
+    for one in yaml.safe_load_all(missing(visitor)):
+        plural = f"{one['kind'].lower()}s"
+        made = space.client.post(
+            space.things(plural, RBAC).path, yaml.safe_dump(one), headers={"Content-Type": YAML}
+        )
+        assert made.status == 201, made.text
+    ask(visitor)
+    expect(answer(visitor)).to_contain_text("Yes. You may delete pods web")
+    ask(visitor, name="another")
+    expect(answer(visitor)).to_contain_text("No. You may not")
+    near = visitor.page.get_by_role("table", name="Near misses")
+    expect(near).to_contain_text("it is for other names")
+
+
+def test_why_somebody_else_may_or_may_not(returning: Visit, kubernetes: Space) -> None:
+    bind(kubernetes, "readers", {"kind": "Group", "name": "ops"}, rule("get", "list"))
+    visitor = returning(kubernetes.server, "#/access/why", namespace=kubernetes.name)
+    question = {"verb": "list", "kind": "configmaps", "user": "zoe"}
+    ask(visitor, **question, groups="ops")
+    expect(answer(visitor)).to_contain_text("Yes. zoe may list configmaps")
+    why = visitor.page.get_by_role("table", name="Why it is allowed")
+    expect(why).to_contain_text(f"RoleBinding {kubernetes.name}/readers")
+    ask(visitor, verb="delete")
+    expect(answer(visitor)).to_contain_text("No. zoe may not delete configmaps")
+    near = visitor.page.get_by_role("table", name="Near misses")
+    expect(near).to_contain_text("it does not have the verb delete")
+    ask(visitor, verb="list", namespace="default")
+    expect(near).to_contain_text(f"it is for the namespace {kubernetes.name} only")
+
+
+def test_what_cannot_be_known_without_rights_is_said(returning: Visit, kubernetes: Space) -> None:
+    visitor = returning(
+        kubernetes.server, "#/access", token="alice-token", namespace=kubernetes.name
+    )
+    ask(visitor, verb="get", kind="pods")
+    expect(visitor.page.get_by_role("alert")).to_contain_text("you may not list")
+    visitor.go("#/access/why")
+    ask(visitor, verb="get", user="bob")
+    expect(visitor.page.get_by_role("alert")).to_contain_text('User "alice" cannot create')
+
+
+def test_all_that_one_may_is_a_table_of_verbs(returning: Visit, kubernetes: Space) -> None:
+    bind(kubernetes, "some", {"kind": "User", "name": "alice"}, rule("get", "watch"))
+    only = rule("delete", resource="secrets", resourceNames=["<b>x"])
+    bind(kubernetes, "one", {"kind": "User", "name": "alice"}, only)
+    visitor = returning(
+        kubernetes.server, "#/access/mine", token="alice-token", namespace=kubernetes.name
+    )
+    table = visitor.page.get_by_role("table", name="Verbs by kind")
+    cells = table.get_by_role("row").filter(has_text="configmaps").get_by_role("cell")
+    expect(cells).to_have_text(["configmaps", "yes", "", "yes", "", "", "", "", ""])
+    expect(table.get_by_role("row").filter(has_text="secrets")).to_contain_text("by name")
+    visitor.picture("access-mine")
+    assert visitor.findings() == []

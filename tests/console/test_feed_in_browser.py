@@ -1,0 +1,162 @@
+"""All changes as they happen."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from support.browser import Visitor
+from support.things import Space
+
+expect = pytest.importorskip("playwright.sync_api").expect
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Route
+
+Visit = Callable[..., Visitor]
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def row(visitor: Visitor, text: str) -> Locator:
+    return visitor.page.get_by_role("row").filter(has_text=text)
+
+
+def feed(returning: Visit, space: Space, query: str = "") -> Visitor:
+    visitor = returning(space.server, f"#/feed{query}", namespace=space.name)
+    expect(visitor.page.get_by_role("status").filter(has_text="live")).to_be_visible()
+    return visitor
+
+
+def test_what_others_do_is_shown_below_their_names(returning: Visit, cluster: Space) -> None:
+    visitor = feed(returning, cluster)
+    cluster.config_maps.create("a", data={"x": "1"})
+    cluster.config_maps.patch("a", {"data": {"x": "2"}}, fieldManager=HOSTILE)
+    expect(row(visitor, "data.x")).to_contain_text(HOSTILE)
+    expect(row(visitor, "admin")).to_contain_text("2")
+    expect(row(visitor, f"{cluster.name}/a")).to_have_count(2)
+    assert visitor.page.locator("main img").count() == 0
+    visitor.picture("feed")
+    assert visitor.findings() == []
+
+
+def test_a_line_leads_to_the_object_then(returning: Visit, kubernetes: Space) -> None:
+    visitor = feed(returning, kubernetes)
+    kubernetes.config_maps.create("a", data={"x": "1"})
+    kubernetes.config_maps.patch("a", {"data": {"x": "2"}})
+    expect(row(visitor, f"{kubernetes.name}/a")).to_have_count(2)
+    row(visitor, "created").filter(has_text=f"{kubernetes.name}/a").click()
+    expect(visitor.page.get_by_role("heading", name="ConfigMap a")).to_be_visible()
+    expect(visitor.page.get_by_role("region", name="State")).to_contain_text('x: "1"')
+
+
+def test_space_pauses_and_goes_on(returning: Visit, kubernetes: Space) -> None:
+    visitor = feed(returning, kubernetes)
+    kubernetes.config_maps.create("before")
+    expect(row(visitor, "before")).to_have_count(1)
+    visitor.page.keyboard.press(" ")
+    kubernetes.config_maps.create("meanwhile")
+    expect(visitor.page.get_by_text("paused, 1 since then")).to_be_visible()
+    expect(row(visitor, "meanwhile")).to_have_count(0)
+    visitor.page.keyboard.press(" ")
+    expect(row(visitor, "meanwhile")).to_have_count(1)
+
+
+def test_the_feed_is_filtered(returning: Visit, kubernetes: Space) -> None:
+    visitor = feed(returning, kubernetes, "?order=time")
+    kubernetes.config_maps.create("one")
+    kubernetes.secrets.create("two")
+    expect(row(visitor, kubernetes.name)).not_to_have_count(0)
+    expect(row(visitor, f"{kubernetes.name}/two")).to_have_count(1)
+    visitor.page.get_by_label("Kind", exact=True).select_option("Secret")
+    expect(row(visitor, f"{kubernetes.name}/one")).to_have_count(0)
+    visitor.page.get_by_label("Kind", exact=True).select_option("every kind")
+    visitor.page.get_by_label("Filter").fill("ONE")
+    expect(row(visitor, f"{kubernetes.name}/one")).to_have_count(1)
+    expect(row(visitor, f"{kubernetes.name}/two")).to_have_count(0)
+    visitor.page.get_by_label("Filter").fill("")
+    visitor.page.get_by_label("Who", exact=True).select_option("admin")
+    expect(row(visitor, f"{kubernetes.name}/two")).to_have_count(1)
+
+
+def test_changes_that_were_missed_have_a_word(visit: Visit, kubernetes: Space) -> None:
+    visitor = visit(kubernetes.server, "#/overview", namespace=kubernetes.name)
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        """The first watch is told that it is too late; then history begins further on."""
+        url = route.request.url
+        asked.append(url)
+        version = str(100 * len(asked))
+        if len(asked) == 2:
+            status = {"code": 410, "reason": "Expired", "message": "too old"}
+            body = json.dumps({"type": "ERROR", "object": status}) + "\n"
+            return route.fulfill(body=body, content_type="application/json")
+        metadata = {"resourceVersion": version, "oldest": str(int(version) - 50)}
+        item = {"resourceVersion": version, "type": "ADDED", "name": f"at-{version}", "by": []}
+        if len(asked) in (1, 3):
+            return route.fulfill(json={"metadata": metadata, "items": [item]})
+        return None  # a watch on which nothing happens
+
+    visitor.page.route(re.compile("/history"), answer)
+    visitor.go("#/feed?order=time")
+    expect(row(visitor, "Changes from 101 to 250 were missed.")).to_have_count(1)
+    expect(row(visitor, "at-100")).to_have_count(1)
+    expect(row(visitor, "at-300")).to_have_count(1)
+    assert "since=100" in asked[2]
+
+
+def test_a_cut_connection_is_made_again(visit: Visit, kubernetes: Space) -> None:
+    visitor = visit(kubernetes.server, "#/overview", namespace=kubernetes.name)
+    cut: list[str] = []
+
+    def answer(route: Route) -> None:
+        if "watch=true" in route.request.url and not cut:
+            cut.append(route.request.url)
+            return route.abort()
+        return route.continue_()
+
+    visitor.page.route(re.compile("/history"), answer)
+    visitor.go("#/feed")
+    expect(visitor.page.get_by_text("the server cannot be reached")).to_be_visible()
+    kubernetes.config_maps.create("meanwhile")
+    expect(row(visitor, "meanwhile")).to_have_count(1)
+
+
+def test_thousands_of_changes_at_once_do_not_pile_up(visit: Visit, kubernetes: Space) -> None:
+    visitor = visit(kubernetes.server, "#/overview", namespace=kubernetes.name)
+    items = [
+        {
+            "resourceVersion": str(number),
+            **{"type": "MODIFIED", "name": f"n{number}", "kind": "Pod", "resource": "pods"},
+            **{"user": f"user-{number % 7}", "by": [], "changed": ["spec.x"]},
+        }
+        for number in range(10, 10_010)
+    ]
+    events = "".join(json.dumps({"type": "MODIFIED", "object": one}) + "\n" for one in items)
+
+    def answer(route: Route) -> None:
+        if "watch=true" in route.request.url:
+            if "resourceVersion=9" in route.request.url:
+                route.fulfill(body=events, content_type="application/json")
+            return  # the next one goes on without an event
+        metadata = {"resourceVersion": "9", "oldest": "1"}
+        route.fulfill(json={"metadata": metadata, "items": []})
+
+    visitor.page.route(re.compile("/history"), answer)
+    visitor.go("#/feed?order=time")
+    expect(row(visitor, "n10009")).to_have_count(1)
+    count = visitor.page.get_by_role("grid", name="Changes").get_attribute("aria-rowcount")
+    assert 2000 <= int(count or 0) <= 2501
+    assert visitor.page.get_by_role("row").count() < 100
+
+
+def test_nothing_of_others_is_told_without_rights(returning: Visit, kubernetes: Space) -> None:
+    visitor = returning(kubernetes.server, "#/feed", token="alice-token", namespace=kubernetes.name)
+    expect(visitor.page.get_by_role("status").filter(has_text="0 · live")).to_be_visible()
+    kubernetes.config_maps.create("hidden")
+    admin = feed(returning, kubernetes)
+    expect(row(admin, "hidden")).to_have_count(1)
+    expect(row(visitor, "hidden")).to_have_count(0)

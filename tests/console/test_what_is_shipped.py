@@ -1,0 +1,58 @@
+"""What browsers are sent: little, all of it ours, and nothing that could run what it shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import fairlead.console
+
+STATIC = Path(fairlead.console.__file__).parent / "static"
+FILES = sorted(path for path in STATIC.rglob("*") if path.is_file())
+SCRIPTS = [path for path in FILES if path.suffix == ".js"]
+MOST_BYTES = 250_000
+# Ways to have text read as markup or as a program.
+SINKS = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc|DOMParser"
+    r"|createContextualFragment|setHTML|\.cssText|createElement\([\"']script"
+)
+IMPORT = re.compile(r'^(?:import|export) .*?from "([^"]+)";|^import "([^"]+)";', re.M | re.S)
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(STATIC))
+
+
+def test_all_of_it_is_small() -> None:
+    assert sum(path.stat().st_size for path in FILES) < MOST_BYTES
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_nothing_comes_from_another_host(path: Path) -> None:
+    text = path.read_text().replace("http://www.w3.org/2000/svg", "")
+    assert re.findall(r"https?://|[\"'(]//\w", text) == []
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=name)
+def test_no_script_makes_markup_of_text(path: Path) -> None:
+    assert SINKS.findall(path.read_text()) == []
+
+
+def test_every_script_is_used() -> None:
+    found: set[Path] = set()
+    waiting = [STATIC / "app.js"]
+    while waiting:
+        script = waiting.pop()
+        if script in found:
+            continue
+        found.add(script)
+        for given in IMPORT.findall(script.read_text()):
+            waiting.append((script.parent / (given[0] or given[1])).resolve())
+    assert found == set(SCRIPTS)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=name)
+def test_a_script_does_not_go_over_a_few_screens(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400

@@ -1,0 +1,121 @@
+"""The console in a real browser: Debian's Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support.process import ServerProcess
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, ViewportSize
+
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "build" / "console"  # for people to look at
+AXE = ROOT / "build" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
+DESK: ViewportSize = {"width": 1280, "height": 800}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+# Nothing that a browser does by itself reaches out.
+_QUIET = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """A headless browser; the test is skipped where there is none."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("there is no chromium: the console is not tested in a browser")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=program, args=list(_QUIET))
+        try:
+            yield running
+        finally:
+            running.close()
+
+
+class Visitor:
+    """One person at one browser. `went_wrong` has what the page complained about: it must stay
+    empty, unless a test expects otherwise."""
+
+    def __init__(
+        self, running: Browser, server: ServerProcess, viewport: ViewportSize = DESK
+    ) -> None:
+        self.server = server
+        self._context = running.new_context(
+            ignore_https_errors=True,
+            viewport=viewport,
+            reduced_motion="reduce",
+            bypass_csp=False,
+        )
+        self._context.set_default_timeout(20_000)
+        self.page: Page = self._context.new_page()
+        self.went_wrong: list[str] = []
+        self.page.on("pageerror", lambda error: self.went_wrong.append(str(error)))
+        self.page.on("console", self._heard)
+        self.page.on("dialog", self._asked)
+
+    def _heard(self, message: Any) -> None:
+        # That a request was refused is told by the page itself.
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            self.went_wrong.append(message.text)
+
+    def _asked(self, dialog: Any) -> None:
+        self.went_wrong.append(f"a dialog of the browser: {dialog.message}")
+        dialog.dismiss()
+
+    def open(
+        self, route: str = "#/overview", token: str | None = None, namespace: str = ""
+    ) -> Page:
+        """The console at a route, signed in where there is a token."""
+        self.page.goto(f"{self.server.address}/console/")
+        self.page.evaluate("it => sessionStorage.setItem('fairlead.namespace', it)", namespace)
+        if token is not None:
+            self.page.get_by_label("Token").fill(token)
+            self.page.get_by_role("button", name="Sign in").click()
+            self.page.get_by_role("navigation", name="Views").wait_for()
+        self.go(route)
+        return self.page
+
+    def go(self, route: str) -> None:
+        self.page.evaluate("route => { location.hash = route }", route)
+
+    def come_back(self, route: str, namespace: str) -> None:
+        """Look at a route afresh, also at the same one again, without loading the console."""
+        self.page.evaluate(
+            """([route, namespace]) => {
+                sessionStorage.setItem("fairlead.namespace", namespace);
+                location.hash = route;
+                dispatchEvent(new HashChangeEvent("hashchange"));
+            }""",
+            [route, namespace],
+        )
+
+    def picture(self, name: str) -> None:
+        """Keep what can be seen now."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=PICTURES / f"{name}.png")
+
+    def findings(self) -> list[str]:
+        """What axe-core finds serious or worse on the page."""
+        if not AXE.exists():
+            pytest.skip("there is no axe-core (make console-tools): accessibility is not checked")
+        # As the browser's own tools do, which the page's policy does not bind.
+        self.page.evaluate(AXE.read_text())
+        found = self.page.evaluate("() => axe.run().then(result => result.violations)")
+        return [
+            f"{one['id']}: {one['help']}: {[node['html'][:200] for node in one['nodes'][:5]]}"
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ]
+
+    def close(self) -> None:
+        self._context.close()
