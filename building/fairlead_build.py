@@ -42,12 +42,6 @@ __all__ = [
 
 # Those that pay; docs/performance.md has what each group of them gives.
 MODULES = """
-http: connections exchange head limits peer protocol reading records tls writing
-authentication: bearer chain
-authorization: attributes requests
-endpoints: get representing request routing
-fairness: gate
-server: app metrics
 schema: base64 decode defaults model names quantity required times
 patching: check compare conflicts entries extract field_sets merge merge_patch ownership prune
 patching: shapes values
@@ -55,7 +49,6 @@ kinds: go_values metadata rules
 kinds/core/pods: annotations behaviour changes containers defaults difference environment go_text
 kinds/core/pods: handlers images mounts networking qos resources scheduling security spec status
 kinds/core/pods: template visiting warnings windows
-operations: get operation
 """
 COMPILER = "mypy[mypyc]>=1.13,<3"
 LIBRARY = "fairlead"  # gives its name to the library behind all compiled modules
