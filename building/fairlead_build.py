@@ -45,6 +45,8 @@ MODULES = """
 schema: base64 decode defaults model names quantity required times
 patching: check compare conflicts entries extract field_sets merge merge_patch ownership prune
 patching: shapes values
+serialization: wire
+serialization/messages: reading writing
 kinds: go_values metadata rules
 kinds/core/pods: annotations behaviour changes containers defaults difference environment go_text
 kinds/core/pods: handlers images mounts networking qos resources scheduling security spec status

@@ -82,7 +82,7 @@ def test_the_feed_is_filtered(returning: Visit, kubernetes: Space) -> None:
 
 
 def test_changes_that_were_missed_have_a_word(visit: Visit, kubernetes: Space) -> None:
-    visitor = visit(kubernetes.server, "#/overview", namespace=kubernetes.name)
+    visitor = visit(kubernetes.server, "#/kinds", namespace=kubernetes.name)
     asked: list[str] = []
 
     def answer(route: Route) -> None:
@@ -109,7 +109,7 @@ def test_changes_that_were_missed_have_a_word(visit: Visit, kubernetes: Space) -
 
 
 def test_a_cut_connection_is_made_again(visit: Visit, kubernetes: Space) -> None:
-    visitor = visit(kubernetes.server, "#/overview", namespace=kubernetes.name)
+    visitor = visit(kubernetes.server, "#/kinds", namespace=kubernetes.name)
     cut: list[str] = []
 
     def answer(route: Route) -> None:
@@ -126,7 +126,7 @@ def test_a_cut_connection_is_made_again(visit: Visit, kubernetes: Space) -> None
 
 
 def test_thousands_of_changes_at_once_do_not_pile_up(visit: Visit, kubernetes: Space) -> None:
-    visitor = visit(kubernetes.server, "#/overview", namespace=kubernetes.name)
+    visitor = visit(kubernetes.server, "#/kinds", namespace=kubernetes.name)
     items = [
         {
             "resourceVersion": str(number),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import fairlead.console
+from fairlead.console.thinning import thin
 
 STATIC = Path(fairlead.console.__file__).parent / "static"
 FILES = sorted(path for path in STATIC.rglob("*") if path.is_file())
@@ -25,8 +28,33 @@ def name(path: Path) -> str:
     return str(path.relative_to(STATIC))
 
 
+def sent(path: Path) -> bytes:
+    """A file as browsers get it, before it is compressed."""
+    content = path.read_bytes()
+    return thin(content) if path.suffix in (".js", ".css") else content
+
+
 def test_all_of_it_is_small() -> None:
-    assert sum(path.stat().st_size for path in FILES) < MOST_BYTES
+    assert sum(len(sent(path)) for path in FILES) < MOST_BYTES
+
+
+def test_comments_and_indentation_are_not_sent() -> None:
+    script = b"/** What\n * it does. */\nexport function a() {\n  // why\n  return '// x';\n\n}\n"
+    assert thin(script) == b"export function a() {\nreturn '// x';\n}\n"
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=name)
+def test_no_template_goes_over_the_end_of_a_line(path: Path) -> None:
+    """Indentation would be a part of it, and that is not sent."""
+    assert [line for line in path.read_text().splitlines() if line.count("`") % 2] == []
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node to read scripts with")
+def test_what_is_sent_can_be_read(tmp_path: Path) -> None:
+    for path in SCRIPTS:
+        thinned = tmp_path / f"{name(path).replace('/', '-')}.mjs"
+        thinned.write_bytes(sent(path))
+        subprocess.run(["node", "--check", thinned], check=True)
 
 
 @pytest.mark.parametrize("path", FILES, ids=name)

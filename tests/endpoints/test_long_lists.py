@@ -107,3 +107,17 @@ def test_a_list_in_steps_has_the_bytes_of_one_at_once(form: str, key: str, count
 def test_no_step_of_a_long_list_is_long(form: str) -> None:
     found = versions("core/v1/configmaps", 5000)
     assert in_steps("core/v1/configmaps", found, FORMS[form])[1] < 0.1
+
+
+def test_the_size_of_a_list_in_protobuf_is_known_with_its_first_piece() -> None:
+    found = versions("core/v1/configmaps", 300)
+
+    async def run() -> tuple[int | None, int]:
+        resource = RESOURCES.named("core/v1/configmaps")
+        made = encoded_versions(RESOURCES, resource, found, METADATA, FORMS["protobuf"])
+        first = await anext(made.pieces)
+        told = made.size
+        return told, len(first) + sum([len(piece) async for piece in made])
+
+    told, size = asyncio.run(run())
+    assert told == size

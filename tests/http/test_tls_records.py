@@ -69,6 +69,16 @@ def test_a_sealed_record_is_what_was_given(talk: Talk, size: int) -> None:
     assert talk.hear(talk.records.seal(memoryview(data)[:size])) == data[:size]
 
 
+@pytest.mark.parametrize("size", [PLAIN + 1, 4 * PLAIN, 5 * PLAIN - 8])
+def test_what_is_longer_than_a_record_is_sealed_in_several(talk: Talk, size: int) -> None:
+    data = bytes(range(256)) * 320
+    heard = talk.hear(bytes(talk.records.seal_all(memoryview(data)[:size])))
+    while len(heard) < size:
+        heard += talk.hear(b"")
+    assert heard == data[:size]
+    assert talk.hear(talk.records.seal(b"and on")) == b"and on"
+
+
 def test_what_came_is_read_record_by_record(talk: Talk) -> None:
     talk.send(b"one")
     talk.send(b"two")

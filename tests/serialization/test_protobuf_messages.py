@@ -16,7 +16,13 @@ from fairlead.schema.decode import decoder
 from fairlead.schema.model import ListOf, Struct, Type, contains_itself
 from fairlead.serialization.messages.reading import reader
 from fairlead.serialization.messages.writing import writer
-from fairlead.serialization.protobuf import ProtobufError, envelope, from_message, to_message
+from fairlead.serialization.protobuf import (
+    CONTENT,
+    ProtobufError,
+    envelope,
+    from_message,
+    to_message,
+)
 from fairlead.serialization.wire import BYTES, delimited, field_at, fields, key, varint
 
 Object = dict[str, Any]
@@ -140,6 +146,17 @@ def test_entries_of_maps_come_in_the_order_of_their_names() -> None:
     assert b"\x12\x06\x0a\x01a\x12\x012\x12\x06\x0a\x01b\x12\x011" in one
 
 
+def test_an_item_of_a_list_is_the_field_that_it_would_be_in_an_envelope() -> None:
+    lists = [
+        struct_of(resource.api_version, resource.list_kind)
+        for found in RESOURCES.group_versions()
+        for resource in found.resources.values()
+        if "list" in resource.verbs
+    ]
+    lists.append(struct_of(f"{KUBERNETES.meta_group}/v1", "PartialObjectMetadataList"))
+    assert {key(found.fields["items"].number, BYTES) for found in lists} == {CONTENT}
+
+
 class TestUnusualMessages:
     @pytest.mark.parametrize("kind", ["core/v1 Pod", "apps/v1 Deployment", "core/v1 Node"])
     def test_fields_may_come_in_any_order_with_unknown_ones_between(self, kind: str) -> None:
@@ -161,6 +178,10 @@ class TestUnusualMessages:
     def test_of_a_field_that_comes_twice_the_last_counts(self) -> None:
         found = reader(POD)(b"\x0a\x03\x0a\x01a\x0a\x03\x0a\x01b")
         assert found == {"metadata": {"name": "b"}}
+
+    def test_a_zero_takes_back_what_came_before(self) -> None:
+        found = reader(POD)(b"\x0a\x05\x0a\x01a\x0a\x00")
+        assert found == {"metadata": {}}
 
     def test_numbers_may_be_packed(self) -> None:
         struct = RESOURCES.types.struct("core/v1.PodSecurityContext")

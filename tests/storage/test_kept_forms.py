@@ -108,3 +108,19 @@ def test_a_version_that_settles_at_another_revision_has_no_forms(forms: KeptForm
     one.settle_at(8)
     assert forms.get(one, "protobuf") is None
     assert forms.bytes == 0
+
+
+def test_versions_come_each_with_what_is_kept_of_it(forms: KeptForms) -> None:
+    kept, bare, gone = with_form(forms, "a"), version("b"), with_form(forms, "c")
+    gone.forget_facts()
+    found = list(forms.each([kept, bare, gone], "protobuf"))
+    assert found == [(kept, b"a"), (bare, None), (gone, None)]
+
+
+def test_what_many_are_asked_for_at_once_counts_as_used(forms: KeptForms) -> None:
+    used = with_form(forms, "a")
+    others = []
+    for turn in range(300):
+        others.append(with_form(forms, f"other-{turn}"))
+        assert list(forms.each([used], "protobuf")) == [(used, b"a")]
+    assert forms.get(others[0], "protobuf") is None

@@ -20,6 +20,7 @@ PICTURES = ROOT / "build" / "console"  # for people to look at
 AXE = ROOT / "build" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 DESK: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
+_PATIENCE = 30_000  # milliseconds; the machine may be busy
 # Nothing that a browser does by itself reaches out.
 _QUIET = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -34,6 +35,7 @@ def browser() -> Iterator[Browser]:
     if program is None:
         pytest.skip("there is no chromium: the console is not tested in a browser")
     sync_api = pytest.importorskip("playwright.sync_api")
+    sync_api.expect.set_options(timeout=_PATIENCE)
     with sync_api.sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=program, args=list(_QUIET))
         try:
@@ -56,7 +58,7 @@ class Visitor:
             reduced_motion="reduce",
             bypass_csp=False,
         )
-        self._context.set_default_timeout(20_000)
+        self._context.set_default_timeout(_PATIENCE)
         self.page: Page = self._context.new_page()
         self.went_wrong: list[str] = []
         self.page.on("pageerror", lambda error: self.went_wrong.append(str(error)))

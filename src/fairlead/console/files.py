@@ -17,6 +17,7 @@ from importlib.resources.abc import Traversable
 
 from fairlead.console import PATH
 from fairlead.console.headers import SafeAnswer
+from fairlead.console.thinning import thin
 from fairlead.endpoints.answers import Answer, accepts_gzip
 from fairlead.endpoints.request import Request
 from fairlead.errors import no_such_path
@@ -36,6 +37,7 @@ _TYPES = {
     "webmanifest": "application/manifest+json",
     "woff2": "font/woff2",
 }
+_THINNED = (".js", ".css")
 _ANYTHING = "application/octet-stream"
 _REFERENCE = re.compile(rb"""(\b(?:src|href)=")(?:\./)?([^"#:?]+)(?=")""")
 _PAYS = 0.9  # a compressed file is sent if it is not longer than this part of the plain one
@@ -116,7 +118,8 @@ def _contents(directory: Traversable, prefix: str) -> list[tuple[str, bytes]]:
         if entry.is_dir():
             found += _contents(entry, f"{name}/")
         else:
-            found.append((name, entry.read_bytes()))
+            content = entry.read_bytes()
+            found.append((name, thin(content) if name.endswith(_THINNED) else content))
     return found
 
 

@@ -6,7 +6,8 @@ its row, encoded, with gaps where ages go.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -14,6 +15,7 @@ import orjson
 from fairlead import clock
 from fairlead.dialect import Dialect
 from fairlead.endpoints.negotiation import JSON, Representation
+from fairlead.endpoints.steps import PIECE_BYTES, STEP_SECONDS
 from fairlead.kinds.resources import Resource
 from fairlead.operations.views import typed
 from fairlead.schema.ages import Age, age_text, instant
@@ -23,9 +25,14 @@ from fairlead.storage.version import Version
 if TYPE_CHECKING:
     from fairlead.kinds.printing import Printer
 
+Part = bytes | memoryview
 # Writes one item of a list, or one row of a Table.
 Item = Callable[[Version], bytes]
+# Adds what comes next to a piece, behind something that stands before the first of it, until it is
+# large or took its time; whether it ended so.
+Add = Callable[[Iterator[Version], list[Part], bytes], bool]
 
+_ROW_BYTES = 250  # that could be sent while a row is written, beside its object
 _KEPT_BYTES, _AGED_BYTES = 250, 200  # what Python needs for a row that is kept, and for an age
 
 
@@ -49,9 +56,21 @@ def can_write(resource: Resource, representation: Representation) -> bool:
 def item_writer(resource: Resource, representation: Representation, include: str = "") -> Item:
     """What writes the items of one answer: the ages in it are those of this moment."""
     if representation.transform == "Table":
-        return _Rows(resource, representation.version, include).row
+        rows = _Rows(resource, representation.version, include)
+
+        def row(version: Version) -> bytes:
+            parts: list[Part] = []
+            rows.add(iter((version,)), parts, b"")
+            return b"".join(parts)
+
+        return row
     head = _metadata_head(resource.dialect, representation.version)
-    return lambda version: b"%b%b}" % (head, version.metadata)
+    return lambda version: b"".join((head, version.metadata, b"}"))
+
+
+def row_adder(resource: Resource, representation: Representation, include: str) -> Add:
+    """What writes the rows of one Table, as many as go into a step."""
+    return _Rows(resource, representation.version, include).add
 
 
 def table_of(
@@ -108,26 +127,36 @@ class _Rows:
         self._key = f"cells {resource.key}" if self._is_builtin else self._printer
         self._ages = _Ages()
         self._include = include
-        self._head = _metadata_head(resource.dialect, version)
-        if include == "Object":
-            self._head = resource.head
+        self._head, self._closing = b"", b"null}"
+        if include == "Metadata":
+            self._head, self._closing = _metadata_head(resource.dialect, version), b"}}"
+        elif include == "Object":
+            self._head, self._closing = resource.head, b"}"
 
-    def row(self, version: Version) -> bytes:
-        kept: _Kept | None = FORMS.get(version, self._key)
-        if kept is None:
-            kept = self._made(version)
-        opening, aged = kept
-        parts = [opening]
-        for start, behind in aged:
-            parts += (self._ages[start], behind)
-        if self._include == "Metadata":
-            parts += (self._head, version.metadata, b"}}")
-        elif self._include == "Object":
-            assert version.body is not None
-            parts += (self._head, version.body, b"}")
-        else:
-            parts.append(b"null}")
-        return b"".join(parts)
+    def add(self, versions: Iterator[Version], piece: list[Part], before: bytes) -> bool:
+        ages, include, head, closing = self._ages, self._include, self._head, self._closing
+        size, end = 0, perf_counter() + STEP_SECONDS
+        for version, known in FORMS.each(versions, self._key):
+            kept: _Kept = known or self._made(version)
+            opening, aged = kept
+            piece += (before, opening)
+            for start, behind in aged:
+                piece += (ages[start], behind)
+            if include == "Metadata":
+                metadata = version.metadata
+                piece += (head, metadata, closing)
+                size += len(metadata)
+            elif include == "Object":
+                assert version.body is not None
+                piece += (head, version.body, closing)
+                size += len(version.body)
+            else:
+                piece.append(closing)
+            before = b","
+            size += _ROW_BYTES
+            if size >= PIECE_BYTES or (known is None and perf_counter() >= end):
+                return True
+        return False
 
     def _made(self, version: Version) -> _Kept:
         if self._is_builtin:

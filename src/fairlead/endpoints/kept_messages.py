@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -12,28 +11,30 @@ from fairlead.endpoints.negotiation import Representation
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource
 from fairlead.schema.model import Struct
-from fairlead.serialization.protobuf import enveloped, writer
-from fairlead.serialization.wire import BYTES, delimited, key, sized_end
+from fairlead.serialization.protobuf import CONTENT, enveloped, enveloped_field, writer
+from fairlead.serialization.wire import BYTES, delimited, key, long_varint, sized_end, varint
 from fairlead.storage.kept_forms import FORMS
 from fairlead.storage.version import Version
 
 _OWN_BYTES = 50  # what Python needs for a message that is kept, beside its content
 _METADATA_KEY = key(1, BYTES)  # of every kind
 
-# Gives the message of a stored object, without an envelope.
-Message = Callable[[Version], bytes]
-
 
 def is_binary(resource: Resource, representation: Representation) -> bool:
     return representation.media_type == resource.dialect.protobuf_media_type
 
 
-def message_maker(resource: Resource, representation: Representation) -> Message:
-    """What gives the objects of a resource in the form that was negotiated."""
+def message_fields(
+    resource: Resource, representation: Representation, versions: Iterable[Version]
+) -> Iterator[bytes]:
+    """The messages of stored objects in the form that was negotiated, as fields of their list. It
+    has the number there that a message has in an envelope: fields of both are the same."""
     if representation.transform:
-        return partial(_metadata, resource)
-    get, struct = FORMS.get, resource.struct
-    return lambda version: get(version, struct) or _whole(resource, version)
+        for version in versions:
+            yield delimited(CONTENT, _metadata(resource, version))
+    else:
+        for version, known in FORMS.each(versions, resource.struct):
+            yield known or _whole(resource, version)
 
 
 def enveloped_message(
@@ -41,16 +42,18 @@ def enveloped_message(
 ) -> bytes:
     """A stored object, or its metadata, as an answer or an event has it."""
     if not representation.transform:
-        return enveloped(resource.api_version, resource.kind, _whole(resource, version))
+        return enveloped_field(resource.api_version, resource.kind, _whole(resource, version))
     api_version = f"{resource.dialect.meta_group}/{representation.version}"
     return enveloped(api_version, "PartialObjectMetadata", _metadata(resource, version))
 
 
 def _whole(resource: Resource, version: Version) -> bytes:
+    """The field that an object's message is."""
     # The type is the key: what has the same type has the same message.
     found: bytes | None = FORMS.get(version, resource.struct)
     if found is None:
-        found = writer(resource.struct)(from_stored(resource, version.object()))
+        message = writer(resource.struct)(from_stored(resource, version.object()))
+        found = b"".join((CONTENT, varint(len(message)), message))
         FORMS.keep(version, resource.struct, found, len(found) + _OWN_BYTES)
     return found
 
@@ -62,7 +65,8 @@ def _metadata(resource: Resource, version: Version) -> bytes:
     else:
         whole = _whole(resource, version)
     if whole is not None:
-        cut: bytes = whole[: sized_end(whole, len(_METADATA_KEY))]
+        _, start = long_varint(whole, len(CONTENT))
+        cut: bytes = whole[start : sized_end(whole, start + len(_METADATA_KEY))]
         return cut
     struct: Any = resource.struct.fields["metadata"].type
     found: bytes | None = FORMS.get(version, struct)

@@ -8,11 +8,11 @@ from contextlib import aclosing
 import orjson
 
 from fairlead.endpoints.answers import Answer, LongAnswer
-from fairlead.endpoints.kept_messages import is_binary
-from fairlead.endpoints.long_lists import PIECE_BYTES, encoded_list, encoded_versions
+from fairlead.endpoints.long_lists import encoded_list, encoded_versions
 from fairlead.endpoints.parameters import list_options, selection_of
 from fairlead.endpoints.representing import include_object
 from fairlead.endpoints.request import Request
+from fairlead.endpoints.steps import PIECE_BYTES, Encoded
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.list import find
@@ -20,7 +20,7 @@ from fairlead.operations.operation import Operation
 from fairlead.storage.version import Version
 
 _MANY = 2000
-_MOST_AT_ONCE = 1 << 20  # bytes of a list that is made before it is sent
+_MOST_AT_ONCE = PIECE_BYTES  # of a list that is made before it is sent
 
 
 async def answer_list(api: Api, request: Request, operation: Operation) -> Answer:
@@ -34,10 +34,10 @@ async def answer_list(api: Api, request: Request, operation: Operation) -> Answe
         return plain_answer(resource, found.metadata(), found.versions)
     include = _included(request)
     form = request.representation
-    pieces = encoded_versions(
+    encoded = encoded_versions(
         api.resources, resource, found.versions, found.metadata(), form, include, turn
     )
-    return await _answer(pieces, form.media_type, is_binary(resource, form))
+    return await _answer(encoded, form.media_type)
 
 
 def list_head(resource: Resource, metadata: Object) -> bytes:
@@ -55,25 +55,23 @@ async def objects_answer(
     include = _included(request)
     form = request.representation
     turn = request.exchange.turn
-    pieces = encoded_list(api.resources, resource, values, metadata, form, include, turn)
-    return await _answer(pieces, form.media_type, is_binary(resource, form))
+    encoded = encoded_list(api.resources, resource, values, metadata, form, include, turn)
+    return await _answer(encoded, form.media_type)
 
 
 def _included(request: Request) -> str:
     return include_object(request) if request.representation.transform == "Table" else ""
 
 
-async def _answer(pieces: AsyncGenerator[bytes], media_type: str, is_held: bool) -> Answer:
-    """What is short is sent whole, and of what is held as a whole anyhow the size is told."""
+async def _answer(encoded: Encoded, media_type: str) -> Answer:
+    """What is short is sent whole."""
     made: list[bytes] = []
     size = 0
-    async for piece in pieces:
+    async for piece in encoded:
         made.append(piece)
         size += len(piece)
-        if size > _MOST_AT_ONCE and not is_held:
-            return LongAnswer(_followed_by(made, pieces), None, media_type)
-    if size > _MOST_AT_ONCE:
-        return LongAnswer(_followed_by(made, pieces), size, media_type)
+        if max(size, encoded.size or 0) > _MOST_AT_ONCE:
+            return LongAnswer(_followed_by(made, encoded.pieces), encoded.size, media_type)
     return Answer(200, made, media_type)
 
 

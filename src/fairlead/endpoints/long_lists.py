@@ -3,43 +3,38 @@ turn in between."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 from time import perf_counter
-from typing import Generic, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
+from typing import NamedTuple, TypeVar
 
 import orjson
 
 from fairlead.endpoints.answers import encode
-from fairlead.endpoints.from_bytes import can_write, item_writer
-from fairlead.endpoints.kept_messages import is_binary, message_maker
+from fairlead.endpoints.from_bytes import Part, can_write, item_writer, row_adder
+from fairlead.endpoints.kept_messages import is_binary, message_fields
+from fairlead.endpoints.message_lists import message_list
 from fairlead.endpoints.negotiation import YAML, Representation
 from fairlead.endpoints.representing import metadata_only, read, table, untyped
+from fairlead.endpoints.steps import PIECE_BYTES, STEP_SECONDS, Encoded, one_step, rest
 from fairlead.http.exchange import Turn
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Object
 from fairlead.schema.model import ListOf, Struct
-from fairlead.serialization.messages.writing import heads, writer
-from fairlead.serialization.protobuf import envelope_around
-from fairlead.serialization.wire import BYTES, key, varint
+from fairlead.serialization.messages.writing import writer
+from fairlead.serialization.protobuf import CONTENT
+from fairlead.serialization.wire import delimited
 from fairlead.storage.version import Version
-
-STEP_SECONDS = 0.001
-_STEP_PIECES = 10  # that could be sent within a step
-PIECE_BYTES = 256 * 1024
-_LOOK_BYTES = 16 * 1024
-
 
 T = TypeVar("T")
 
 
-class _Layout(NamedTuple, Generic[T]):
+class _Layout(NamedTuple):
     """How a list is put together: what stands before, between and behind its items."""
 
     opening: bytes
-    item: Callable[[T], bytes]
+    item: Callable[[Object], bytes]
     between: bytes
     closing: bytes
 
@@ -61,22 +56,25 @@ def encoded_versions(
     representation: Representation,
     include: str = "Metadata",
     turn: Turn | None = None,
-) -> AsyncGenerator[bytes]:
-    """The pieces of a list of stored objects, which are not read where their bytes will do."""
+) -> Encoded:
+    """A list of stored objects, which are not read where their bytes will do."""
     if is_binary(resource, representation):
         listed = _listed(resources, resource, metadata, representation, include)
-        made = message_maker(resource, representation)
-        return _message(resources, listed, made, versions, turn)
+        fields = message_fields(resource, representation, versions)
+        return _message_list(resources, listed, fields, turn)
     if not can_write(resource, representation):
         values = (read(resource, version) for version in versions)
         return encoded_list(resources, resource, values, metadata, representation, include, turn)
     listed = _listed(resources, resource, metadata, representation, include)
     opening, _, between, closing = _json_layout(listed)
-    item = item_writer(resource, representation, include)
-    return _text(_Layout(opening, item, between, closing), iter(versions), turn)
+    if listed.field == "rows":
+        add = row_adder(resource, representation, include)
+    else:
+        add = _adder(item_writer(resource, representation), between)
+    return Encoded(lambda _: _text(opening, partial(add, iter(versions)), between, closing, turn))
 
 
-async def encoded_list(
+def encoded_list(
     resources: Resources,
     resource: Resource,
     values: Iterable[Object],
@@ -84,12 +82,26 @@ async def encoded_list(
     representation: Representation,
     include: str = "Metadata",
     turn: Turn | None = None,
-) -> AsyncGenerator[bytes]:
-    """The pieces of a list answer, with the same bytes as if it had been encoded at once. At most
-    a piece is held at a time; in protobuf, which tells its length first, all of them are.
-    `values` carry kind and apiVersion and may be made while they are asked for. `turn` is waited
-    for before each step."""
+) -> Encoded:
+    """A list answer, with the same bytes as if it had been encoded at once. At most a piece is held
+    at a time; in protobuf, which tells its length first, all of them are. `values` carry kind and
+    apiVersion and may be made while they are asked for. `turn` is waited for before each step."""
     listed = _listed(resources, resource, metadata, representation, include)
+    if is_binary(resource, representation):
+        write = writer(_element(resources, listed))
+        fields = (delimited(CONTENT, write(listed.item(value))) for value in values)
+        return _message_list(resources, listed, fields, turn)
+    return Encoded(lambda _: _values(resources, resource, listed, values, representation, turn))
+
+
+async def _values(
+    resources: Resources,
+    resource: Resource,
+    listed: _List,
+    values: Iterable[Object],
+    representation: Representation,
+    turn: Turn | None,
+) -> AsyncGenerator[bytes]:
     values = iter(values)
     first = next(values, None)
     if first is None:
@@ -98,12 +110,9 @@ async def encoded_list(
     values = chain((first,), values)
     if listed.field == "rows":
         values = await _in_order(resource, resources, values, turn)
-    if is_binary(resource, representation):
-        write = writer(_element(resources, listed))
-        pieces = _message(resources, listed, lambda value: write(listed.item(value)), values, turn)
-    else:
-        pieces = _text(_layout(representation, listed), map(listed.item, values), turn)
-    async for piece in pieces:
+    opening, item, between, closing = _layout(representation, listed)
+    add = partial(_adder(item, between), map(listed.item, values))
+    async for piece in _text(opening, add, between, closing, turn):
         yield piece
 
 
@@ -170,7 +179,7 @@ async def _in_steps(values: Iterable[Object], turn: Turn | None) -> AsyncIterato
     yield group
 
 
-def _layout(representation: Representation, listed: _List) -> _Layout[Object]:
+def _layout(representation: Representation, listed: _List) -> _Layout:
     if representation.media_type == YAML:
         return _yaml_layout(listed)
     if not representation.pretty:
@@ -180,7 +189,7 @@ def _layout(representation: Representation, listed: _List) -> _Layout[Object]:
     return _Layout(opening, _indented, b",\n    ", b"\n  ]\n}\n")
 
 
-def _json_layout(listed: _List) -> _Layout[Object]:
+def _json_layout(listed: _List) -> _Layout:
     frame = orjson.dumps({**listed.head, listed.field: []})
     return _Layout(frame[:-2], orjson.dumps, b",", b"]}\n")
 
@@ -190,7 +199,7 @@ def _indented(item: Object) -> bytes:
     return orjson.dumps(item, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n    ")
 
 
-def _yaml_layout(listed: _List) -> _Layout[Object]:
+def _yaml_layout(listed: _List) -> _Layout:
     from fairlead.serialization.yaml_writing import dump, dump_item
 
     before = {name: item for name, item in listed.head.items() if name < listed.field}
@@ -199,91 +208,52 @@ def _yaml_layout(listed: _List) -> _Layout[Object]:
     return _Layout(dump(before) + f"{listed.field}:\n".encode(), dump_item, b"", closing)
 
 
-async def _text(layout: _Layout[T], items: Iterator[T], turn: Turn | None) -> AsyncGenerator[bytes]:
-    piece = [layout.opening]
-    between = b""
+async def _text(
+    opening: bytes,
+    add: Callable[[list[Part], bytes], bool],
+    between: bytes,
+    closing: bytes,
+    turn: Turn | None,
+) -> AsyncGenerator[bytes]:
+    """The pieces of a list to which `add` adds some items at a time."""
+    piece: list[Part] = [opening]
+    before = b""
     while True:
-        async with _turn():
-            more = _step(layout, items, piece, between)
+        async with one_step():
+            more = add(piece, before)
         if not more:
             break
         yield b"".join(piece)
         await rest(turn)
-        piece, between = [], layout.between
-    piece.append(layout.closing)
+        piece, before = [], between
+    piece.append(closing)
     yield b"".join(piece)
 
 
-def _step(layout: _Layout[T], items: Iterator[T], piece: list[bytes], between: bytes) -> bool:
-    """Add encoded items to a piece until it is large or took its time; whether it ended so."""
-    size = 0
-    end = perf_counter() + STEP_SECONDS
-    for item in items:
-        encoded = layout.item(item)
-        piece += (between, encoded)
-        between = layout.between
-        size += len(encoded)
-        if size >= PIECE_BYTES or perf_counter() >= end:
-            return True
-    return False
+def _adder(
+    item: Callable[[T], bytes], between: bytes
+) -> Callable[[Iterator[T], list[Part], bytes], bool]:
+    """What adds encoded items to a piece until it is large or took its time."""
 
-
-_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
-
-
-async def rest(turn: Turn | None) -> None:
-    """Between two steps."""
-    await (turn(_STEP_PIECES) if turn is not None else asyncio.sleep(0))
-
-
-def _turn() -> asyncio.Lock:
-    """Held during a step: however many lists are written, others wait for one step of one."""
-    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
-
-
-async def _message(
-    resources: Resources,
-    listed: _List,
-    made: Callable[[T], bytes],
-    values: Iterable[T],
-    turn: Turn | None,
-) -> AsyncGenerator[bytes]:
-    """A list from the messages of its items."""
-    head = listed.head
-    struct = _struct(resources, listed)
-    item_key = key(struct.fields[listed.field].number, BYTES)
-    pieces, piece = [], [writer(struct)(head)]
-    left = iter(values)
-    while True:
-        async with _turn():
-            more = _message_step(item_key, map(made, left), piece)
-        pieces.append(b"".join(piece))
-        if not more:
-            break
-        await rest(turn)
-        piece = []
-    opening, closing = envelope_around(head["apiVersion"], head["kind"], sum(map(len, pieces)))
-    yield opening
-    for encoded in pieces:
-        yield encoded
-    yield closing
-
-
-def _message_step(item_key: bytes, messages: Iterator[bytes], piece: list[bytes]) -> bool:
-    """As `_step`, with a look at the clock whenever some bytes came together: most messages are
-    kept and take no time."""
-    known = heads(item_key)
-    size = looked = 0
-    end = perf_counter() + STEP_SECONDS
-    for message in messages:
-        length = len(message)
-        piece += (known[length] if length < 0x80 else item_key + varint(length), message)
-        size += length
-        if size - looked > _LOOK_BYTES:
-            looked = size
+    def add(items: Iterator[T], piece: list[Part], before: bytes) -> bool:
+        size, end = 0, perf_counter() + STEP_SECONDS
+        for value in items:
+            encoded = item(value)
+            piece += (before, encoded)
+            before = between
+            size += len(encoded)
             if size >= PIECE_BYTES or perf_counter() >= end:
                 return True
-    return False
+        return False
+
+    return add
+
+
+def _message_list(
+    resources: Resources, listed: _List, fields: Iterator[bytes], turn: Turn | None
+) -> Encoded:
+    struct, head = _struct(resources, listed), listed.head
+    return Encoded(lambda encoded: message_list(encoded, struct, head, fields, turn))
 
 
 def _struct(resources: Resources, listed: _List) -> Struct:

@@ -16,11 +16,11 @@ from fairlead.bounded import remembered
 from fairlead.endpoints.answers import Answer, encode
 from fairlead.endpoints.from_bytes import can_write, item_writer, table_of
 from fairlead.endpoints.kept_messages import enveloped_message, is_binary
-from fairlead.endpoints.long_lists import STEP_SECONDS, rest
 from fairlead.endpoints.negotiation import JSON, Representation, check_watch
 from fairlead.endpoints.parameters import list_options, selection_of
 from fairlead.endpoints.representing import include_object, metadata_only, table
 from fairlead.endpoints.request import Request
+from fairlead.endpoints.steps import STEP_SECONDS, rest
 from fairlead.errors import StatusError
 from fairlead.http.exchange import Exchange
 from fairlead.kinds.conversion import from_stored

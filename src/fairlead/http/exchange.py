@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SWITCHING_PROTOCOLS = 101
 _WITHOUT_BODY = (204, 304)
 _PIECE = 256 * 1024
-_SMALL_PIECE = 64 * 1024
+_SMALL_PIECE = 64 * 1024 - 8  # as a chunk it fills whole records of TLS
 
 # Waits until so many small pieces may be sent, or something be done that takes as long.
 Turn = Callable[[int], Awaitable[None]]

@@ -27,6 +27,9 @@ class Records(Protocol):
     def seal(self, data: bytes | memoryview) -> bytes:
         """A record with at most `PLAIN` bytes, and what else OpenSSL has to say."""
 
+    def seal_all(self, data: bytes | memoryview) -> bytes | memoryview:
+        """The same with any number of bytes, in as many records as it takes."""
+
     def said(self) -> bytes:
         """What OpenSSL has to say by itself; nothing at the end."""
 
@@ -51,6 +54,12 @@ class ByMethods:
     def seal(self, data: bytes | memoryview) -> bytes:
         self._connection.send(data)
         return self._connection.bio_read(PLAIN + _MORE)
+
+    def seal_all(self, data: bytes | memoryview) -> bytes:
+        view = memoryview(data)
+        return b"".join(
+            self.seal(view[start : start + PLAIN]) for start in range(0, len(data), PLAIN)
+        )
 
     def said(self) -> bytes:
         try:
@@ -92,6 +101,20 @@ class ByFunctions:
             self._fail(size)
         return self.said()
 
+    def seal_all(self, data: bytes | memoryview) -> memoryview:
+        # Copies are what it costs: records are read to where they are sent from.
+        size = len(data)
+        room = -(-size // PLAIN) * (PLAIN + _MORE)
+        given, sealed = _ffi.from_buffer("char[]", data), _allocate("char[]", room)
+        start = end = 0
+        while start < size:
+            taken = _lib.SSL_write(self._ssl, given + start, min(PLAIN, size - start))
+            if taken <= 0:
+                self._fail(taken)
+            start += taken
+            end += max(_lib.BIO_read(self._from, sealed + end, room - end), 0)
+        return memoryview(_buffer(sealed, end))
+
     def said(self) -> bytes:
         size = _lib.BIO_read(self._from, self._scratch, PLAIN + _MORE)
         said: bytes = _buffer(self._scratch, size)[:] if size > 0 else b""
@@ -120,11 +143,13 @@ class ByFunctions:
 
 _lib: Any = None
 _buffer: Any = None
+_allocate: Any = None
 try:
     from OpenSSL._util import ffi as _ffi
     from OpenSSL._util import lib as _lib
 
     _buffer = _ffi.buffer
+    _allocate = _ffi.new_allocator(should_clear_after_alloc=False)
     _NEEDED = ("_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error")
     _has_functions = all(
         hasattr(SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD), None), name) for name in _NEEDED

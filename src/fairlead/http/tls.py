@@ -199,14 +199,8 @@ class TlsTransport:
         records = self._records
         if records is None or self._shut:
             return
-        size = len(data)
         try:
-            if size <= PLAIN:
-                self._tcp.write(records.seal(data))
-                return
-            view = memoryview(data)
-            for start in range(0, size, PLAIN):
-                self._tcp.write(records.seal(view[start : start + PLAIN]))
+            self._tcp.write(records.seal(data) if len(data) <= PLAIN else records.seal_all(data))
         except SSL.Error:
             self.abort()
 

@@ -36,6 +36,7 @@ class ProtobufError(ValueError):
 
 
 _FIRST, _SECOND = key(1, BYTES), key(2, BYTES)
+CONTENT = _SECOND  # begins the field of an envelope that its message is
 _SMALLEST = 12  # bytes of an envelope
 EMPTY_TAIL = delimited(key(3, BYTES), b"") + delimited(key(4, BYTES), b"")
 
@@ -47,8 +48,13 @@ def to_message(struct: Struct, value: dict[str, Any]) -> bytes:
 
 def enveloped(api_version: str, kind: str, message: bytes) -> bytes:
     """A message in the envelope of its type."""
-    size = varint(len(message))
-    return b"".join((envelope_head(api_version, kind), size, message, EMPTY_TAIL))
+    opening, closing = envelope_around(api_version, kind, len(message))
+    return b"".join((opening, message, closing))
+
+
+def enveloped_field(api_version: str, kind: str, field: bytes) -> bytes:
+    """The same of a message that is its field already, see `CONTENT`."""
+    return b"".join((_type_field(api_version, kind), field, EMPTY_TAIL))
 
 
 def envelope_around(api_version: str, kind: str, size: int) -> tuple[bytes, bytes]:
@@ -56,11 +62,16 @@ def envelope_around(api_version: str, kind: str, size: int) -> tuple[bytes, byte
     return envelope_head(api_version, kind) + varint(size), EMPTY_TAIL
 
 
-@cache
 def envelope_head(api_version: str, kind: str) -> bytes:
-    """What stands before the size of a message there. The types are ours, not of clients."""
+    """What stands before the size of a message there."""
+    return _type_field(api_version, kind) + CONTENT
+
+
+@cache
+def _type_field(api_version: str, kind: str) -> bytes:
+    """What stands before the field of a message there. The types are ours, not of clients."""
     meta = delimited(_FIRST, text_bytes(api_version)) + delimited(_SECOND, text_bytes(kind))
-    return MAGIC + delimited(_FIRST, meta) + _SECOND
+    return MAGIC + delimited(_FIRST, meta)
 
 
 def envelope(raw: bytes) -> tuple[str, str, bytes]:

@@ -7,7 +7,7 @@ versions may be let go of in any thread.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -62,6 +62,17 @@ class KeptForms:
         if forms.generation != self._generation and forms:
             self._renew(forms)
         return forms.get(form)
+
+    def each(self, versions: Iterable[Version], form: Hashable) -> Iterator[tuple[Version, Any]]:
+        """Versions, each with a form of it or None."""
+        for version in versions:
+            forms = version.forms
+            if forms is None:
+                yield version, None
+            else:
+                if forms.generation != self._generation and forms:
+                    self._renew(forms)
+                yield version, forms.get(form)
 
     def keep(self, version: Version, form: Hashable, value: Any, size: int) -> None:
         """Keep something, never to be changed, that follows from a version's content; `size` is

@@ -94,13 +94,13 @@ class Version:
         return parsed
 
     @property
-    def metadata(self) -> bytes:
-        """The JSON of the object's metadata."""
+    def metadata(self) -> memoryview:
+        """The JSON of the object's metadata, where it lies."""
         assert self.body is not None
         end = self._metadata_end
         if not end:
             end = self._metadata_end = metadata_end(self.body)
-        return self.body[METADATA_START:end]
+        return memoryview(self.body)[METADATA_START:end]
 
     def content(self) -> dict[str, Any]:
         """A fresh copy of the object without kind, apiVersion and who manages its fields: less to

@@ -1,165 +1,290 @@
 """Messages as objects.
 
-The code made for a struct takes its fields in the order of their numbers, which is how all writers
-known to us put them. Where a message has something else it goes on by table, field by field.
+What there is to know of a struct is laid out by the numbers of its fields when it is first met.
+Fields may come in any order and more than once, and what nobody knows is passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from fairlead.schema.model import Embedded, Field, ListOf, MapOf, Presence, Scalar, Struct, Type
-from fairlead.serialization.messages.functions import Generated, Names, generated
+from fairlead.serialization.limits import MOST_DEPTH, TooDeep
 from fairlead.serialization.messages.scalars import SCALARS, Read
-from fairlead.serialization.messages.writing import NoMessage, by_number, is_sparse
+from fairlead.serialization.messages.writing import NoMessage, by_number
 from fairlead.serialization.wire import (
     BYTES,
+    FIXED32,
     FIXED64,
     VARINT,
     WireError,
-    field_at,
     fields,
-    key,
     long_varint,
     packed,
     signed,
 )
 
-_WALKER = "protobuf reader"
-_MOST_SPARSE = 12  # fields that are worth their code though few of them are ever there
-_NUMBERS = ("int32", "int64")
+_NUMBERS: Final = ("int32", "int64")
+_DROPPED: Final = ("string", "bool", "Time", "MicroTime", "int32", "int64")
+_FIRST: Final = 1 << 3 | 2  # what the parts of a map's entry begin with
+_SECOND: Final = 2 << 3 | 2
+
+# How the value of a field is read.
+_NUMBER: Final = 0
+_BOOL: Final = 1
+_TEXT: Final = 2
+_STRUCT: Final = 3
+_EMBEDDED: Final = 4
+_CONTENT: Final = 5  # by a function, from its bytes
+_ENTRY: Final = 6  # of a map
+_TEXT_ENTRY: Final = 7
+_FIXED: Final = 8  # by a function, from its eight bytes
 
 
 def reader(struct: Struct) -> Read:
     """How messages become objects of a struct. Numbers that are out of range, and so on, are still
-    to be found by who decodes them; raises WireError for what is no such message."""
-    made = generated(struct, _WALKER, _source)
+    to be found by who decodes them; raises WireError for what is no such message, and TooDeep."""
+    message = _message_of(struct)
 
     def read(raw: bytes) -> dict[str, Any]:
         out: dict[str, Any] = {}
-        made.call(raw, 0, len(raw), out)
+        try:
+            _read(message, raw, 0, len(raw), out, 0)
+        except IndexError:
+            raise _unexpected_end() from None
         return out
 
     return read
-
-
-def _source(struct: Struct, names: Names) -> str:
-    """A function that reads the message between two places into an object."""
-    table = _Table(struct)
-    if len(by_number(struct)) > _MOST_SPARSE and is_sparse(struct):
-        names["made"] = table.read
-        return ""
-    names.update(rest=table.read, long=long_varint, signed=signed, EOF=_unexpected_end)
-    lines = [
-        "def made(raw, at, end, out):",
-        "    if at == end: return",
-        "    try:",
-        "        head = raw[at]",
-    ]
-    for place, part in enumerate(by_number(struct)):
-        lines += (f"        {line}" for line in _part(part, place, names))
-    lines += [
-        "        if at != end: rest(raw, at, end, out)",
-        "    except IndexError:",
-        "        raise EOF() from None",
-    ]
-    return "\n".join(lines)
 
 
 def _unexpected_end() -> WireError:
     return WireError("unexpected EOF")
 
 
-_NEXT = "head = raw[at] if at < end else 0"
+class _Part:
+    """How a field is read."""
+
+    def __init__(self, name: str, form: int, wire_type: int) -> None:
+        self.name = name
+        self.form = form
+        self.wire_type = wire_type
+        self.is_list = False
+        self.drops_zero = False  # which is written in any case, and left out of objects
+        self.message: _Message | None = None
+        self.read: Callable[[Any], Any] | None = None
 
 
-def _part(part: Field | Embedded, place: int, names: Names) -> Iterator[str]:
-    """The lines that take a field if it is the next; `head` is the byte at `at`, 0 at the end."""
-    node = part.struct if isinstance(part, Embedded) else part.type
-    is_many = isinstance(node, (ListOf, MapOf))
-    element = node.element if isinstance(node, (ListOf, MapOf)) else node
-    wire_type = BYTES if isinstance(node, MapOf) else _wire_type(element)
-    field_key = key(part.number, wire_type)
-    test = f"head == {field_key[0]}"
-    if len(field_key) > 1:
-        test += f" and raw[at + 1] == {field_key[1]}"
-    if is_many:
-        empty = "[]" if isinstance(node, ListOf) else "{}"
-        yield f"if {test}:"
-        yield f"    out[{part.name!r}] = many = {empty}"
-        yield f"    while {test}:"
-        indent = " " * 8
-    else:
-        yield f"if {test}:"
-        indent = " " * 4
-    for line in _value(part, node, element, place, len(field_key), names):
-        yield indent + line
-    yield indent + _NEXT
+class _Message:
+    """How messages of a struct are read; its fields are looked at when the first one comes."""
+
+    def __init__(self, struct: Struct) -> None:
+        self.struct = struct
+        self.is_known = False
+        self.numbered: dict[int, _Part] = {}
+        self.parts: list[_Part | None] = []  # by what their fields begin with, where there is one
 
 
-def _value(
-    part: Field | Embedded, node: Type, element: Type, place: int, skip: int, names: Names
-) -> Iterator[str]:
-    """The lines that read one value behind a key of `skip` bytes and put it where it belongs."""
-    put = f"out[{part.name!r}] = {{}}" if node is element else "many.append({})"
-    wire_type = _wire_type(element)
+def _message_of(struct: Struct) -> _Message:
+    found: _Message | None = struct.walkers.get("protobuf reader")
+    if found is None:
+        found = struct.walkers["protobuf reader"] = _Message(struct)
+    return found
+
+
+def _know(message: _Message) -> None:
+    message.numbered = {part.number: _part(part) for part in by_number(message.struct)}
+    known = {
+        number << 3 | part.wire_type: part
+        for number, part in message.numbered.items()
+        if part.form != _FIXED
+    }
+    message.parts = [known.get(head) for head in range(max(known, default=0) + 1)]
+    message.is_known = True
+
+
+def _part(part: Field | Embedded) -> _Part:
+    if isinstance(part, Embedded):
+        made = _Part(part.name, _EMBEDDED, BYTES)
+        made.message = _message_of(part.struct)
+        return made
+    node = part.type
     if isinstance(node, MapOf):
-        names[f"f{place}"] = _entry_reader(part.name, element)
-        yield from _size(skip)
-        yield "if at > end: raise EOF()"
-        yield f"name, item = f{place}(raw[start:at])"
-        yield "many[name] = item"
-    elif isinstance(element, Struct):
-        generated(element, _WALKER, _source).hold(names, f"f{place}")
-        yield from _size(skip)
-        yield "if at > end: raise EOF()"
-        if isinstance(part, Embedded):
-            yield f"f{place}(raw, start, at, out)"
-        else:
-            yield put.format("(item := {})")
-            yield f"f{place}(raw, start, at, item)"
-    elif wire_type == BYTES:
-        yield from _size(skip)
-        is_dropped = node is element and _drops_zero(part)
-        text = "raw[start:at].decode('utf-8', 'replace')"
-        if not (isinstance(element, Scalar) and element.name == "string"):
-            names[f"f{place}"] = _read_one(element)
-            text = f"f{place}(raw[start:at])"
-            yield "if at > end: raise EOF()"
-        yield ("if size: " if is_dropped else "") + put.format(text)
-    elif wire_type == VARINT:
-        yield f"v = raw[at + {skip}]"
-        yield f"at += {skip + 1}"
-        yield "if v > 127: v, at = long(raw, at - 1)"
-        text = "v != 0"
-        if isinstance(element, Scalar) and element.name in _NUMBERS:
-            text = "v if v < 9223372036854775808 else signed(v)"
-        yield ("if v: " if node is element and _drops_zero(part) else "") + put.format(text)
+        is_text = isinstance(node.element, Scalar) and node.element.name == "string"
+        made = _Part(part.name, _TEXT_ENTRY if is_text else _ENTRY, BYTES)
+        made.read = _entry_reader(part.name, node.element)
+        return made
+    element = node.element if isinstance(node, ListOf) else node
+    made = _Part(part.name, _form(element), _wire_type(element))
+    made.is_list = isinstance(node, ListOf)
+    made.drops_zero = _drops_zero(part)
+    if isinstance(element, Struct):
+        made.message = _message_of(element)
     else:
-        assert wire_type == FIXED64
-        names[f"f{place}"] = _read_one(element)
-        yield f"start = at + {skip}"
-        yield "at = start + 8"
-        yield "if at > end: raise EOF()"
-        yield put.format(f"f{place}(raw[start:at])")
+        made.read = _read_one(element)
+    return made
 
 
-def _size(skip: int) -> Iterator[str]:
-    """The lines that find where a sized value starts and where the next field is."""
-    yield f"size = raw[at + {skip}]"
-    yield f"start = at + {skip + 1}"
-    yield "if size > 127: size, start = long(raw, start - 1)"
-    yield "at = start + size"
+def _form(element: Type) -> int:
+    if isinstance(element, Struct):
+        return _STRUCT
+    if isinstance(element, Scalar):
+        if element.name == "string":
+            return _TEXT
+        if element.name == "bool":
+            return _BOOL
+        if element.name in _NUMBERS:
+            return _NUMBER
+        if SCALARS[element.name].wire_type == FIXED64:
+            return _FIXED
+    return _CONTENT
 
 
-def _drops_zero(part: Field | Embedded) -> bool:
+def _drops_zero(field: Field) -> bool:
     """Whether a zero says nothing, since it is written in any case and left out of objects."""
-    if isinstance(part, Embedded) or not isinstance(part.type, Scalar):
+    if not isinstance(field.type, Scalar) or field.presence is not Presence.OMITTED:
         return False
-    is_plain = part.type.name in ("string", "bool", "Time", "MicroTime", *_NUMBERS)
-    return is_plain and part.presence is Presence.OMITTED
+    return field.type.name in _DROPPED
+
+
+def _read(
+    message: _Message, raw: bytes, at: int, end: int, out: dict[str, Any], depth: int
+) -> None:
+    """Read the message between two places into an object."""
+    if depth > MOST_DEPTH:
+        raise TooDeep
+    if not message.is_known:
+        _know(message)
+    parts = message.parts
+    most = len(parts)
+    while at < end:
+        head = raw[at]
+        at += 1
+        if head > 0x7F:
+            head, at = long_varint(raw, at - 1)
+        part = parts[head] if head < most else None
+        if part is None:
+            at = _passed(message, raw, at, end, head, out)
+            continue
+        size = raw[at]  # or what it says, if it is a number
+        at += 1
+        if size > 0x7F:
+            size, at = long_varint(raw, at - 1)
+        if not size and part.drops_zero:
+            if part.name in out:
+                del out[part.name]
+            continue
+        if part.form <= _BOOL:
+            _put_number(part, size, out)
+            continue
+        start = at
+        at += size
+        if at > end:
+            raise _unexpected_end()
+        if part.form == _TEXT and not part.is_list:  # as most are
+            out[part.name] = raw[start:at].decode("utf-8", "replace")
+        else:
+            _put_content(part, raw, start, at, out, depth)
+    if at != end:
+        raise _unexpected_end()
+
+
+def _passed(
+    message: _Message, raw: bytes, at: int, end: int, head: int, out: dict[str, Any]
+) -> int:
+    """The place behind a field that nobody knows, or that is written in another way."""
+    start, wire_type = at, head & 7
+    if wire_type == VARINT:
+        at = long_varint(raw, at)[1]
+    elif wire_type == BYTES:
+        size, start = long_varint(raw, at)
+        at = start + size
+    elif wire_type in (FIXED64, FIXED32):
+        at += 8 if wire_type == FIXED64 else 4
+    else:
+        raise WireError(f"proto: illegal wireType {wire_type}")
+    if at > end:
+        raise _unexpected_end()
+    if head < 8:
+        raise WireError("proto: illegal tag 0")
+    part = message.numbered.get(head >> 3)
+    if part is None:
+        return at
+    if part.form == _FIXED and wire_type == FIXED64:
+        assert part.read is not None
+        _put(part, part.read(raw[start:at]), out)
+    elif part.form <= _BOOL and part.is_list and wire_type == BYTES:
+        for number in packed(raw[start:at]):
+            _put_number(part, number, out)
+    else:
+        raise WireError(f"proto: wrong wireType = {wire_type} for field {part.name}")
+    return at
+
+
+def _put(part: _Part, value: Any, out: dict[str, Any]) -> None:
+    if part.is_list:
+        _items(part, out).append(value)
+    else:
+        out[part.name] = value
+
+
+def _put_number(part: _Part, number: int, out: dict[str, Any]) -> None:
+    if part.form == _BOOL:
+        _put(part, number != 0, out)
+    else:
+        _put(part, signed(number), out)
+
+
+def _items(part: _Part, out: dict[str, Any]) -> list[Any]:
+    """The list that items are added to."""
+    found: list[Any] | None = out.get(part.name)
+    if found is None:
+        found = out[part.name] = []
+    return found
+
+
+def _put_content(
+    part: _Part, raw: bytes, start: int, end: int, out: dict[str, Any], depth: int
+) -> None:
+    """Read the content between two places, and put it where it belongs."""
+    form = part.form
+    value: Any
+    if form == _TEXT:
+        value = raw[start:end].decode("utf-8", "replace")
+    elif form == _STRUCT:
+        assert part.message is not None
+        item: dict[str, Any] = {}
+        _read(part.message, raw, start, end, item, depth + 1)
+        value = item
+    elif form == _EMBEDDED:
+        assert part.message is not None
+        _read(part.message, raw, start, end, out, depth + 1)
+        return
+    elif form in (_TEXT_ENTRY, _ENTRY):
+        _put_entry(part, raw, start, end, out)
+        return
+    else:
+        assert part.read is not None
+        value = part.read(raw[start:end])
+    _put(part, value, out)
+
+
+def _put_entry(part: _Part, raw: bytes, start: int, end: int, out: dict[str, Any]) -> None:
+    entries: dict[str, Any] | None = out.get(part.name)
+    if entries is None:
+        entries = out[part.name] = {}
+    if part.form == _TEXT_ENTRY and end - start > 3 and raw[start] == _FIRST:
+        # As all write it: the name, then the value.
+        size, at = long_varint(raw, start + 1)
+        behind = at + size
+        if behind < end - 1 and raw[behind] == _SECOND:
+            length, item = long_varint(raw, behind + 1)
+            if item + length == end:
+                entries[_name(raw[at:behind])] = raw[item:end].decode("utf-8", "replace")
+                return
+    assert part.read is not None
+    name, value = part.read(raw[start:end])
+    entries[name] = value
 
 
 def _wire_type(element: Type) -> int:
@@ -173,24 +298,22 @@ def _read_one(element: Type) -> Read:
     if isinstance(element, Struct):
         return reader(element)
     if isinstance(element, ListOf):  # a list inside a list or map is a message with its items
-        member = _Member(Field("items", element, number=1))
-        return lambda raw: _read_items(member, raw)
+        inner = _message_of(Struct("items", fields={"items": Field("items", element, number=1)}))
+        return lambda raw: _read_items(inner, raw)
     raise NoMessage("a map inside a list or map has no protobuf form")
 
 
-def _read_items(member: _Member, raw: bytes) -> Any:
+def _read_items(inner: _Message, raw: bytes) -> Any:
     out: dict[str, Any] = {}
-    for number, wire_type, value in fields(raw):
-        if number == 1:
-            member.read(out, wire_type, value)
+    _read(inner, raw, 0, len(raw), out, 0)
     return out.get("items")
 
 
-def _entry_reader(field: str, element: Type) -> Any:
+def _entry_reader(field: str, element: Type) -> Callable[[bytes], tuple[str, Any]]:
     """How an entry of a map is read: its name and value."""
     wire_type, read_one = _wire_type(element), _read_one(element)
 
-    def in_full(raw: bytes) -> tuple[str, Any]:
+    def read(raw: bytes) -> tuple[str, Any]:
         name: int | bytes = b""
         item: int | bytes = b"" if wire_type != VARINT else 0
         for number, found, value in fields(raw):
@@ -203,20 +326,7 @@ def _entry_reader(field: str, element: Type) -> Any:
         assert isinstance(name, bytes)
         return _name(name), read_one(item)
 
-    def read(raw: bytes) -> tuple[str, Any]:
-        # As all write it: the name, then the value, both short enough for sizes of a byte.
-        size = len(raw)
-        if wire_type == BYTES and size > 3 and raw[0] == _NAME and raw[1] < 0x80:
-            at = raw[1] + 2
-            if at < size - 1 and raw[at] == _ITEM and raw[at + 1] == size - at - 2 < 0x80:
-                item = raw[at + 2 :]
-                return _name(raw[2:at]), read_one(item)
-        return in_full(raw)
-
     return read
-
-
-_NAME, _ITEM = 1 << 3 | BYTES, 2 << 3 | BYTES  # what the parts of a map's entry begin with
 
 
 def _name(raw: bytes) -> str:
@@ -224,64 +334,3 @@ def _name(raw: bytes) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         raise WireError("proto: a text contains invalid UTF-8") from None
-
-
-class _Member:
-    """How one field of a message is read wherever it stands."""
-
-    def __init__(self, field: Field) -> None:
-        node = field.type
-        self.name = field.name
-        self.repeated, self.mapped = isinstance(node, ListOf), isinstance(node, MapOf)
-        element = node.element if isinstance(node, (ListOf, MapOf)) else node
-        self.wire_type = BYTES if self.mapped else _wire_type(element)
-        self._read_one = (_entry_reader if self.mapped else _ignoring_field)(field.name, element)
-
-    def read(self, out: dict[str, Any], wire_type: int, value: int | bytes) -> None:
-        if wire_type != self.wire_type:
-            if not self.repeated or wire_type != BYTES or self.wire_type != VARINT:
-                raise WireError(f"proto: wrong wireType = {wire_type} for field {self.name}")
-            assert isinstance(value, bytes)
-            out.setdefault(self.name, []).extend(map(self._read_one, packed(value)))
-        elif self.mapped:
-            name, item = self._read_one(value)
-            out.setdefault(self.name, {})[name] = item
-        elif self.repeated:
-            out.setdefault(self.name, []).append(self._read_one(value))
-        else:
-            out[self.name] = self._read_one(value)
-
-
-def _ignoring_field(_: str, element: Type) -> Read:
-    return _read_one(element)
-
-
-class _Table:
-    """The fields of a struct by number."""
-
-    def __init__(self, struct: Struct) -> None:
-        self._struct = struct
-
-    @cached_property
-    def _members(self) -> dict[int, _Member]:
-        parts = by_number(self._struct)
-        return {part.number: _Member(part) for part in parts if isinstance(part, Field)}
-
-    @cached_property
-    def _parts(self) -> dict[int, Generated]:
-        parts = self._struct.embedded.values()
-        return {part.number: generated(part.struct, _WALKER, _source) for part in parts}
-
-    def read(self, raw: bytes, at: int, end: int, out: dict[str, Any]) -> None:
-        """Read what is left of a message, in any order, with fields that nobody knows."""
-        if at > end:
-            raise _unexpected_end()
-        raw = raw[at:end]
-        at, end = 0, len(raw)
-        while at < end:
-            number, wire_type, value, at = field_at(raw, at)
-            member = self._members.get(number)
-            if member is not None:
-                member.read(out, wire_type, value)
-            elif number in self._parts and isinstance(value, bytes):
-                self._parts[number].call(value, 0, len(value), out)

@@ -3,23 +3,38 @@
 Fields come in the order of their numbers and entries of a map in that of their names. What is no
 pointer in the reference is always written, zero or not; pointers, lists, maps and bytes only if
 they are there.
+
+What there is to know of a struct is laid out as a list of its fields when it is first met. Walking
+over that is what takes the time of a list, which is why this module is compiled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from fairlead.schema.model import Embedded, Field, ListOf, MapOf, Presence, Scalar, Struct, Type
-from fairlead.serialization.messages.functions import Names, generated
 from fairlead.serialization.messages.scalars import SCALARS, Write, text_bytes
-from fairlead.serialization.wire import BYTES, FIXED64, delimited, key, varint
+from fairlead.serialization.wire import BYTES, delimited, key, varint
 
-_NAME = key(1, BYTES)
-_EMPTY: dict[str, Any] = {}
-_NUMBERS = ("int32", "int64")
+_NAME: Final = key(1, BYTES)
+_ITEM: Final = key(2, BYTES)
+_EMPTY: Final[dict[str, Any]] = {}
+_NUMBERS: Final = ("int32", "int64")
 _ALWAYS_THERE = (Presence.OMITTED, Presence.ALWAYS)  # unless it is a list, a map or bytes
+
+# How the value of a field is written.
+_TEXT: Final = 0
+_STRUCT: Final = 1
+_EMBEDDED: Final = 2
+_BOOL: Final = 3
+_NUMBER: Final = 4
+_SIZED: Final = 5  # by a function that gives its content
+_STRUCTS: Final = 6
+_TEXTS: Final = 7
+_TEXT_MAP: Final = 8
+_MANY: Final = 9  # lists and maps by a function that gives all of it
+_WHOLE: Final = 10  # by a function that gives the field
 
 
 class NoMessage(ValueError):
@@ -28,14 +43,13 @@ class NoMessage(ValueError):
 
 def writer(struct: Struct) -> Write:
     """How objects of a struct become messages."""
-    made = generated(struct, "protobuf writer", _source)
+    message = _message_of(struct)
 
     def write(value: Any) -> bytes:
         try:
-            message: bytes = made.call(value)
+            return _written(message, value)
         except UnicodeEncodeError:
-            message = made.call(_with_good_texts(value))
-        return message
+            return _written(message, _with_good_texts(value))
 
     return write
 
@@ -57,133 +71,170 @@ def by_number(struct: Struct) -> list[Field | Embedded]:
 
 
 @cache
-def heads(field_key: bytes) -> list[bytes]:
+def _heads(field_key: bytes) -> list[bytes]:
     """What stands before the content of a field, by the size of that; or a small number as a
     field."""
     return [field_key + varint(size) for size in range(0x80)]
 
 
-def _source(struct: Struct, names: Names) -> str:
-    names.update(varint=varint, delimited=delimited, EMPTY=_EMPTY)
-    parts = by_number(struct)
-    if len(parts) > 1 and is_sparse(struct):
-        return _sparse_source(parts, names)
-    lines = ["def made(value):", "    get = value.get"]
-    for place, part in enumerate(parts):
-        lines += (f"    {line}" for line in _part(part, place, names))
-    slots = "".join(f"p{place}, " for place in range(len(parts)))
-    lines.append(f"    return b''.join(({slots}))")
-    return "\n".join(lines)
+class _Message:
+    """How objects of a struct are written. Types refer to themselves, and most are never met: its
+    fields are looked at when the first object comes."""
+
+    def __init__(self, struct: Struct) -> None:
+        self.struct = struct
+        self.is_known = False
+        self.parts: list[_Part] = []
 
 
-def is_sparse(struct: Struct) -> bool:
-    """Whether a message of it may have no field at all."""
-    return not any(map(_is_always_there, by_number(struct)))
+class _Part:
+    """How a field is written."""
+
+    def __init__(self, name: str, form: int, field_key: bytes) -> None:
+        self.name = name
+        self.form = form
+        self.key = field_key
+        self.heads: list[bytes] = _heads(field_key)
+        self.absent = b""  # what is written if it is not there
+        self.message: _Message | None = None
+        self.write: Write | None = None
 
 
-def _is_always_there(part: Field | Embedded) -> bool:
+def _message_of(struct: Struct) -> _Message:
+    found: _Message | None = struct.walkers.get("protobuf writer")
+    if found is None:
+        found = struct.walkers["protobuf writer"] = _Message(struct)
+    return found
+
+
+def _part(part: Field | Embedded) -> _Part:
     if isinstance(part, Embedded):
-        return True
-    if isinstance(part.type, (ListOf, MapOf)) or part.presence not in _ALWAYS_THERE:
-        return False
-    return isinstance(part.type, Struct) or SCALARS[part.type.name].zero is not None
-
-
-_SPARSE = """
-def made(value):
-    found = [(place[name], fields[name](item)) for name, item in value.items()
-             if name in place and item is not None]
-    if len(found) == 1:
-        return found[0][1]
-    found.sort()
-    return b"".join([field for _, field in found])
-"""
-
-
-def _sparse_source(parts: list[Field | Embedded], names: Names) -> str:
-    """Of many fields that may be there, few are (one of thirty sources of a volume): it is quicker
-    to look at what there is."""
-    fields = [part for part in parts if isinstance(part, Field)]
-    names["place"] = {field.name: place for place, field in enumerate(fields)}
-    names["fields"] = {field.name: _field(field) for field in fields}
-    return _SPARSE
-
-
-def _field(field: Field) -> Write:
-    if isinstance(field.type, ListOf):
-        return list_field(field.number, field.type.element)
-    if isinstance(field.type, MapOf):
-        return map_field(field.number, field.type.element)
-    return one_field(field.number, field.type)
-
-
-def _part(part: Field | Embedded, place: int, names: Names) -> Iterator[str]:
-    """The lines that put a field's bytes into `p{place}`."""
-    if isinstance(part, Embedded):
-        generated(part.struct, "protobuf writer", _source).hold(names, f"f{place}")
-        yield f"b = f{place}(value)"
-        yield _delimited(part.number, place, names)
-        return
+        made = _Part(part.name, _EMBEDDED, key(part.number, BYTES))
+        made.message = _message_of(part.struct)
+        return made
     node = part.type
-    found = f"(v := get({part.name!r}))"
-    if isinstance(node, ListOf) and isinstance(node.element, Struct):
-        generated(node.element, "protobuf writer", _source).hold(names, f"f{place}")
-        yield f"p{place} = b''"
-        yield f"if {found}:"
-        yield "    parts = []"
-        yield "    for item in v:"
-        yield f"        b = f{place}(item or EMPTY)"
-        yield "        " + _delimited(part.number, place, names)
-        yield f"        parts.append(p{place})"
-        yield f"    p{place} = b''.join(parts)"
-    elif isinstance(node, (ListOf, MapOf)):
-        names[f"f{place}"] = _field(part)
-        yield f"p{place} = f{place}(v) if {found} else b''"
-    elif isinstance(node, Struct):
-        generated(node, "protobuf writer", _source).hold(names, f"f{place}")
+    if isinstance(node, ListOf):
+        return _list_part(part, node.element)
+    if isinstance(node, MapOf):
+        form = _TEXT_MAP if _is_text(node.element) else _MANY
+        made = _Part(part.name, form, key(part.number, BYTES))
+        made.write = map_field(part.number, node.element)
+        return made
+    if isinstance(node, Struct):
+        made = _Part(part.name, _STRUCT, key(part.number, BYTES))
+        made.message = _message_of(node)
         if part.presence in _ALWAYS_THERE:
-            yield f"b = f{place}(get({part.name!r}) or EMPTY)"
-            yield _delimited(part.number, place, names)
-        else:
-            yield f"if {found} is None: p{place} = b''"
-            yield "else:"
-            yield f"    b = f{place}(v)"
-            yield "    " + _delimited(part.number, place, names)
-    else:
-        yield from _scalar(part, node, place, names)
+            made.absent = delimited(made.key, _written(made.message, _EMPTY))
+        return made
+    return _scalar_part(part, node)
 
 
-def _delimited(number: int, place: int, names: Names) -> str:
-    """The line that makes a field of the content `b`."""
-    field_key = key(number, BYTES)
-    names[f"K{number}"], names[f"H{number}"] = field_key, heads(field_key)
-    return f"p{place} = H{number}[n] + b if (n := len(b)) < 128 else delimited(K{number}, b)"
+def _is_text(node: Type) -> bool:
+    return isinstance(node, Scalar) and node.name == "string"
 
 
-def _scalar(field: Field, node: Scalar, place: int, names: Names) -> Iterator[str]:
-    form = SCALARS[node.name]
-    field_key = key(field.number, form.wire_type)
-    absent = b""
-    if form.zero is not None and field.presence in _ALWAYS_THERE:
-        absent = (
-            delimited(field_key, form.zero) if form.wire_type == BYTES else field_key + form.zero
-        )
-    names[f"Z{place}"] = absent
-    yield f"if (v := get({field.name!r})) is None: p{place} = Z{place}"
-    if node.name == "bool":
-        names[f"B{place}"] = field_key + b"\x00", field_key + b"\x01"
-        yield f"else: p{place} = B{place}[v]"
+def _list_part(field: Field, element: Type) -> _Part:
+    form = _MANY
+    if isinstance(element, Struct):
+        form = _STRUCTS
+    elif _is_text(element):
+        form = _TEXTS
+    made = _Part(field.name, form, key(field.number, BYTES))
+    if isinstance(element, Struct):
+        made.message = _message_of(element)
+    elif form == _MANY:
+        made.write = _list_field(field.number, element)
+    return made
+
+
+def _scalar_part(field: Field, node: Scalar) -> _Part:
+    scalar = SCALARS[node.name]
+    form = _SIZED if scalar.wire_type == BYTES else _WHOLE
+    if node.name == "string":
+        form = _TEXT
+    elif node.name == "bool":
+        form = _BOOL
     elif node.name in _NUMBERS:
-        names[f"K{place}v"], names[f"V{place}"] = field_key, heads(field_key)
-        yield f"else: p{place} = V{place}[v] if 0 <= v < 128 else K{place}v + varint(v)"
-    elif form.wire_type == FIXED64:
-        names[f"K{place}v"], names[f"f{place}"] = field_key, form.write
-        yield f"else: p{place} = K{place}v + f{place}(v)"
-    else:
-        names[f"f{place}"] = form.write
-        yield "else:"
-        yield "    b = v.encode()" if node.name == "string" else f"    b = f{place}(v)"
-        yield "    " + _delimited(field.number, place, names)
+        form = _NUMBER
+    made = _Part(field.name, form, key(field.number, scalar.wire_type))
+    made.write = scalar.write if form == _SIZED else _one_field(field.number, node)
+    if scalar.zero is not None and field.presence in _ALWAYS_THERE:
+        is_sized = scalar.wire_type == BYTES
+        made.absent = delimited(made.key, scalar.zero) if is_sized else made.key + scalar.zero
+    return made
+
+
+def _written(message: _Message, value: dict[str, Any]) -> bytes:
+    if not message.is_known:
+        message.parts = [_part(part) for part in by_number(message.struct)]
+        message.is_known = True
+    out: list[bytes] = []
+    for part in message.parts:
+        form = part.form
+        if form == _EMBEDDED:
+            assert part.message is not None
+            body = _written(part.message, value)
+        else:
+            found: Any = value.get(part.name)
+            if found is None:
+                if part.absent:
+                    out.append(part.absent)
+                continue
+            if form == _TEXT:
+                text: str = found
+                body = text.encode()
+            elif form == _STRUCT:
+                assert part.message is not None
+                body = _written(part.message, found)
+            else:
+                _add(out, part, found)
+                continue
+        size = len(body)
+        out.append(part.heads[size] if size < 0x80 else part.key + varint(size))
+        out.append(body)
+    return b"".join(out)
+
+
+def _add(out: list[bytes], part: _Part, found: Any) -> None:
+    """Add a field of another form than most."""
+    form = part.form
+    if form == _BOOL:
+        out.append(part.heads[1 if found else 0])
+    elif form == _NUMBER:
+        number: int = found
+        out.append(part.heads[number] if 0 <= number < 0x80 else part.key + varint(number))
+    elif form == _SIZED:
+        assert part.write is not None
+        _add_content(out, part, part.write(found))
+    elif form == _STRUCTS:
+        assert part.message is not None
+        for item in found:
+            _add_content(out, part, _written(part.message, item or _EMPTY))
+    elif form == _TEXTS:
+        texts: list[str] = found
+        for text in texts:
+            _add_content(out, part, text.encode())
+    elif form == _TEXT_MAP:
+        _add_texts(out, part, found)
+    elif form == _WHOLE or found:
+        assert part.write is not None
+        out.append(part.write(found))
+
+
+def _add_content(out: list[bytes], part: _Part, body: bytes) -> None:
+    size = len(body)
+    out.append(part.heads[size] if size < 0x80 else part.key + varint(size))
+    out.append(body)
+
+
+def _add_texts(out: list[bytes], part: _Part, entries: dict[str, Any]) -> None:
+    """Add the fields of a map of texts."""
+    for name in sorted(entries):
+        entry = delimited(_NAME, name.encode())
+        if entries[name] is not None:
+            text: str = entries[name]
+            entry += delimited(_ITEM, text.encode())
+        _add_content(out, part, entry)
 
 
 def content(node: Type) -> tuple[int, Write]:
@@ -192,57 +243,40 @@ def content(node: Type) -> tuple[int, Write]:
         form = SCALARS[node.name]
         return form.wire_type, str.encode if node.name == "string" else form.write
     if isinstance(node, Struct):
-        made = generated(node, "protobuf writer", _source)
-        return BYTES, lambda value: made.call(value or _EMPTY)
+        message = _message_of(node)
+        return BYTES, lambda value: _written(message, value or _EMPTY)
     if isinstance(node, ListOf):  # a list inside a list or map is a message with its items
-        items = list_field(1, node.element)
+        items = _list_field(1, node.element)
         return BYTES, lambda value: items(value or ())
     raise NoMessage("a map inside a list or map has no protobuf form")
 
 
-def one_field(number: int, node: Type) -> Write:
+def _one_field(number: int, node: Type) -> Write:
     """How one value is written as a field of some number."""
     wire_type, write = content(node)
     field_key = key(number, wire_type)
     if wire_type != BYTES:
         return lambda value: field_key + write(value)
-    known = heads(field_key)
-
-    def one(value: Any) -> bytes:
-        body = write(value)
-        size = len(body)
-        return known[size] + body if size < 0x80 else field_key + varint(size) + body
-
-    return one
+    return lambda value: delimited(field_key, write(value))
 
 
-def list_field(number: int, element: Type) -> Write:
-    one = one_field(number, element)
-    return lambda value: b"".join(map(one, value))
+def _list_field(number: int, element: Type) -> Write:
+    one = _one_field(number, element)
+    return lambda value: b"".join([one(item) for item in value])
 
 
 def map_field(number: int, element: Type) -> Write:
     wire_type, write = content(element)
     field_key, item_key = key(number, BYTES), key(2, wire_type)
-    known, named, valued = heads(field_key), heads(_NAME), heads(item_key)
-    is_sized = wire_type == BYTES
 
     def entries(value: dict[str, Any]) -> bytes:
         out: list[bytes] = []
         for name in sorted(value):
-            found = value[name]
-            left = name.encode()
-            left = named[n] + left if (n := len(left)) < 0x80 else delimited(_NAME, left)
-            if found is not None:
-                body = write(found)
-                if not is_sized:
-                    left += item_key
-                elif (n := len(body)) < 0x80:
-                    left += valued[n]
-                else:
-                    left += item_key + varint(n)
-                left += body
-            out += (known[n] if (n := len(left)) < 0x80 else field_key + varint(n), left)
+            entry = delimited(_NAME, name.encode())
+            if value[name] is not None:
+                body = write(value[name])
+                entry += delimited(item_key, body) if wire_type == BYTES else item_key + body
+            out.append(delimited(field_key, entry))
         return b"".join(out)
 
     return entries

@@ -24,7 +24,7 @@ export function chooseNamespace(changed) {
   const others = namespaceNames().then((names) =>
     names.map((name) => ({ title: name, detail: "", run: () => take(name) })),
   );
-  choose("Namespace", [all], [others]);
+  choose("Namespace", [all], [others], take);
 }
 
 /**

@@ -10,9 +10,10 @@ const MOST = 50; // shown at once
  * @param {string} label
  * @param {Choice[]} choices
  * @param {Promise<Choice[]>[]} [later] what else there is to choose, as it comes
+ * @param {(text: string) => void} [otherwise] what to do with a text that is none of them
  */
-export function choose(label, choices, later = []) {
-  const palette = new Palette(label, choices);
+export function choose(label, choices, later = [], otherwise) {
+  const palette = new Palette(label, choices, otherwise);
   for (const some of later) void some.then((more) => palette.add(more));
 }
 
@@ -24,9 +25,11 @@ class Palette {
   /**
    * @param {string} label
    * @param {Choice[]} choices
+   * @param {((text: string) => void) | undefined} otherwise
    */
-  constructor(label, choices) {
+  constructor(label, choices, otherwise) {
     this.choices = choices;
+    this.otherwise = otherwise;
     this.list = h("ul", { class: "choices", role: "listbox", id: "choices", "aria-label": label });
     this.input = h("input", {
       type: "text",
@@ -95,11 +98,20 @@ class Palette {
     const most = Math.min(this.#shown.length, MOST);
     if (event.key === "ArrowDown") this.#at = Math.min(this.#at + 1, most - 1);
     else if (event.key === "ArrowUp") this.#at = Math.max(this.#at - 1, 0);
-    else if (event.key === "Enter" && this.#shown[this.#at]) this.#take(this.#shown[this.#at]);
+    else if (event.key === "Enter") this.#enter();
     else return;
     event.preventDefault();
     this.#draw();
   };
+
+  #enter() {
+    const text = this.input.value.trim();
+    if (this.#shown[this.#at]) this.#take(this.#shown[this.#at]);
+    else if (text && this.otherwise) {
+      this.dialog.close();
+      this.otherwise(text);
+    }
+  }
 
   /** @param {Choice} choice */
   #take(choice) {
