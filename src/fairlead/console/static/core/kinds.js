@@ -55,6 +55,17 @@ export class Catalogue {
   }
 
   /**
+   * The same for a kind that may have been added since.
+   * @param {string} group
+   * @param {string} plural
+   * @param {AbortSignal} signal
+   */
+  async seek(group, plural, signal) {
+    if (!this.find(group, plural)) await this.load(signal);
+    return this.find(group, plural);
+  }
+
+  /**
    * The kind of an object or an owner reference.
    * @param {{apiVersion?: string, kind?: string}} reference
    */
@@ -111,7 +122,11 @@ async function kindsOf(group, version, signal) {
   const path = group ? `/apis/${group}/${version}` : `/api/${version}`;
   const timeout = AbortSignal.timeout(PATIENCE);
   const either = signal ? AbortSignal.any([signal, timeout]) : timeout;
-  const list = await getJson(path, { signal: either }).catch(() => null);
+  const list = await getJson(path, { signal: either }).catch((error) => {
+    // Without those that are always here nothing would be right.
+    if (!group || signal?.aborted) throw error;
+    return null;
+  });
   /** @type {any[]} */
   const resources = Array.isArray(list?.resources) ? list.resources : [];
   return resources.filter(isSound).map((one) => ({

@@ -30,9 +30,9 @@ const SIDES = {
 /** @param {Place} place */
 export async function show(place) {
   const [, group, plural, inside, name, chosen = "summary"] = place.route.parts;
-  const kind = place.catalogue.find(groupOf(group), plural);
   const side = own(SIDES, chosen)?.side;
-  if (!kind || !name || !side) return fill(place.host, problem("there is no such object"));
+  const kind = name && (await place.catalogue.seek(groupOf(group), plural, place.signal));
+  if (!kind || !side) return fill(place.host, problem("there is no such object"));
   const named = { namespace: namespaceOf(inside), name };
   place.title(`${kind.kind} ${name}`);
   const subject = new Subject(kind, named);
