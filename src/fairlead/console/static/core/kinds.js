@@ -145,7 +145,8 @@ async function kindsOf(group, version, signal) {
  * @param {any} one
  */
 function isSound(one) {
-  return /^[\w-]+$/.test(one?.name) && typeof one.kind === "string" && Array.isArray(one.verbs);
+  const isNamed = typeof one?.name === "string" && typeof one.kind === "string";
+  return isNamed && /^[\w-]+$/.test(one.name) && Array.isArray(one.verbs);
 }
 
 /** @param {Kind[]} kinds in the order of preference */
