@@ -48,7 +48,7 @@ export class Subject extends EventTarget {
         await this.#watch(signal);
       } catch (error) {
         if (isAborted(error) || signal.aborted) return;
-        if (codeOf(error) === 403) return;
+        if (codeOf(error) === 403) return this.#wait(reasonOf(error));
         if (codeOf(error) === 410) this.#version = "";
         else if (codeOf(error) !== 404) this.#wait(reasonOf(error));
         await new Promise((resolve) => setTimeout(resolve, PAUSE));
