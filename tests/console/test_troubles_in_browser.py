@@ -158,3 +158,61 @@ def test_one_can_try_again_where_nothing_could_be_shown(visit: Visit, kubernetes
     visitor.page.unroute("**/apis")
     visitor.page.get_by_role("button", name="Try again").click()
     expect(visitor.page.get_by_role("heading", name="Kinds")).to_be_visible()
+
+
+def test_a_difference_of_many_lines_does_not_freeze_the_page(
+    visit: Visit, kubernetes: Space
+) -> None:
+    kubernetes.config_maps.create("a", data={f"k{at:04}": "1" for at in range(3000)})
+    kubernetes.config_maps.patch("a", {"data": {f"k{at:04}": "2" for at in range(3000)}})
+    visitor = visit(kubernetes.server, route_of(kubernetes, "a", "/history"))
+    difference = visitor.page.get_by_role("region", name="Difference")
+    more = difference.get_by_role("button", name="more lines")
+    expect(more).to_be_visible()
+    shown = difference.locator("code").count()
+    assert 0 < shown < 3000
+    more.press("Enter")
+    expect(difference.locator("code")).not_to_have_count(shown)
+    expect(difference).to_be_focused()
+
+
+def test_one_who_may_not_watch_is_told_and_asks_for_no_lists_in_vain(
+    visit: Visit, kubernetes: Space
+) -> None:
+    group = f"rbac.authorization.{kubernetes.dialect.group_domain}"
+    rule = {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"]}
+    kubernetes.things("roles", "rbac.authorization.@").create("reader", rules=[rule])
+    kubernetes.things("rolebindings", "rbac.authorization.@").create(
+        "reader",
+        roleRef={"apiGroup": group, "kind": "Role", "name": "reader"},
+        subjects=[{"apiGroup": group, "kind": "User", "name": "alice"}],
+    )
+    kubernetes.config_maps.create("a")
+    visitor = visit(kubernetes.server, "#/kinds", "alice-token", namespace=kubernetes.name)
+    visitor.go(route_of(kubernetes, "a"))
+    expect(visitor.page.get_by_text('not current: configmaps "a" is forbidden')).to_be_visible()
+    refused: list[str] = []
+    visitor.page.on(
+        "requestfinished", lambda it: it.response().status == 403 and refused.append(it)
+    )
+    visitor.go("#/travel")
+    expect(visitor.page.get_by_text("kinds may not be listed")).to_be_visible()
+    assert refused == []
+
+
+def test_what_could_not_be_looked_at_is_not_called_right(visit: Visit, kubernetes: Space) -> None:
+    visitor = visit(kubernetes.server, "#/kinds", namespace=kubernetes.name)
+    visitor.page.route("**/limitranges?*", lambda route: route.abort())
+    visitor.go("#/overview")
+    verdict = visitor.page.get_by_role("status").filter(has_text="not all could be looked at")
+    expect(verdict).to_be_visible()
+
+
+def test_a_server_that_is_well_again_is_so_in_the_verdict(visit: Visit, kubernetes: Space) -> None:
+    visitor = visit(kubernetes.server, "#/kinds", namespace=kubernetes.name)
+    visitor.page.route("**/readyz*", lambda route: route.fulfill(status=500, body="[-]log failed"))
+    visitor.go("#/overview")
+    expect(visitor.page.get_by_role("status").filter(has_text="1 thing is wrong")).to_be_visible()
+    visitor.page.unroute("**/readyz*")
+    verdict = visitor.page.get_by_role("status").filter(has_text="nothing is wrong")
+    expect(verdict).to_be_visible()
