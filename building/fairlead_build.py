@@ -44,10 +44,11 @@ __all__ = [
 MODULES = """
 schema: base64 decode defaults model names quantity required times
 patching: check compare conflicts entries extract field_sets merge merge_patch ownership prune
-patching: shapes values
+patching: settled shapes values
 serialization: wire
 serialization/messages: reading writing
 kinds: go_values metadata rules
+kinds/core/volumes: __init__ paths projections references sources
 kinds/core/pods: annotations behaviour changes containers defaults difference environment go_text
 kinds/core/pods: handlers images mounts networking qos resources scheduling security spec status
 kinds/core/pods: template visiting warnings windows

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from orjson import dumps
@@ -20,6 +19,12 @@ from fairlead.fairness.configuration import Configuration
 from fairlead.fairness.estimating import ONE, Estimator
 from fairlead.fairness.gate import Gate
 from fairlead.fairness.queue_set import Work
+from fairlead.http.connections import Connections
+from fairlead.http.exchange import Exchange
+from fairlead.http.head import Head
+from fairlead.http.limits import Limits
+from fairlead.http.peer import NOBODY
+from fairlead.http.protocol import HttpProtocol
 from fairlead.storage.change import existing
 from fairlead.storage.version import Version
 
@@ -66,6 +71,10 @@ class ByVerb(Estimator):
         return LARGE if request.target.verb == "list" else ONE
 
 
+async def _unasked(exchange: Exchange) -> None:
+    raise AssertionError("nothing is read here")
+
+
 class Door:
     """A gate, and requests that pass it without a server."""
 
@@ -78,14 +87,14 @@ class Door:
             value = {"metadata": {"name": name, "uid": name}, "spec": SPECS[name]}
             follow(existing("x", Version(name, 1, "v1", dumps(value)[1:])))
         self.gate = Gate(self.configuration, ByVerb(), patience)
+        self._connections = Connections(Limits(), _unasked)
 
     def request(self, user: str, verb: str) -> Request:
         made = Request("GET")
         made.user = User(user, "", (AUTHENTICATED,))
         made.target = Target("/", verb, True, "", "v1", "pods", "", "default")
-        exchange = SimpleNamespace(lines=b"", turn=None, gone=None)
-        exchange.when_gone = lambda call: setattr(exchange, "gone", call)
-        made.exchange = cast(Any, exchange)
+        connection = HttpProtocol(self._connections, asyncio.get_running_loop())
+        made.exchange = Exchange(connection, Head(b"GET", b"/", [], {}, {}), NOBODY, 0.0)
         return made
 
     async def pass_through(

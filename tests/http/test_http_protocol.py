@@ -182,3 +182,15 @@ def test_who_may_not_write_is_not_asked_for_the_body(server: ServerProcess) -> N
         )
         assert wire.status() == 403
         assert wire.is_closed
+
+
+def test_a_connection_serves_other_requests_after_a_long_answer(space: Space) -> None:
+    """While an answer goes on and on the connection holds little, and takes it up again."""
+    connection = space.client.connect()
+    for _ in range(2):
+        path = f"{space.secrets.path}?watch=true&timeoutSeconds=1"
+        connection.request("GET", path, headers=space.client.head_of())
+        assert connection.getresponse().read() == b""
+        connection.request("GET", space.secrets.path, headers=space.client.head_of())
+        assert json.loads(connection.getresponse().read())["items"] == []
+    connection.close()

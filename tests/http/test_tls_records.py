@@ -88,7 +88,7 @@ def test_what_came_is_read_record_by_record(talk: Talk) -> None:
 def test_what_came_with_the_end_of_the_handshake_is_not_lost(talk: Talk) -> None:
     talk.send(b"one" * 5000)
     talk.send(b"two")
-    talk.records.greeted()
+    talk.records.settle()
     assert [talk.records.read(), talk.records.read()] == [b"one" * 5000, b"two"]
     assert talk.hear(talk.records.seal(b"three")) == b"three"
 

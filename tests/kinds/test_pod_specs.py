@@ -406,6 +406,14 @@ def test_new_pods_are_pending() -> None:
         ([{"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}], "Burstable"),
         ([{"requests": {"ephemeral-storage": "1Gi"}}], "BestEffort"),
         ([{"requests": {"cpu": "0"}}], "BestEffort"),
+        ([{"limits": {"cpu": "0", "memory": "1Gi"}}], "Burstable"),
+        (
+            [
+                {"limits": {"cpu": "2", "memory": "2Gi"}, "requests": {"cpu": "1"}},
+                {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1"}},
+            ],
+            "Burstable",
+        ),
     ],
 )
 def test_quality_of_service(resources: list[dict[str, Any]], expected: str) -> None:

@@ -144,7 +144,7 @@ def test_any_text_is_read_or_refused_in_good_order(text: str) -> None:
 
 
 @given(
-    st.integers(1, 9_999_999),
+    st.integers(1, 9_999_999) | st.integers(10**10, 10**13),
     st.sampled_from(["", *"numkMGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]),
 )
 def test_usual_texts_are_read_like_any_other(number: int, suffix: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from fairlead.storage.version import body_of, encode, encoded_of
+from fairlead.storage.version import GOING, HELD, OWNED, Version, body_of, encode, encoded_of
 
 UID = "613978e8-90f0-4168-a29b-2a5031e4e4a2"
 
@@ -27,3 +27,24 @@ def test_the_revision_that_is_put_into_a_body_can_be_taken_out_again(
     body = body_of(kept, 12345)
     assert orjson.loads(b"{" + body)["metadata"] == {**metadata, "resourceVersion": "12345"}
     assert encoded_of(body) == kept
+
+
+@pytest.mark.parametrize(
+    ("metadata", "hints"),
+    [
+        ({"name": "a"}, 0),
+        ({"name": "a", "annotations": {"a": '"finalizers":["x"]'}}, 0),
+        ({"name": "a", "deletionTimestamp": "2024-01-01T00:00:00Z"}, GOING),
+        ({"name": "a", "ownerReferences": [{"uid": UID}], "finalizers": ["x"]}, OWNED | HELD),
+        ({"name": "a", "finalizers": ["x"], "managedFields": [{"manager": "m"}]}, HELD),
+        ({"name": "a", "managedFields": [{"fieldsV1": {"f:x": {"finalizers": {}}}}]}, 0),
+    ],
+)
+def test_what_metadata_has_is_told_of_bytes_and_of_objects_alike(
+    metadata: dict[str, object], hints: int
+) -> None:
+    value = {"metadata": metadata}
+    body = body_of(encode(value), 7)
+    read, known = Version("n/a", 7, "v1", body), Version("n/a", 7, "v1", body)
+    known.know(value)
+    assert (read.hints, known.hints) == (hints, hints)

@@ -11,6 +11,7 @@ from fairlead.authorization.pod_references import (
     VOLUMES,
     Object,
     Vertex,
+    node_of,
     pod_references,
     volume_claim,
     volume_secrets,
@@ -21,9 +22,6 @@ from fairlead.storage.change import Change
 PODS = "core/v1/pods"
 PERSISTENT_VOLUMES = "core/v1/persistentvolumes"
 VOLUME_ATTACHMENTS = "storage/v1/volumeattachments"
-
-
-_NODE_NAME = b'"nodeName":"'
 
 
 class _Pod:
@@ -67,15 +65,12 @@ class NodeGraph:
     def _pod_changed(self, change: Change) -> None:
         known = self._pods.get(change.key)
         pod = change.after
-        if known is None and (pod is None or pod.body is None or _NODE_NAME not in pod.body):
-            return  # most pods of a store that is loaded: nothing is parsed for them
-        if pod is not None:
-            node = pod.fields.get("spec.nodeName", "")
-            if not node and known is None:
-                return
-            # What a scheduled pod refers to cannot change as long as it is the same pod.
-            if known is not None and known.node == node and not change.added:
-                return
+        node = node_of(pod)
+        if not node and known is None:
+            return
+        # What a scheduled pod refers to cannot change as long as it is the same pod.
+        if pod is not None and known is not None and known.node == node and not change.added:
+            return
         if known is not None:
             del self._pods[change.key]
             for vertex in known.references:

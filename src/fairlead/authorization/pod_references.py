@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairlead.schema.model import Object as Object
+from fairlead.storage.version import Version
 
 # Kind, namespace and name of an object, the kind as the resource is named.
 Vertex = tuple[str, str, str]
@@ -37,7 +38,20 @@ _VOLUME_SECRETS = {
     "scaleIO": ("secretRef",),
     "storageos": ("secretRef",),
 }
+_NODE_NAME = b'"nodeName":"'
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+
+
+def node_of(pod: Version | None) -> str:
+    """The name of the node that a pod is bound to, if there is one."""
+    if pod is None or pod.body is None:
+        return ""
+    fields = pod.known_fields
+    if fields is None:
+        if _NODE_NAME not in pod.body:
+            return ""  # most pods of a store that is loaded: nothing is parsed for them
+        fields = pod.fields
+    return fields.get("spec.nodeName", "")
 
 
 def pod_references(pod: Object) -> set[Vertex]:

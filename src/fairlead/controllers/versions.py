@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.storage.version import Version
+from fairlead.storage.version import GOING, HELD, Version
 
-_UID, _DELETED, _FINALIZERS = b'"uid":"', b'"deletionTimestamp":"', b'"finalizers":['
+_UID = b'"uid":"'
 
 
 def uid_of(version: Version) -> str:
@@ -16,7 +16,7 @@ def uid_of(version: Version) -> str:
 
 def may_be_going(version: Version) -> bool:
     """False of all that is not being deleted, and of little else."""
-    return version.body is not None and _DELETED in version.body
+    return version.hints & GOING != 0
 
 
 def is_going(version: Version) -> bool:
@@ -28,7 +28,7 @@ def is_going(version: Version) -> bool:
 
 def may_be_held(version: Version) -> bool:
     """False of all that has no finalizers, and of little else."""
-    return version.body is not None and _FINALIZERS in version.body
+    return version.hints & HELD != 0
 
 
 def finalizers_of(version: Version) -> list[str]:

@@ -268,6 +268,7 @@ class WatchStream(Answer):
         try:
             await self._send_past(exchange)
             request.leave_seat()
+            exchange.settle()
             await self._follow(exchange)
         except Compacted as error:
             return self._error(too_old(error, self.store.floor))

@@ -185,6 +185,11 @@ class Exchange:
         """For answers that go on and on: only reading them may not stop."""
         self.deadline = float("inf")
 
+    def settle(self) -> None:
+        """From now on there is little to send, for long perhaps."""
+        if self._connection is not None:
+            self._connection.settle()
+
     def when_gone(self, call: Callable[[], object]) -> None:
         """Have something called when the client leaves before the answer is whole."""
         if self._connection is None:

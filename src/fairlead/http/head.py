@@ -47,18 +47,26 @@ class Head:
         "target",
     )
 
-    def __init__(self, method: bytes, target: bytes, fields: list[Field]) -> None:
+    def __init__(
+        self,
+        method: bytes,
+        target: bytes,
+        fields: list[Field],
+        named: dict[bytes, bytes],
+        facts: dict[Any, Any],
+        length: int = 0,
+    ) -> None:
         self.method = method.decode("ascii")
         self.fields = fields
-        self.named = dict(reversed(fields))
+        self.named = named
         # What others found out from the fields; shared by all heads of a connection that have the
         # same ones.
-        self.facts: dict[Any, Any] = {}
+        self.facts = facts
         self.keep_alive = True
         self.modern = True  # HTTP/1.1 rather than 1.0
         self.chunked = False
         self.expects_continue = False
-        self.length = 0
+        self.length = length
         self.target = target
         self.path, self.query = _split(target)
 
@@ -111,15 +119,7 @@ class Head:
 
     def for_target(self, method: bytes, target: bytes, length: int) -> Head:
         """The head of another request with the same fields, but for the length, of a simple one."""
-        head = Head.__new__(Head)
-        head.method = method.decode("ascii")
-        head.fields, head.named, head.facts = self.fields, self.named, self.facts
-        head.keep_alive = head.modern = True
-        head.chunked = head.expects_continue = False
-        head.length = length
-        head.target = target
-        head.path, head.query = _split(target)
-        return head
+        return Head(method, target, self.fields, self.named, self.facts, length)
 
 
 def _split(target: bytes) -> tuple[str, bytes]:
@@ -135,7 +135,7 @@ def raw_parts(target: bytes) -> tuple[bytes, bytes]:
         path, _, query = target.partition(b"?")
         return path, query
     try:
-        parsed = httptools.parse_url(target)
+        parsed: Any = httptools.parse_url(target)  # whose parts may be None, whatever is said
     except httptools.HttpParserInvalidURLError:
         return b"", b""  # CONNECT and `OPTIONS *`; nothing is served there
     return parsed.path or b"/", parsed.query or b""

@@ -21,8 +21,9 @@ _CLOCK_STEP = 0.001  # seconds; the loop's clock may stand still for as long
 _FOREVER = float("inf")
 
 
-class HttpProtocol(asyncio.Protocol):
-    """Its transport may be TCP or TLS over it. `secured` says who the peer is, once that is known.
+class HttpProtocol:
+    """An asyncio protocol; its transport may be TCP or TLS over it. `secured` says who the peer is,
+    once that is known.
 
     Between requests `_exchange` is None. Bytes that came before their time wait in `_waiting`, and
     reading is paused while there are any.
@@ -101,6 +102,10 @@ class HttpProtocol(asyncio.Protocol):
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
             exchange.lose()
+
+    def eof_received(self) -> bool:
+        """Who sends no more is sent no more either."""
+        return False
 
     def pause_writing(self) -> None:
         if self.full is None:
@@ -259,6 +264,13 @@ class HttpProtocol(asyncio.Protocol):
             return
         self.resume_reading()
         self._take(data)
+
+    def settle(self) -> None:
+        """The answer goes on and on, mostly in silence: hold no more than that takes."""
+        self._reader.settle()
+        settle = getattr(self._transport, "settle", None)  # TCP has nothing to let go of
+        if settle is not None:
+            settle()
 
     def hand_over(self, successor: asyncio.Protocol) -> None:
         """What comes from now on is for somebody else; only the end is told here, too. The

@@ -66,7 +66,7 @@ class Reader:
     def __init__(self, limits: Limits, on_part: Callable[[bytes], None]) -> None:
         self._limits = limits
         self._on_part: Callable[[bytes], None] | None = on_part
-        self._parser: httptools.HttpRequestParser | None = httptools.HttpRequestParser(self)
+        self._parser: httptools.HttpRequestParser | None = None  # while it is needed
         self._known: dict[bytes, Head] = {}  # by their fields, the length left out
         self.next()
 
@@ -81,6 +81,12 @@ class Reader:
         self.complete = False  # all of it has
         self.overrun = False  # and what followed it was lost to the parser
         self.body_left = 0  # bytes of a body whose length is known
+
+    def settle(self) -> None:
+        """The request has come as a whole, and no other will for long."""
+        if self.complete:
+            self._parser = None
+            self._known = {}
 
     def close(self) -> None:
         """Let go of what holds this reader and what it holds."""
@@ -118,7 +124,8 @@ class Reader:
 
     def _feed(self, data: bytes) -> bool:
         """Give bytes to the parser; whether it found a change of protocols."""
-        assert self._parser is not None
+        if self._parser is None:
+            self._parser = httptools.HttpRequestParser(self)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -133,7 +140,8 @@ class Reader:
         assert self._parser is not None
         if len(self._fields) > self._limits.header_fields:
             raise Refused(431, "the request has too many header fields")
-        head = Head(self._parser.get_method(), self._target, self._fields)
+        fields = self._fields
+        head = Head(self._parser.get_method(), self._target, fields, dict(reversed(fields)), {})
         head.check(self._parser.get_http_version())
         head.keep_alive = self._keep_alive and head.modern
         return head

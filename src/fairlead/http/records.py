@@ -33,8 +33,8 @@ class Records(Protocol):
     def said(self) -> bytes:
         """What OpenSSL has to say by itself; nothing at the end."""
 
-    def greeted(self) -> None:
-        """The handshake is over: its buffers, the largest there will be, can go."""
+    def settle(self) -> None:
+        """The handshake is over, or there will be silence: buffers can go."""
 
 
 class ByMethods:
@@ -67,7 +67,7 @@ class ByMethods:
         except SSL.WantReadError:
             return b""
 
-    def greeted(self) -> None:
+    def settle(self) -> None:
         pass  # no method lets go of them
 
 
@@ -120,8 +120,8 @@ class ByFunctions:
         said: bytes = _buffer(self._scratch, size)[:] if size > 0 else b""
         return said
 
-    def greeted(self) -> None:
-        early = self._taken_out(self._into)  # what was sent behind the handshake
+    def settle(self) -> None:
+        early = self._taken_out(self._into)  # what was sent behind a handshake
         into, out = _lib.BIO_new(_lib.BIO_s_mem()), _lib.BIO_new(_lib.BIO_s_mem())
         own: Any = self._connection
         _lib.SSL_set_bio(self._ssl, into, out)  # which frees the others

@@ -40,8 +40,8 @@ _PROBLEMS = {
 _OF_TIME = (9, 10)
 
 
-class TlsTransport(asyncio.Protocol, asyncio.Transport):
-    """To TCP it is a protocol, to the HTTP protocol a transport."""
+class TlsTransport:
+    """To TCP it is an asyncio protocol, to the HTTP protocol an asyncio transport."""
 
     def __init__(self, context: SSL.Context, inner: HttpProtocol, sealing: Sealing) -> None:
         self._ssl = SSL.Connection(context, None)
@@ -49,7 +49,7 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         self._problems: list[int] = []
         self._ssl.set_app_data(self._problems)
         self._records: Records | None = sealing.of(self._ssl)
-        self._inner: asyncio.Protocol | None = inner
+        self._inner: Any = inner  # an asyncio protocol, None at the end
         self._on_secured: Callable[[Peer], None] | None = inner.secured
         self._is_handed_over = False
         self._begun = self._secured = self._shut = False
@@ -172,7 +172,7 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
         self._secured = True
         self._flush()
         if self._records is not None:
-            self._records.greeted()
+            self._records.settle()
         told, self._on_secured = self._on_secured, None
         if told is not None:
             told(_peer(ssl, self._problems))
@@ -186,8 +186,14 @@ class TlsTransport(asyncio.Protocol, asyncio.Transport):
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         """After the handshake: have what comes taken by another protocol."""
-        self._inner = cast(asyncio.Protocol, protocol)
+        self._inner = protocol
         self._is_handed_over = True
+
+    def settle(self) -> None:
+        """Let go of buffers, which are as large as the largest record."""
+        if self._records is not None and self._secured:
+            self._flush()
+            self._records.settle()
 
     def write(self, data: Any) -> None:
         records = self._records

@@ -41,25 +41,25 @@ def field_selector(resource: Resource) -> Callable[[dict[str, Any]], Mapping[str
     if not resource.selectable:
         return None
     rows = [
-        (name, path.split("."), _UNSET.get(name, ""))
+        (name, *path.rpartition(".")[::2], _UNSET.get(name, ""))
         for name in resource.selectable
         for path in reversed(_FIELD_PATHS.get((resource.name, name), (name,)))
     ]
 
     def select(value: dict[str, Any]) -> Mapping[str, str]:
         found: dict[str, str] = {}
-        for name, steps, unset in rows:  # a path that comes later overrides if it is set
-            found[name] = _read(value, steps) or found.get(name) or unset
+        for name, parent, leaf, unset in rows:  # a path that comes later overrides if it is set
+            holder = value.get(parent) if parent else value
+            read = holder.get(leaf) if holder else None
+            if read.__class__ is not str:
+                read = "" if read is None else _text(read)
+            found[name] = read or found.get(name) or unset
         return found
 
     return select
 
 
-def _read(value: Any, steps: list[str]) -> str:
-    for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
-    if value is None:
-        return ""
+def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

@@ -49,6 +49,7 @@ class Causes(list[Cause]):
     def __init__(self) -> None:
         super().__init__()
         self._left = MOST_CAUSE_BYTES
+        self.sound: object = None  # metadata whose contents were found to be good
 
     def append(self, cause: Cause) -> None:
         text, field = clipped(cause.message, LONGEST_CAUSE), clipped(cause.field, LONGEST_FIELD)

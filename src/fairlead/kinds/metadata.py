@@ -47,13 +47,19 @@ _CONTENTS = ("labels", "annotations", "ownerReferences")
 
 
 def _check_contents(metadata: dict[str, Any], causes: Causes, path: str) -> None:
-    """What most objects have little of, so that nothing is called for what is not there."""
+    """What most objects have little of, so that nothing is called for what is not there. General
+    rules and those of the kind look at it one after the other."""
+    if causes.sound is metadata:
+        return
+    found = len(causes)
     if labels := metadata.get("labels"):
         check_labels(labels, f"{path}.labels", causes)
     if annotations := metadata.get("annotations"):
         check_annotations(annotations, f"{path}.annotations", causes)
     if references := metadata.get("ownerReferences"):
         check_owner_references(references, f"{path}.ownerReferences", causes)
+    if len(causes) == found:
+        causes.sound = metadata
 
 
 def check_names(

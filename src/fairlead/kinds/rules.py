@@ -64,11 +64,11 @@ def port_name(value: str, path: str, causes: Causes) -> None:
     causes.invalid_each(path, value, port_name_errors(value))
 
 
-_USUAL_PORT_NAME = re.compile(r"\A[a-z](?:-?[a-z0-9]){0,7}\Z", re.ASCII)
+_USUAL_PORT_NAME = re.compile(r"[a-z](?:-?+[a-z0-9]++)*+\Z", re.ASCII)
 
 
 def port_name_errors(value: str) -> list[str]:
-    if _USUAL_PORT_NAME.match(value):
+    if len(value) <= 15 and _USUAL_PORT_NAME.match(value):
         return []
     wrong = []
     if len(value) > 15:

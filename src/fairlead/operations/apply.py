@@ -55,7 +55,7 @@ async def _change(
             entries = entries_of(live)
         if merged is live and entries is live["metadata"].get("managedFields", entries):
             return Changed(copied(old), entries)
-        value = _decoded(operation, whole, merged, config, entries_of(live))
+        value = _decoded(operation, whole, merged, config, live)
         return Changed(whole.write(old, value), entries)
 
     return await store_changed(api, operation, change, options)
@@ -106,12 +106,12 @@ def _decoded(
     view: View,
     merged: Object,
     config: Object,
-    entries: list[Object] | None = None,
+    live: Object | None = None,
 ) -> Object:
-    """The object that came of a configuration; `entries` are the owners of the one that was."""
+    """The object that came of a configuration and of one that was, if there was one."""
     document = {name: item for name, item in merged.items() if name not in ("kind", "apiVersion")}
     try:
-        value = decode_beside(view.struct, document, entries or [], [])
+        value = decode_beside(view.main, view.struct, document, live or {}, [])
     except DecodeError as error:
         raise bad_request(str(error)) from None
     if view.api.dialect.required_fields_refused:

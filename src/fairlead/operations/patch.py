@@ -21,7 +21,6 @@ from fairlead.operations.options import WriteOptions
 from fairlead.operations.tracking import decode_beside
 from fairlead.operations.update import Changed, store_changed
 from fairlead.operations.views import View, view_of
-from fairlead.patching.entries import entries_of
 from fairlead.patching.errors import MalformedPatch, OperationFailed, UnsupportedPatch
 from fairlead.schema.decode import unknown_paths
 from fairlead.schema.mismatch import DecodeError
@@ -71,7 +70,7 @@ def _patched(
         ) from None
     except (MalformedPatch, UnsupportedPatch) as error:
         raise bad_request(str(error)) from None
-    value = _decoded(api, operation, view, read, document, options, entries_of(old))
+    value = _decoded(api, operation, view, read, document, options, old)
     preparing.check_name(operation.name, value["metadata"])
     preparing.set_namespace(operation, value["metadata"])
     return value
@@ -84,9 +83,9 @@ def _decoded(
     read: Patch,
     document: Object,
     options: WriteOptions,
-    entries: list[Object],
+    old: Object,
 ) -> Object:
-    """What a patch made of an object; `entries` are the owners of that one."""
+    """What a patch made of an object."""
     document = dict(document)
     if not document.get("apiVersion"):
         _refuse_nameless(api, operation, read, document, options)
@@ -98,7 +97,7 @@ def _decoded(
             raise _refused(api, read, f"the {name} of the object may not change", strict=False)
     unknown: list[str] = []
     try:
-        value = decode_beside(view.struct, document, entries, unknown)
+        value = decode_beside(view.main, view.struct, document, old, unknown)
     except DecodeError as error:
         strict = bool(read.repeated or unknown_paths(view.struct, document))
         raise _refused(api, read, read.explain(error), strict=strict) from None

@@ -122,19 +122,31 @@ def tracked(
 
 
 def decode_beside(
-    struct: Struct, document: Object, entries: list[ManagedEntry], unknown: list[str]
+    main: Resource, struct: Struct, document: Object, stored: Object, unknown: list[str]
 ) -> Object:
-    """Decode a document. Where its owners are those of a stored object, the very list, they have
-    been decoded before and stay what they are."""
-    metadata = document.get("metadata")
-    value: Object
-    if not isinstance(metadata, dict) or metadata.get("managedFields") is not entries:
-        value = decoder(struct)(document, unknown)
-        return value
-    bare = {name: item for name, item in metadata.items() if name != "managedFields"}
-    value = decoder(struct)({**document, "metadata": bare}, unknown)
-    value["metadata"]["managedFields"] = entries
+    """Decode a document that was made from a stored object of a resource. What is still the very
+    same in it, its spec or its owners, has been decoded before and is copied or stays."""
+    is_stored_form = struct is main.stored_struct and main.custom is None
+    same = _unchanged(document, stored) if is_stored_form else []
+    fresh = {name: item for name, item in document.items() if name not in same}
+    metadata, entries = document.get("metadata"), entries_of(stored)
+    if isinstance(metadata, dict) and metadata.get("managedFields") is entries:
+        fresh["metadata"] = {n: item for n, item in metadata.items() if n != "managedFields"}
+    value: Object = decoder(struct)(fresh, unknown)
+    if fresh.get("metadata") is not metadata:
+        value["metadata"]["managedFields"] = entries
+    if same:
+        value.update((name, copied(document[name])) for name in same)
+        return {name: value[name] for name in dict.fromkeys((*document, *value)) if name in value}
     return value
+
+
+def _unchanged(document: Object, stored: Object) -> list[str]:
+    return [
+        name
+        for name, item in document.items()
+        if item is stored.get(name) and item and name != "metadata"
+    ]
 
 
 def set_entries(metadata: Object, entries: list[ManagedEntry]) -> None:

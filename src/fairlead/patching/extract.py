@@ -116,7 +116,7 @@ def _record(shape: Record, whole: bool, member: bool) -> Extract:
         return made, nested
 
     def extract(value: Any) -> FieldSet | None:
-        if type(value) is not dict:
+        if not isinstance(value, dict):
             raise Untrackable
         names = tuple(value)
         made, nested = known(names) or plan(names)
@@ -145,7 +145,7 @@ def _table(shape: Table, whole: bool, member: bool) -> Extract:
     below = None if isinstance(shape.value, Single) else extractor(shape.value, whole, True)
 
     def extract(value: Any) -> FieldSet | None:
-        if type(value) is not dict:
+        if not isinstance(value, dict):
             raise Untrackable
         made = start.copy()
         for key in sorted(value) if len(value) > 1 else value:

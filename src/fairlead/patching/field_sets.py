@@ -52,7 +52,7 @@ def value_element(value: Any) -> str:
 
 def scalar_json(value: Any) -> str:
     """A scalar as it stands in a step. Numbers are written in the shortest way: 1.0 is 1."""
-    return compact_json(_plain(value))
+    return str(value) if type(value) is int else compact_json(_plain(value))
 
 
 def _plain(value: Any) -> Any:

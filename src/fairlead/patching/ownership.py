@@ -37,6 +37,7 @@ from fairlead.patching.field_sets import (
     covers,
     difference,
     intersection,
+    level_in_order,
     of,
     ordered_union,
     recursive_difference,
@@ -44,6 +45,7 @@ from fairlead.patching.field_sets import (
 from fairlead.patching.last_applied import ANNOTATION, fields_to_take_over, kept_current
 from fairlead.patching.merge import merge
 from fairlead.patching.prune import Versions, pruned, reconciled
+from fairlead.patching.settled import settled_fields
 from fairlead.patching.shapes import Untrackable, zero_object
 from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Struct
@@ -234,11 +236,15 @@ def apply(
     Raises `BadConfiguration`, `InvalidConfiguration` or, unless `force`, `ApplyConflict`.
     """
     struct = _served(versions, api_version)
-    check_configuration(struct, config, api_version)
     who = applier(manager, subresource)
+    settled = _settled(struct, live, config, who, api_version, ignored)
+    stated = _without_settled(config, settled)
+    check_configuration(struct, stated, api_version)
     try:
         first = _first_entries(struct, live, api_version, subresource, now, ignored)
-        application = _Application(versions, live, config, who, api_version, first, ignored)
+        application = _Application(
+            versions, live, stated, who, api_version, first, ignored, settled
+        )
     except Untrackable:
         check_items(struct, config)
         raise untrackable(struct, live or config) from None
@@ -254,6 +260,34 @@ def apply(
     if by_client:
         return kept_current(application.result, config, annotation), entries
     return application.result, entries
+
+
+def _settled(
+    struct: Struct,
+    live: Object | None,
+    config: Object,
+    who: Identity,
+    api_version: str,
+    ignored: FieldSet,
+) -> FieldSet:
+    """The fields of a manager in which its new configuration changes nothing, see `settled`."""
+    known = entries_of(live)
+    last = _entry_of(known, who)
+    if live is None or last is None or last["apiVersion"] != api_version:
+        return EMPTY
+    others = [fields_of(item) for item in known if item is not last]
+    found = settled_fields(struct, live, config, fields_of(last), others)
+    return {element: node for element, node in found.items() if element not in ignored}
+
+
+def _without_settled(config: Object, settled: FieldSet) -> Object:
+    if not settled:
+        return config
+    return {name: item for name, item in config.items() if "f:" + name not in settled}
+
+
+def _entry_of(entries: list[ManagedEntry], who: Identity) -> ManagedEntry | None:
+    return next((item for item in entries if identity_of(item) == who), None)
 
 
 def _first_entries(
@@ -274,7 +308,8 @@ def _first_entries(
 
 
 class _Application:
-    """One configuration merged into one object. `result` is the live object when all is as is."""
+    """One configuration merged into one object. `result` is the live object when all is as is.
+    `settled` are the manager's fields that it is not about, because nothing changes there."""
 
     def __init__(
         self,
@@ -285,17 +320,20 @@ class _Application:
         api_version: str,
         first: list[ManagedEntry],
         ignored: FieldSet,
+        settled: FieldSet,
     ) -> None:
         self._versions = versions
         self._who = who
         self._api_version = api_version
         self._known = entries_of(live)
         standing = self._known or first
-        self._last = next((item for item in standing if identity_of(item) == who), None)
+        self._last = _entry_of(standing, who)
         self._others = [item for item in standing if item is not self._last]
 
         struct = _served(versions, api_version)
         self._applied = recursive_difference(applied_fields(struct, config), ignored)
+        if settled:
+            self._applied = level_in_order({**self._applied, **settled})
         self._owned = difference(self._applied, UNOWNED)
         base = zero_object(struct) if live is None else live
         merged = self._without_given_up(merge(struct, base, config))

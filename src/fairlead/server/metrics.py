@@ -7,7 +7,6 @@ import resource as rusage
 import time
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -64,16 +63,15 @@ class Metrics:
         key = _key(target, method)
         self._terminated[key] = self._terminated.get(key, 0) + 1
 
-    @contextmanager
-    def watching(self, target: Target) -> Iterator[None]:
+    def watch_begins(self, target: Target) -> None:
         key = _key(target, "GET")
         self._watches[key] = self._watches.get(key, 0) + 1
-        try:
-            yield
-        finally:
-            self._watches[key] -= 1
-            counter = (key, 200)
-            self._requests[counter] = self._requests.get(counter, 0) + 1
+
+    def watch_ends(self, target: Target) -> None:
+        key = _key(target, "GET")
+        self._watches[key] -= 1
+        counter = (key, 200)
+        self._requests[counter] = self._requests.get(counter, 0) + 1
 
     def families(self) -> list[Family]:
         """Everything that this process counts, as it is now."""

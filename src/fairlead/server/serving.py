@@ -10,7 +10,7 @@ import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from OpenSSL import SSL
 
@@ -369,8 +369,9 @@ class Server:
     ) -> asyncio.Server | Acceptor:
         loop, sealing = asyncio.get_running_loop(), Sealing()
 
-        def protocol() -> TlsTransport:
-            return TlsTransport(trust.context(), HttpProtocol(connections, loop), sealing)
+        def protocol() -> asyncio.Protocol:
+            tls = TlsTransport(trust.context(), HttpProtocol(connections, loop), sealing)
+            return cast(asyncio.Protocol, tls)
 
         if self._worker is not None:
             return Acceptor(listener, self._worker.slot, protocol)

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 _DISK_HEAD = b'{"metadata":{'
 _NO_FACTS: Mapping[str, str] = {}
 
+# What metadata may have, as bits: most objects have none of it, which is known without reading.
+GOING, OWNED, HELD = 1, 2, 4
+_HINTS = (("deletionTimestamp", GOING), ("ownerReferences", OWNED), ("finalizers", HELD))
+_HINTS_IN_BODIES = tuple((f'"{name}":'.encode(), bit) for name, bit in _HINTS)
+_MANAGERS = b'"managedFields":['
+
 
 class Version:
     """A version of an object, or (with no body) the deletion of one. Nobody changes it once it is
@@ -29,6 +35,7 @@ class Version:
 
     __slots__ = (
         "_fields",
+        "_hints",
         "_labels",
         "_metadata_end",
         "_select",
@@ -56,6 +63,7 @@ class Version:
         self.forms: Forms | None = None  # see kept_forms
         self._metadata_end = 0  # not known yet
         self._select = select
+        self._hints = -1  # not known yet
         self._labels: Mapping[str, str] | None = None
         self._fields: Mapping[str, str] | None = None
 
@@ -78,6 +86,22 @@ class Version:
             self.know(self.object())
         assert self._fields is not None
         return self._fields
+
+    @property
+    def known_fields(self) -> Mapping[str, str] | None:
+        """The same if they are known already."""
+        return self._fields
+
+    @property
+    def hints(self) -> int:
+        """Which of GOING, OWNED and HELD may be true of it; what is not among them is not."""
+        if self._hints < 0:
+            body = self.body or b""
+            end = body.find(_MANAGERS)
+            self._hints = sum(
+                bit for mark, bit in _HINTS_IN_BODIES if body.find(mark, 0, end + 1 or None) >= 0
+            )
+        return self._hints
 
     @property
     def namespace(self) -> str:
@@ -112,7 +136,9 @@ class Version:
 
     def know(self, value: dict[str, Any]) -> None:
         """Take the facts from the object at hand instead of parsing the bytes later."""
-        self._labels = value["metadata"].get("labels") or _NO_FACTS
+        metadata = value["metadata"]
+        self._labels = metadata.get("labels") or _NO_FACTS
+        self._hints = sum([bit for name, bit in _HINTS if name in metadata])
         self._fields = self._select(value) if self._select else _NO_FACTS
 
     def forget_facts(self) -> None:
@@ -172,14 +198,12 @@ _METADATA_ORDER = (
     *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations"),
     *("ownerReferences", "finalizers", "managedFields"),
 )
-_PLACES = {name: place for place, name in enumerate(_METADATA_ORDER)}
 
 
 def ordered(value: dict[str, Any]) -> dict[str, Any]:
     """The object with its metadata first, in its order, and without what is not stored."""
     sent = value.pop("metadata")
-    names = sorted(_PLACES.keys() & sent.keys(), key=_PLACES.__getitem__)
-    return {"metadata": {name: sent[name] for name in names}, **value}
+    return {"metadata": {name: sent[name] for name in _METADATA_ORDER if name in sent}, **value}
 
 
 def encode(value: dict[str, Any]) -> bytes:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from fairlead.controllers.versions import may_be_going
 from fairlead.operations.delete import FOREGROUND, ORPHAN
 from fairlead.schema.model import Object
-from fairlead.storage.version import Version
+from fairlead.storage.version import OWNED, Version
 
 _OWNERS, _MANAGERS = b'"ownerReferences":[', b'"managedFields":['
 _BLOCKS = b'"blockOwnerDeletion":true'
@@ -44,7 +44,7 @@ def references_of(metadata: Object) -> tuple[Reference, ...]:
 def owners_part(version: Version | None) -> bytes:
     """The bytes from an object's owners to its managers: while they stay the same, so do the
     owners. Empty if it has none; its spec may hold a template that has some."""
-    if version is None or version.body is None:
+    if version is None or version.body is None or not version.hints & OWNED:
         return b""
     start = version.body.find(_OWNERS)
     if start < 0:
@@ -54,7 +54,7 @@ def owners_part(version: Version | None) -> bytes:
 
 
 def owners_of(version: Version | None) -> tuple[Reference, ...]:
-    if version is None or version.body is None or _OWNERS not in version.body:
+    if version is None or version.body is None or not version.hints & OWNED:
         return ()
     return references_of(version.object()["metadata"])
 

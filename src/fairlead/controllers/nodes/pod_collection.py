@@ -13,6 +13,7 @@ from fairlead.controllers.framework import Keys
 from fairlead.controllers.nodes.lifecycle.conditions import ready_condition
 from fairlead.controllers.nodes.pods_by_node import NODES, PODS, PodsByNode, node_of
 from fairlead.controllers.pod_status import disrupted, failed, write_status
+from fairlead.controllers.versions import may_be_going
 from fairlead.dialect import Dialect
 from fairlead.kinds.gates import Gates
 from fairlead.operations.api import Object
@@ -28,10 +29,6 @@ _AT_ONCE = 100
 _CREATED = b'"creationTimestamp":"'
 Judge = Callable[[Object], bool]
 _Through = tuple[bytes, str, str]  # when a pod was created, its name and key: the oldest first
-
-
-def _is_terminating(pod: Version) -> bool:
-    return pod.body is not None and b'"deletionTimestamp":"' in pod.body
 
 
 def _age(pod: Version) -> _Through:
@@ -80,7 +77,7 @@ class PodCollection:
         pod = change.after
         if pod is None:
             return keys
-        node, terminating = node_of(pod), _is_terminating(pod)
+        node, terminating = node_of(pod), may_be_going(pod)
         if not node and terminating:
             keys.append(change.key)
         is_gone = bool(node) and self._objects.collection(NODES).get(node) is None

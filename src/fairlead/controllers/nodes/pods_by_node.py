@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
+from fairlead.authorization.pod_references import node_of as node_of
 from fairlead.operations.api import Api
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.version import Version
 
 PODS, NODES = "core/v1/pods", "core/v1/nodes"
 _NONE: frozenset[str] = frozenset()
-_NODE_NAME = b'"nodeName":"'
-
-
-def node_of(pod: Version | None) -> str:
-    """The name of the node that a pod is bound to, if there is one."""
-    if pod is None or pod.body is None or _NODE_NAME not in pod.body:
-        return ""  # known without reading it
-    return pod.fields.get("spec.nodeName", "")
 
 
 class PodsByNode:

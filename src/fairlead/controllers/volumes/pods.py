@@ -46,14 +46,35 @@ def claims_of(pod: Object) -> Iterator[str]:
     yield from ephemeral_claims_of(pod)
 
 
+class _Hints:
+    """Which claims a pod may use, told without reading it. Several controllers ask about the same
+    version one after the other."""
+
+    def __init__(self) -> None:
+        self._version: Version | None = None
+        self.named = self.ephemeral = False
+
+    def of(self, version: Version) -> _Hints:
+        if version is not self._version:
+            body = version.body or b""
+            start = max(body.find(b',"spec":{'), 0)
+            self.named = body.find(b'"claimName"', start) >= 0
+            self.ephemeral = body.find(b'"ephemeral"', start) >= 0
+            self._version = version
+        return self
+
+
+_HINTS = _Hints()
+
+
 def may_have_ephemeral(version: Version) -> bool:
-    return version.body is not None and b'"ephemeral"' in version.body
+    return _HINTS.of(version).ephemeral
 
 
 def may_use_claims(version: Version) -> bool:
     """Tell most pods that use none without reading them."""
-    body = version.body
-    return body is not None and (b'"claimName"' in body or b'"ephemeral"' in body)
+    hints = _HINTS.of(version)
+    return hints.named or hints.ephemeral
 
 
 def pods_using(client: Client, namespace: str, claim: str) -> Iterator[Object]:

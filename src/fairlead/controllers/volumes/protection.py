@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from fairlead.controllers.framework import Keys
+from fairlead.controllers.versions import may_be_going
 from fairlead.controllers.volumes.facts import is_going
 from fairlead.controllers.volumes.names import BOUND, CLAIMS, PODS, VOLUMES, phase_of
 from fairlead.controllers.volumes.pods import (
@@ -73,7 +74,7 @@ class ClaimProtection:
         version = change.after or change.before
         if version is None or version.body is None or not may_use_claims(version):
             return ()
-        if not change.deleted and b'"deletionTimestamp"' not in version.body:
+        if not change.deleted and not may_be_going(version):
             return ()
         return [f"{change.namespace}/{name}" for name in claims_of(version.object())]
 

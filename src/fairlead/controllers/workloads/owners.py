@@ -9,7 +9,7 @@ import orjson
 
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
-from fairlead.storage.version import Version
+from fairlead.storage.version import OWNED, Version
 
 _REFERENCES = b'"ownerReferences":['
 # Where the metadata ends: within it keys of these names have texts as their values.
@@ -24,6 +24,8 @@ def controller_among(references: Iterable[Object] | None) -> Object | None:
 def controller_of(version: Version) -> Object | None:
     """The reference to the controller of a stored object of a workload. It runs on every commit:
     only the references are decoded."""
+    if not version.hints & OWNED:
+        return None
     body = version.body or b""
     start = body.find(_REFERENCES)
     if start < 0 or _BEHIND_METADATA.search(body, 0, start):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
+from fairlead.controllers.versions import may_be_held
 from fairlead.controllers.workloads import conditions
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
 from fairlead.controllers.workloads.jobs.failure_policy import FailurePolicy
@@ -77,7 +78,7 @@ class Jobs:
 
     def _is_stray(self, version: Version) -> bool:
         """Whether a pod has the finalizer and no Job that would take it away."""
-        if self._finalizer not in (version.body or b""):
+        if not may_be_held(version) or self._finalizer not in (version.body or b""):
             return False
         controller = controller_of(version)
         if controller is None or controller["kind"] != self._resource.kind:

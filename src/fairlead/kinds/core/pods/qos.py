@@ -12,31 +12,33 @@ _COUNTED = ("cpu", "memory")
 
 
 def qos_class(spec: Object) -> str:
-    """Guaranteed: every container is limited in both resources to just what it requests.
-    BestEffort: none asks for anything. Burstable: all others."""
-    requests: dict[str, Decimal] = {}
-    limits: dict[str, Decimal] = {}
-    all_limited = True
-    for name in ("containers", "initContainers"):
-        for container in spec.get(name) or ():
+    """Guaranteed: every container is limited in both resources, and all of them together to just
+    what they request. BestEffort: none asks for anything. Burstable: all others."""
+    uneven: list[tuple[str, str, str]] = []  # resources with what is requested and what is allowed
+    is_asking, all_limited = False, True
+    for kind in ("containers", "initContainers"):
+        for container in spec.get(kind) or ():
             resources = container["resources"]
-            if resources:
-                _add(requests, resources.get("requests"))
-            limited = _add(limits, resources.get("limits")) if resources else 0
-            all_limited = all_limited and limited == len(_COUNTED)
-    if not requests and not limits:
+            requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+            for name in _COUNTED:
+                request, limit = _asked(requests.get(name)), _asked(limits.get(name))
+                is_asking = is_asking or bool(request or limit)
+                all_limited = all_limited and bool(limit)
+                if request != limit:
+                    uneven.append((name, request, limit))
+    if not is_asking:
         return BEST_EFFORT
-    return GUARANTEED if all_limited and requests == limits else BURSTABLE
+    return GUARANTEED if all_limited and _is_even(uneven) else BURSTABLE
 
 
-def _add(totals: dict[str, Decimal], amounts: Object | None) -> int:
-    """Add what is asked for; gives how many of the counted resources that were."""
-    found = 0
-    for name in _COUNTED:
-        amount = amounts.get(name) if amounts else None
-        if amount is not None:
-            value = quantity(amount)
-            if value > 0:
-                totals[name] = totals.get(name, Decimal(0)) + value
-                found += 1
-    return found
+def _asked(amount: str | None) -> str:
+    """An amount that is more than nothing; amounts are in their one form."""
+    return "" if amount is None or amount == "0" or amount[0] == "-" else amount
+
+
+def _is_even(uneven: list[tuple[str, str, str]]) -> bool:
+    """Whether sums are the same where the parts are not."""
+    sums: dict[str, Decimal] = dict.fromkeys(_COUNTED, Decimal(0))
+    for name, request, limit in uneven:
+        sums[name] += (quantity(request) if request else 0) - quantity(limit)
+    return not any(sums.values())

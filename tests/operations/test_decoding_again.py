@@ -1,0 +1,39 @@
+"""What a patch left alone is not decoded a second time."""
+
+from __future__ import annotations
+
+import copy
+from types import SimpleNamespace
+from typing import Any, cast
+
+from fairlead.dialect import KUBERNETES
+from fairlead.kinds.resources import Resource
+from fairlead.operations.tracking import decode_beside
+from fairlead.schema.builtin import BuiltinTypes
+
+POD = BuiltinTypes(KUBERNETES).struct("core/v1.Pod")
+PODS = cast(Resource, SimpleNamespace(stored_struct=POD, custom=None))
+STORED: dict[str, Any] = {
+    "metadata": {"name": "a", "managedFields": [{"manager": "m"}]},
+    "spec": {"containers": [{"name": "c", "image": "i", "resources": {}}]},
+    "status": {"phase": "Running"},
+}
+
+
+def test_a_part_that_is_the_same_is_copied_and_keeps_its_place() -> None:
+    stored = copy.deepcopy(STORED)
+    document = {**stored, "metadata": {**stored["metadata"], "labels": {"a": "b"}}}
+    made = decode_beside(PODS, POD, document, stored, [])
+    made["spec"]["containers"][0]["image"] = "other"
+    assert stored == STORED
+    assert list(made) == ["metadata", "spec", "status"]
+    assert made["metadata"]["managedFields"] is stored["metadata"]["managedFields"]
+
+
+def test_a_part_that_was_touched_is_decoded() -> None:
+    stored = copy.deepcopy(STORED)
+    unknown: list[str] = []
+    document = {**stored, "spec": {**stored["spec"], "colour": "blue"}}
+    made = decode_beside(PODS, POD, document, stored, unknown)
+    assert "colour" not in made["spec"]
+    assert unknown == ["colour"]
