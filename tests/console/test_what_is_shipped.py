@@ -44,6 +44,12 @@ def test_comments_and_indentation_are_not_sent() -> None:
     assert thin(script) == b"export function a() {\nreturn '// x';\n}\n"
 
 
+def test_remarks_behind_statements_are_not_sent_and_texts_are() -> None:
+    assert thin(b"const A = 5; // seconds\n") == b"const A = 5;\n"
+    assert thin(b"return /** @type {any} */ (a);\n") == b"return (a);\n"
+    assert thin(b'const A = "a; // b";\n') == b'const A = "a; // b";\n'
+
+
 @pytest.mark.parametrize("path", SCRIPTS, ids=name)
 def test_no_template_goes_over_the_end_of_a_line(path: Path) -> None:
     """Indentation would be a part of it, and that is not sent."""

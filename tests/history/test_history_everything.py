@@ -104,6 +104,13 @@ def test_a_bad_limit_and_selectors_are_refused(space: Space) -> None:
     assert history(space.secrets, watch="true").status == 400
 
 
+def test_what_happened_to_many_is_not_shown_as_it_was_at_a_revision(space: Space) -> None:
+    for path in ("/history", f"/history{space.config_maps.path}"):
+        answer = space.client.get(path, resourceVersion="1")
+        assert answer.status == 400
+        assert answer.message.startswith("resourceVersion: only one object is shown as it was; ")
+
+
 def test_reading_the_past_needs_the_rights_of_reading_now(space: Space) -> None:
     made = space.secrets.create("a")
     secrets = as_alice(space, space.secrets)

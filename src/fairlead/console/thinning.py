@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 
 _COMMENT = re.compile(rb"^[ \t]*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
+# Behind a statement; with a quotation mark it could be part of a text.
+_REMARK = re.compile(rb"(?<=[;,{]) +// [^\n\"'`]*$", re.MULTILINE)
+_TYPE = re.compile(rb"/\*\* @type [^*\n\"'`]*\*/ ?")
 _INDENT = re.compile(rb"^[ \t]+|\n(?=\n)", re.MULTILINE)
 
 
 def thin(script: bytes) -> bytes:
-    return _INDENT.sub(b"", _COMMENT.sub(b"", script))
+    return _INDENT.sub(b"", _TYPE.sub(b"", _REMARK.sub(b"", _COMMENT.sub(b"", script))))

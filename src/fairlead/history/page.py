@@ -79,6 +79,7 @@ class HistoryPage:
             raise no_such_path()
         if request.method == "GET" and flag(request, "watch"):
             return self._feed(request)
+        _refuse_revision(request, "watch from it, or ask for what happened `since`")
         rights = Rights(self._api.authorizer, request.user, "list")
         told = await self._past.everything(rights, wanted(request))
         return await self._document(request, told)
@@ -122,6 +123,7 @@ class HistoryPage:
         if "get" not in resource.verbs or "list" not in resource.verbs:
             raise no_such_path()
         if not target.name:
+            _refuse_revision(request, "a list with resourceVersionMatch=Exact tells what was there")
             told = await self._past.of_collection(resource, target.namespace, wanted(request))
             return await self._document(request, told)
         if request.parameter("resourceVersion"):
@@ -172,6 +174,12 @@ class HistoryPage:
         shown = {"kind": kind, "apiVersion": API_VERSION, **content}
         size = _BYTES_AN_ITEM * len(content["items"])
         return await aside(size, value_answer, request, 200, shown, self._api.resources)
+
+
+def _refuse_revision(request: Request, instead: str) -> None:
+    """What happened to many is no state at a revision; raises StatusError."""
+    if request.parameter("resourceVersion"):
+        raise bad_request(f"resourceVersion: only one object is shown as it was; {instead}")
 
 
 def add_history(handler: Handler) -> None:

@@ -5,6 +5,7 @@ import { isAborted, reasonOf } from "./core/api.js";
 import { byId, fill, h } from "./core/dom.js";
 import { Catalogue } from "./core/kinds.js";
 import { bind, listen } from "./core/keys.js";
+import { own } from "./core/own.js";
 import { current, go } from "./core/router.js";
 import { keepSession, session, signOut, takeLink, token, userName } from "./core/session.js";
 import { chosenNamespace, chooseNamespace } from "./parts/namespaces.js";
@@ -73,13 +74,19 @@ async function enter(why) {
   try {
     await catalogue.load();
   } catch (error) {
-    if (token()) fill(byId("app"), problem(reasonOf(error)));
+    if (token()) fill(byId("app"), stuck(reasonOf(error)));
     else showSignIn(byId("app"), reasonOf(error));
     return;
   }
   frame();
   show();
   if (why) say(why);
+}
+
+/** @param {string} why nothing can be shown */
+function stuck(why) {
+  const again = h("button", { onclick: () => void enter("") }, "Try again");
+  return h("main", { class: "sign-in" }, h("h1", {}, "Fairlead"), problem(why), again);
 }
 
 function frame() {
@@ -136,7 +143,7 @@ function show() {
   }
   /** @param {string} text */
   const title = (text) => void (document.title = `${text} · Fairlead`);
-  const view = VIEWS[name];
+  const view = own(VIEWS, name);
   fill(host);
   host.scrollTop = 0;
   if (!view) {
@@ -183,7 +190,12 @@ function whenIn(run) {
 }
 
 async function again() {
-  await catalogue.load();
+  try {
+    await catalogue.load();
+  } catch (error) {
+    return say(reasonOf(error));
+  }
+  if (!document.getElementById("main")) frame();
   say("Looked again at what is served.");
   show();
 }

@@ -70,7 +70,7 @@ function set(element, name, value) {
   } else if (name === "value" && "value" in element) {
     element.value = String(value);
   } else {
-    if (name === "href" && !/^[#/]/.test(String(value)))
+    if (name === "href" && !/^(#|\/(?![/\\]))/.test(String(value)))
       throw new Error("links stay in the console");
     element.setAttribute(name, value === true ? "" : String(value));
   }

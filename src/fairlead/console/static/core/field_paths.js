@@ -62,7 +62,7 @@ function bracketed(at, rest) {
   const found = /^\[((?:"(?:[^"\\]|\\.)*"|[^"\]])*)\]/.exec(rest);
   if (!found) return null;
   const [{ length }, inside] = found;
-  if (!Array.isArray(at)) return inside in at ? { key: inside, length } : null;
+  if (!Array.isArray(at)) return Object.hasOwn(at, inside) ? { key: inside, length } : null;
   const key = /^\d+$/.test(inside)
     ? Number(inside)
     : at.findIndex((item) => isMeant(item, keysOf(inside)));

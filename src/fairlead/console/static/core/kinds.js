@@ -14,6 +14,9 @@ import { getJson } from "./api.js";
  */
 /** @typedef {{dialect: string, groupDomain: string, labelDomain: string, version: string, testing: boolean}} About */
 
+const AT_ONCE = 5; // requests; browsers have six connections to a server
+const PATIENCE = 5_000; // milliseconds that a group may take
+
 /** What is served. Call `load` once, and again where something may have been added. */
 export class Catalogue {
   /** @type {Kind[]} */
@@ -28,12 +31,14 @@ export class Catalogue {
       getJson("/apis", { signal }),
     ]);
     this.about = about;
-    const found = await Promise.all([
-      kindsOf("", "v1", signal),
+    /** @type {[string, string][]} */
+    const asked = [
+      ["", "v1"],
       ...groups.groups.flatMap((/** @type {any} */ group) =>
-        versionsOf(group).map((version) => kindsOf(group.name, version, signal)),
+        versionsOf(group).map((version) => [group.name, version]),
       ),
-    ]);
+    ];
+    const found = await inTurns(asked, ([group, version]) => kindsOf(group, version, signal));
     this.kinds = preferred(found.flat()).sort(byName);
   }
 
@@ -47,6 +52,17 @@ export class Catalogue {
     return this.kinds.find(
       (one) => one.group === group && (one.plural === plural || one.kind === plural),
     );
+  }
+
+  /**
+   * The same for a kind that may have been added since.
+   * @param {string} group
+   * @param {string} plural
+   * @param {AbortSignal} signal
+   */
+  async seek(group, plural, signal) {
+    if (!this.find(group, plural)) await this.load(signal);
+    return this.find(group, plural);
   }
 
   /**
@@ -78,7 +94,25 @@ function versionsOf(group) {
 }
 
 /**
- * A group that another server has may be away: then it has no kinds.
+ * Work on many things, a few at a time: what waits in the browser's own queue would run out of time.
+ * @template T, R
+ * @param {T[]} things
+ * @param {(thing: T) => Promise<R>} work
+ * @returns {Promise<R[]>}
+ */
+async function inTurns(things, work) {
+  /** @type {R[]} */
+  const found = [];
+  const left = things.entries();
+  const go = async () => {
+    for (const [at, thing] of left) found[at] = await work(thing);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, go));
+  return found;
+}
+
+/**
+ * A group that another server has may be away, or not answer in time: then it has no kinds.
  * @param {string} group
  * @param {string} version
  * @param {AbortSignal} [signal]
@@ -86,18 +120,33 @@ function versionsOf(group) {
  */
 async function kindsOf(group, version, signal) {
   const path = group ? `/apis/${group}/${version}` : `/api/${version}`;
-  const list = await getJson(path, { signal }).catch(() => ({ resources: [] }));
-  return list.resources
-    .filter((/** @type {any} */ one) => !one.name.includes("/"))
-    .map((/** @type {any} */ one) => ({
-      group,
-      version,
-      plural: one.name,
-      kind: one.kind,
-      namespaced: one.namespaced,
-      verbs: one.verbs,
-      shortNames: one.shortNames ?? [],
-    }));
+  const timeout = AbortSignal.timeout(PATIENCE);
+  const either = signal ? AbortSignal.any([signal, timeout]) : timeout;
+  const list = await getJson(path, { signal: either }).catch((error) => {
+    // Without those that are always here nothing would be right.
+    if (!group || signal?.aborted) throw error;
+    return null;
+  });
+  /** @type {any[]} */
+  const resources = Array.isArray(list?.resources) ? list.resources : [];
+  return resources.filter(isSound).map((one) => ({
+    group,
+    version,
+    plural: one.name,
+    kind: one.kind,
+    namespaced: one.namespaced,
+    verbs: one.verbs,
+    shortNames: one.shortNames ?? [],
+  }));
+}
+
+/**
+ * Whether it is a kind, as far as another server tells that right; subresources are none.
+ * @param {any} one
+ */
+function isSound(one) {
+  const isNamed = typeof one?.name === "string" && typeof one.kind === "string";
+  return isNamed && /^[\w-]+$/.test(one.name) && Array.isArray(one.verbs);
 }
 
 /** @param {Kind[]} kinds in the order of preference */

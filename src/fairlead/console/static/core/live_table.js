@@ -64,15 +64,17 @@ export class LiveTable extends EventTarget {
         if (!this.#version) await this.#list(signal);
         this.#become("live", "");
         await this.#watch(signal);
+        await pause(); // some end at once
       } catch (error) {
         if (isAborted(error) || signal.aborted) return;
         if (error instanceof ApiError && error.code === 410) {
           this.#version = "";
+          await pause();
           continue;
         }
         this.#become("waiting", reasonOf(error));
         if (error instanceof ApiError && [401, 403, 404, 405].includes(error.code)) return;
-        await new Promise((resolve) => setTimeout(resolve, PAUSE));
+        await pause();
       }
     }
   }
@@ -149,6 +151,10 @@ export class LiveTable extends EventTarget {
       this.fresh.clear();
     });
   }
+}
+
+function pause() {
+  return new Promise((resolve) => setTimeout(resolve, PAUSE));
 }
 
 /**

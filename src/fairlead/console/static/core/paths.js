@@ -13,7 +13,7 @@ const NOWHERE = "-";
  */
 export function collectionPath(kind, namespace) {
   const root = kind.group ? `/apis/${kind.group}/${kind.version}` : `/api/${kind.version}`;
-  const inside = kind.namespaced && namespace ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  const inside = kind.namespaced && namespace ? `/namespaces/${segment(namespace)}` : "";
   return `${root}${inside}/${kind.plural}`;
 }
 
@@ -22,7 +22,7 @@ export function collectionPath(kind, namespace) {
  * @param {Named} object
  */
 export function objectPath(kind, object) {
-  return `${collectionPath(kind, object.namespace)}/${encodeURIComponent(object.name)}`;
+  return `${collectionPath(kind, object.namespace)}/${segment(object.name)}`;
 }
 
 /**
@@ -59,6 +59,16 @@ export function objectRoute(kind, object, page) {
   const inside = encodeURIComponent(object.namespace || NOWHERE);
   const route = `#/objects/${kind.group || CORE}/${kind.plural}/${inside}/${encodeURIComponent(object.name)}`;
   return page ? `${route}/${page}` : route;
+}
+
+/**
+ * A name in a path of the API. Browsers go up where they see `..`, however it is written; so that
+ * a name which nothing can have stays one, the server gets it escaped twice.
+ * @param {string} name
+ */
+function segment(name) {
+  const escaped = encodeURIComponent(name);
+  return /^\.\.?$/.test(name) ? escaped.replaceAll(".", "%252E") : escaped;
 }
 
 /** @param {string} segment of a route */

@@ -3,6 +3,7 @@
 import { ApiError } from "./api.js";
 import { listAll } from "./lists.js";
 import { kindOf, revisionOf } from "./past.js";
+import { Rights } from "./rights.js";
 
 /** @import {Catalogue, Kind} from "./kinds.js" */
 /** @import {Change} from "./past.js" */
@@ -50,7 +51,12 @@ export class Scene {
         kind.verbs.includes("watch") &&
         !NOISY.includes(kind.plural),
     );
-    await Promise.all(kinds.map((kind) => this.#list(kind, signal)));
+    const rights = await Rights.load(this.catalogue, this.namespace, signal);
+    const [seen, hidden] = [true, false].map((may) =>
+      kinds.filter((kind) => rights.mayList(kind) === may),
+    );
+    this.hidden = hidden.map((kind) => kind.plural);
+    await Promise.all(seen.map((kind) => this.#list(kind, signal)));
   }
 
   /**

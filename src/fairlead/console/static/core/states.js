@@ -1,5 +1,7 @@
 /** How an object is, in a word and with a tone. */
 
+import { own } from "./own.js";
+
 /** @import {Catalogue, Kind} from "./kinds.js" */
 /** @typedef {"good" | "warn" | "bad" | ""} Tone */
 /** @typedef {{word: string, tone: Tone, why: string, since?: string}} State */
@@ -246,7 +248,7 @@ function nodeState(node) {
 function phaseState(object) {
   const { phase = "", reason, message } = object.status ?? {};
   const lastTransitionTime = phase === "Pending" ? object.metadata.creationTimestamp : undefined;
-  return told(phase, PHASES[phase] ?? "", { reason, message, lastTransitionTime });
+  return told(phase, own(PHASES, phase) ?? "", { reason, message, lastTransitionTime });
 }
 
 /**

@@ -8,12 +8,15 @@ import { collectionPath, objectPath } from "./paths.js";
 
 const PAUSE = 1000; // milliseconds before another try
 
-/** Tells of `changed`. `object` is the newest there is, `isGone` says that it was deleted. */
+/** Tells of `changed`, and of `waiting` where `problem` keeps it from hearing of changes. `object` is
+ * the newest there is, `isGone` says that it was deleted. */
 export class Subject extends EventTarget {
   /** @type {any} */
   object = null;
   isGone = false;
   problem = "";
+  /** What is watched from; empty for whatever there is. */
+  #version = "";
 
   /**
    * @param {Kind} kind
@@ -45,12 +48,24 @@ export class Subject extends EventTarget {
         await this.#watch(signal);
       } catch (error) {
         if (isAborted(error) || signal.aborted) return;
-        if (error instanceof ApiError && error.code === 403) return;
-        if (error instanceof ApiError && error.code === 404) this.#lose();
-        else this.problem = reasonOf(error);
+        if (codeOf(error) === 403) return this.#wait(reasonOf(error));
+        if (codeOf(error) === 410) this.#version = "";
+        else if (codeOf(error) !== 404) this.#wait(reasonOf(error));
         await new Promise((resolve) => setTimeout(resolve, PAUSE));
-        await this.load(signal).catch(() => {});
+        await this.#again(signal);
       }
+    }
+  }
+
+  /**
+   * Another look, after which one knows whether it is still there.
+   * @param {AbortSignal} signal
+   */
+  async #again(signal) {
+    try {
+      await this.load(signal);
+    } catch (error) {
+      if (codeOf(error) === 404) this.#lose();
     }
   }
 
@@ -59,15 +74,14 @@ export class Subject extends EventTarget {
     const query = {
       watch: true,
       fieldSelector: `metadata.name=${this.named.name}`,
-      resourceVersion: this.object.metadata.resourceVersion,
+      resourceVersion: this.#version,
       allowWatchBookmarks: true,
     };
     const response = await send(collectionPath(this.kind, this.named.namespace), { query, signal });
     for await (const event of lines(response)) {
       if (event.type === "ERROR") throw new ApiError(event.object.code, event.object);
-      if (event.type === "BOOKMARK")
-        this.object.metadata.resourceVersion = event.object.metadata.resourceVersion;
-      else if (event.type === "DELETED") this.#lose();
+      if (event.type === "BOOKMARK") this.#version = event.object.metadata.resourceVersion;
+      else if (event.type === "DELETED") this.#lose(event.object);
       else this.#take(event.object);
     }
   }
@@ -75,13 +89,28 @@ export class Subject extends EventTarget {
   /** @param {any} object */
   #take(object) {
     this.object = object;
+    this.#version = object.metadata.resourceVersion;
     this.isGone = false;
     this.problem = "";
     this.dispatchEvent(new Event("changed"));
   }
 
-  #lose() {
+  /** @param {string} problem */
+  #wait(problem) {
+    this.problem = problem;
+    this.dispatchEvent(new Event("waiting"));
+  }
+
+  /** @param {any} [last] as it was when it went */
+  #lose(last) {
+    if (last) this.#version = last.metadata.resourceVersion;
     this.isGone = true;
+    this.problem = "";
     this.dispatchEvent(new Event("changed"));
   }
+}
+
+/** @param {unknown} error */
+function codeOf(error) {
+  return error instanceof ApiError ? error.code : 0;
 }

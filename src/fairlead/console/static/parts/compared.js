@@ -3,6 +3,7 @@
 import { isAborted, reasonOf } from "../core/api.js";
 import { fill, h } from "../core/dom.js";
 import { stateAt } from "../core/past.js";
+import { isSecret, masked } from "../core/secrets.js";
 import { yamlLines } from "../core/yaml_lines.js";
 import { bar } from "./bits.js";
 import { showDifference } from "./difference.js";
@@ -24,6 +25,8 @@ export class Compared {
     const again = () => void this.show(...this.#last);
     this.whole = h("input", { type: "checkbox", onchange: again });
     this.managed = h("input", { type: "checkbox", onchange: again });
+    this.values = h("input", { type: "checkbox", onchange: again });
+    this.asking = h("label", { hidden: true }, this.values, " values");
     this.title = h("h2", {});
     this.body = h("div", { class: "column" });
     this.document = new Document("State");
@@ -34,6 +37,7 @@ export class Compared {
         this.title,
         h("label", {}, this.whole, " the whole state"),
         h("label", {}, this.managed, " with managed fields"),
+        this.asking,
       ),
       this.body,
     );
@@ -50,10 +54,22 @@ export class Compared {
     this.#last = asked;
     try {
       const [left, right] = await Promise.all([this.#state(path, from), this.#state(path, to)]);
-      if (this.#last === asked) this.#draw(left, right, from, to);
+      if (this.#last === asked) this.#draw(...this.#hidden(left, right), from, to);
     } catch (error) {
       if (!isAborted(error) && this.#last === asked) fill(this.body, problem(reasonOf(error)));
     }
+  }
+
+  /**
+   * Both states without values that nobody has asked for; of those one sees which are others.
+   * @param {any} left
+   * @param {any} right
+   * @returns {[any, any]}
+   */
+  #hidden(left, right) {
+    this.asking.hidden = ![left, right].some((one) => one && isSecret(one));
+    if (this.values.checked) return [left, right];
+    return [left && masked(left), right && masked(right, left ?? undefined, "another value")];
   }
 
   /**

@@ -63,8 +63,13 @@ function row(condition, ticks, across, now) {
   return h(
     "tr",
     { class: `on-${tone || "none"}` },
-    h("th", { scope: "row" }, String(type)),
-    h("td", { class: tone }, { good: "✓ ", warn: "? ", bad: "✗ ", "": "" }[tone], String(status)),
+    h("th", { scope: "row" }, String(type ?? "")),
+    h(
+      "td",
+      { class: tone },
+      { good: "✓ ", warn: "? ", bad: "✗ ", "": "" }[tone],
+      String(status ?? ""),
+    ),
     h(
       "td",
       {},

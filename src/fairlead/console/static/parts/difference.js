@@ -5,8 +5,10 @@ import { h } from "../core/dom.js";
 import { coloured } from "./document.js";
 
 /** @import {Step} from "../core/diff.js" */
+/** A line, or many that are the same. @typedef {Step | Step[]} Part */
 
 const AROUND = 3; // lines shown before and after a change
+const MOST = 1000; // lines that are shown without being asked for
 const WORDS = { "+": "added", "-": "removed", " ": "" };
 
 /**
@@ -20,26 +22,46 @@ export function showDifference(left, right, label) {
   if (steps.every((step) => step.sign === " ")) {
     return h("p", { class: "faint", role: "status" }, "Nothing is different.");
   }
+  return h(
+    "div",
+    { class: "document mono", role: "region", "aria-label": label, tabindex: 0 },
+    shown(partsOf(steps)),
+  );
+}
+
+/**
+ * @param {Step[]} steps
+ * @returns {Part[]}
+ */
+function partsOf(steps) {
   const near = steps.map(() => false);
   steps.forEach((step, index) => {
     if (step.sign !== " ") near.fill(true, Math.max(0, index - AROUND), index + AROUND + 1);
   });
-  const box = h("div", {
-    class: "document mono",
-    role: "region",
-    "aria-label": label,
-    tabindex: 0,
-  });
+  /** @type {Part[]} */
+  const parts = [];
   for (let index = 0; index < steps.length;) {
-    if (near[index]) {
-      box.append(row(steps[index++]));
-      continue;
-    }
     const start = index;
     while (index < steps.length && !near[index]) index++;
-    box.append(gap(steps.slice(start, index)));
+    if (index > start) parts.push(steps.slice(start, index));
+    else parts.push(steps[index++]);
   }
-  return box;
+  return parts;
+}
+
+/**
+ * As many lines as a browser shows without freezing, and a button for those after them.
+ * @param {Part[]} parts
+ * @returns {HTMLElement[]}
+ */
+function shown(parts) {
+  const rest = parts.slice(MOST);
+  const rows = parts
+    .slice(0, MOST)
+    .map((one) =>
+      Array.isArray(one) ? later(one, `${one.length} lines that are the same`) : row(one),
+    );
+  return rest.length ? [...rows, later(rest, `${rest.flat().length} more lines`)] : rows;
 }
 
 /** @param {Step} step */
@@ -56,13 +78,16 @@ function row(step) {
   );
 }
 
-/** @param {Step[]} steps */
-function gap(steps) {
-  const open = () => button.replaceWith(...steps.map(row));
-  const button = h(
-    "button",
-    { class: "line between plain", onclick: open },
-    `${steps.length} lines that are the same`,
-  );
+/**
+ * A button in the place of lines until they are asked for.
+ * @param {Part[]} parts
+ * @param {string} says
+ */
+function later(parts, says) {
+  const open = () => {
+    button.parentElement?.focus(); // which would go with the button
+    button.replaceWith(...shown(parts));
+  };
+  const button = h("button", { class: "line between plain", onclick: open }, says);
   return button;
 }

@@ -1,6 +1,7 @@
 /** Rights: who can do something, why one may not, and all that one may. */
 
 import { fill, h } from "../core/dom.js";
+import { own } from "../core/own.js";
 import { problem } from "../parts/messages.js";
 import * as mine from "./access/mine.js";
 import * as who from "./access/who.js";
@@ -32,6 +33,7 @@ export async function show(place) {
     ),
     body,
   );
-  if (!SIDES[chosen]) return fill(body, problem("there is no such page"));
-  await SIDES[chosen].side.show({ ...place, host: body });
+  const side = own(SIDES, chosen)?.side;
+  if (!side) return fill(body, problem("there is no such page"));
+  await side.show({ ...place, host: body });
 }

@@ -11,11 +11,7 @@ import { showTable } from "./table.js";
 export async function show(place) {
   const [, group, plural] = place.route.parts;
   if (!plural) return showKinds(place);
-  let kind = place.catalogue.find(groupOf(group), plural);
-  if (!kind) {
-    await place.catalogue.load(place.signal);
-    kind = place.catalogue.find(groupOf(group), plural);
-  }
+  const kind = await place.catalogue.seek(groupOf(group), plural, place.signal);
   if (!kind) return fill(place.host, problem(`the server has no ${plural} in ${group}`));
   showTable(place, kind);
 }

@@ -73,6 +73,9 @@ class Board {
   unseen = new cards.Card("Not looked at", cards.noteList);
   counts = new cards.Card("Objects", cards.countList);
   #failing = 0;
+  #found = 0;
+  /** @type {Survey | null} */
+  #survey = null;
 
   /** @param {Place} place */
   constructor({ catalogue }) {
@@ -113,7 +116,7 @@ class Board {
   showSurvey(survey) {
     const looks = [...survey.looks];
     const ending = looks.flatMap(([, look]) => look.ending);
-    let count = ending.length + this.#failing;
+    let count = ending.length;
     this.ending.show(ending, ending.length);
     for (const { keys, card } of this.sections) {
       const wrong = looks
@@ -129,9 +132,9 @@ class Board {
     this.unseen.show(survey.notes());
     const counts = looks.map(([kind, look]) => ({ kind, count: look.count }));
     this.counts.show(counts.filter((one) => one.count).sort(byName));
-    redraw(this.verdict, verdictOf(survey, count), ([tone, text]) =>
-      h("span", { class: tone }, text),
-    );
+    this.#survey = survey;
+    this.#found = count;
+    this.#judge();
   }
 
   /** @param {Notes} notes */
@@ -140,6 +143,14 @@ class Board {
     this.denied.show(notes.denied, notes.denied.length);
     this.warnings.show(notes.warnings, notes.warnings.length);
     this.health.show([notes.version, ...notes.failing]);
+    this.#judge();
+  }
+
+  #judge() {
+    if (!this.#survey) return;
+    redraw(this.verdict, verdictOf(this.#survey, this.#found + this.#failing), ([tone, text]) =>
+      h("span", { class: tone }, text),
+    );
   }
 }
 
@@ -152,6 +163,8 @@ function verdictOf(survey, count) {
   const scope = survey.hidden.length ? " in what you may see" : "";
   if (count) return ["bad", `${count} ${count === 1 ? "thing is" : "things are"} wrong${scope}`];
   if (!survey.looks.size) return ["warn", "you may not look at anything here"];
+  const isPartial = [...survey.looks.values()].some((one) => one.problem);
+  if (isPartial) return ["warn", "not all could be looked at"];
   return survey.isWhole ? ["good", `nothing is wrong${scope}`] : ["faint", "looking…"];
 }
 

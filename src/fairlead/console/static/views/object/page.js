@@ -1,6 +1,7 @@
 /** One object: who it is, and pages that show it from different sides. */
 
 import { fill, h } from "../../core/dom.js";
+import { own } from "../../core/own.js";
 import { groupOf, kindRoute, namespaceOf, objectRoute } from "../../core/paths.js";
 import { Subject } from "../../core/subject.js";
 import { age } from "../../core/time.js";
@@ -29,8 +30,9 @@ const SIDES = {
 /** @param {Place} place */
 export async function show(place) {
   const [, group, plural, inside, name, chosen = "summary"] = place.route.parts;
-  const kind = place.catalogue.find(groupOf(group), plural);
-  if (!kind || !name || !SIDES[chosen]) return fill(place.host, problem("there is no such object"));
+  const side = own(SIDES, chosen)?.side;
+  const kind = name && (await place.catalogue.seek(groupOf(group), plural, place.signal));
+  if (!kind || !side) return fill(place.host, problem("there is no such object"));
   const named = { namespace: namespaceOf(inside), name };
   place.title(`${kind.kind} ${name}`);
   const subject = new Subject(kind, named);
@@ -60,16 +62,18 @@ export async function show(place) {
   );
   const tell = () => fill(state, stateOf(subject));
   subject.addEventListener("changed", tell, { signal: place.signal });
+  subject.addEventListener("waiting", tell, { signal: place.signal });
   // The past of what is gone can be looked at all the same.
   await subject.load(place.signal).catch((error) => {
     if (chosen !== "history") throw error;
   });
-  await SIDES[chosen].side.show({ ...place, host: body }, subject);
+  await side.show({ ...place, host: body }, subject);
   if (subject.object) void subject.follow(place.signal);
 }
 
 /** @param {Subject} subject */
 function stateOf(subject) {
+  if (subject.problem) return h("span", { class: "bad" }, `not current: ${subject.problem}`);
   if (subject.isGone) return h("span", { class: "badge bad" }, "deleted");
   const { creationTimestamp, deletionTimestamp, finalizers = [] } = subject.object.metadata;
   if (!deletionTimestamp) return h("span", { class: "faint" }, `${age(creationTimestamp)} old`);
