@@ -44,7 +44,7 @@ def test_an_object_is_made_with_the_keyboard_alone(visit: Visit, space: Space) -
     assert visitor.findings() == []
     keys.press("Enter")
     expect(visitor.page.get_by_role("heading", name="ConfigMap made")).to_be_visible()
-    assert space.config_maps.get("made").status == 200
+    eventually(lambda: space.config_maps.get("made").status == 200, "it is made")
 
 
 def test_several_documents_are_made_in_their_order(visit: Visit, kubernetes: Space) -> None:
