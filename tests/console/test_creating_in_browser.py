@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.browser import Visitor
 from support.things import Space, random_word
+from support.waiting import eventually
 
 sync_api = pytest.importorskip("playwright.sync_api")
 expect = sync_api.expect
