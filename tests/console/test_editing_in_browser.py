@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from support.browser import PHONE, Visitor
+from support.browser import HOSTILE, PHONE, Visitor
 from support.things import Space
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
 Visit = Callable[..., Visitor]
-HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def side(space: Space, name: str, page: str = "yaml", plural: str = "configmaps") -> str:

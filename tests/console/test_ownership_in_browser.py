@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.browser import PHONE, Visitor
+from support.browser import HOSTILE, PHONE, Visitor
 from support.things import Space
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 Visit = Callable[..., Visitor]
 APPLY = "application/apply-patch+yaml"
-HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def apply(space: Space, manager: str, data: dict[str, str], **query: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from support.browser import PHONE, Visitor
+from support.browser import HOSTILE, PHONE, Visitor
 from support.simulation import Pods, told
 from support.things import Space
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
 Visit = Callable[..., Visitor]
-HOSTILE = "<img src=x onerror=alert(1)>"
 GUARDED = {"finalizers": ["example.com/guard"]}
 
 

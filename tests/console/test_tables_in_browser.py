@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from support.browser import PHONE, Visitor
+from support.browser import HOSTILE, PHONE, Visitor
 from support.filling import fill
 from support.process import ServerProcess
 from support.things import Space, random_word
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 Visit = Callable[..., Visitor]
 CONFIG_MAPS = "#/kinds/core/configmaps"
 MANY = 10_000
-HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def rows(visitor: Visitor) -> Locator:

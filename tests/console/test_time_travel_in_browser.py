@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from support.browser import Visitor
+from support.browser import HOSTILE, Visitor
 from support.things import Space
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
 Visit = Callable[..., Visitor]
-HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def history_of(space: Space, name: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from history_support import Granted, alice, column, custom, history, revision
 from support.client import Client, Event, Watch
 from support.things import Space
+from support.waiting import eventually
 
 
 def feed(space: Space, client: Client | None = None, **query: str | int) -> Watch:
@@ -30,7 +32,8 @@ def test_a_change_is_told_with_who_made_it_and_without_the_object(space: Space) 
     with feed(space) as watch:
         space.config_maps.create("a", data={"x": "1"})
         space.config_maps.patch("a", {"data": {"x": "2"}})
-        added, changed = until(watch, lambda event: event.type == "MODIFIED")[-2:]
+        events = until(watch, lambda event: event.type == "MODIFIED" and named("a")(event))
+        added, changed = filter(named("a"), events)
     assert (added.type, added.object["user"], added.object["kind"]) == (
         "ADDED",
         "admin",
@@ -131,3 +134,20 @@ def test_a_reader_that_goes_leaves_nothing_behind(kubernetes: Space) -> None:
         with feed(kubernetes) as watch:
             assert watch.status == 200
     kubernetes.secrets.create("a")
+
+
+def test_one_user_leaves_room_for_others(kubernetes: Space) -> None:
+    eager = kubernetes.server.client("alice-token")
+    with ExitStack() as opened:
+        while (watch := opened.enter_context(eager.watch("/history"))).status == 200:
+            pass
+        assert watch.status == 429
+        with feed(kubernetes) as other:
+            kubernetes.config_maps.create("a")
+            assert until(other, named("a"))
+    eventually(lambda: _may_listen(eager), "there is room again")
+
+
+def _may_listen(client: Client) -> bool:
+    with client.watch("/history") as watch:
+        return watch.status == 200

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
 
 ROOT = Path(__file__).parents[2]
+HOSTILE = "<img src=x onerror=alert(1)>"
 PICTURES = ROOT / "build" / "console"  # for people to look at
 AXE = ROOT / "build" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 DESK: ViewportSize = {"width": 1280, "height": 800}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from fairlead.endpoints.negotiation import PLAIN_JSON
 from fairlead.endpoints.watch import Frame, json_event
@@ -91,8 +91,10 @@ class Feed:
         namespace: str,
         after: int,
         noisy: bool,
+        ended: Callable[[], None],
     ) -> None:
         """Raises Compacted if what happened after a revision (0: now) is not known any more."""
+        self._ended = ended
         self._store = store
         self._telling = telling
         self._rights = rights
@@ -125,6 +127,7 @@ class Feed:
     def close(self) -> None:
         self._store.unwatch_all(self.watcher)
         self._lines.clear()
+        self._ended()
 
 
 def _place(change: Change) -> tuple[int, str, str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
+
 from fairlead.authentication.user import AUTHENTICATED
 from fairlead.endpoints.answers import Answer, value_answer
 from fairlead.endpoints.chain import Handler, check_reading
@@ -40,6 +43,7 @@ _ALL = f"/{PAST}"
 _DENIED = f"{_ALL}/denied"
 _BYTES_AN_ITEM = 500  # about
 _MOST_FEEDS = 100
+_MOST_OF_A_USER = 40
 
 
 class HistoryPage:
@@ -53,6 +57,7 @@ class HistoryPage:
         self._telling = Telling(handler.api.actors)
         self._past = ObjectsPast(handler.api, self._served, self._telling)
         self._denied = Denied()
+        self._listening: Counter[str] = Counter()  # feeds, by the names of users
         handler.refused = self._denied.note
 
     def judges(self, request: Request) -> bool:
@@ -85,9 +90,9 @@ class HistoryPage:
         return await self._document(request, told)
 
     def _feed(self, request: Request) -> Answer:
-        api, asked = self._api, wanted(request)
-        if api.store.watching_all >= _MOST_FEEDS:
-            raise too_many_requests("too many others are told of everything")
+        api, asked, name = self._api, wanted(request), request.user.name
+        if self._listening[name] >= _MOST_OF_A_USER or self._listening.total() >= _MOST_FEEDS:
+            raise too_many_requests("too many are told of everything already")
         options = list_options(api.dialect, request, chunking=False)
         options.bookmarks = True
         lines = Lines()
@@ -101,11 +106,18 @@ class HistoryPage:
                 namespace=asked.namespace,
                 after=revision_of(options.revision),
                 noisy=asked.all,
+                ended=partial(self._ended, name),
             )
         except Compacted as error:
             return ErrorStream(too_old(error, api.store.floor), lines)
+        self._listening[name] += 1
         request.target.verb = "watch"
         return WatchStream(api, feed, lines, options, BOOKMARK_EVERY)
+
+    def _ended(self, name: str) -> None:
+        self._listening[name] -= 1
+        if not self._listening[name]:
+            del self._listening[name]
 
     async def _of_resource(self, request: Request, target: Target) -> Answer:
         if self._is_remote(target):

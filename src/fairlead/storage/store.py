@@ -551,11 +551,8 @@ class Store:
         self.check_kept(watcher.after)
         watcher.after = max(watcher.after, self.revision)
         self._delivery.everywhere.append(watcher)
-
-    @property
-    def watching_all(self) -> int:
-        """How many do."""
-        return len(self._delivery.everywhere)
+        if self._is_ending:
+            watcher.close()
 
     def unwatch_all(self, watcher: Watcher) -> None:
         if watcher in self._delivery.everywhere:
