@@ -1,8 +1,9 @@
 /** What was there at a revision, worked out from what is there now and from what happened. */
 
 import { ApiError } from "./api.js";
-import { listAll } from "./lists.js";
+import { list, metadataType } from "./listing.js";
 import { kindOf, revisionOf } from "./past.js";
+import { collectionPath } from "./paths.js";
 import { Rights } from "./rights.js";
 
 /** @import {Catalogue, Kind} from "./kinds.js" */
@@ -64,11 +65,11 @@ export class Scene {
    * @param {AbortSignal} signal
    */
   async #list(kind, signal) {
-    const accept = `application/json;as=PartialObjectMetadataList;v=v1;g=meta.${this.catalogue.about.groupDomain},application/json`;
+    const wanted = { accept: metadataType(this.catalogue), most: MOST, signal };
     try {
-      const items = await listAll(kind, this.namespace, signal, { accept, most: MOST });
-      if (items.length > MOST) this.cut.push(kind.plural);
-      for (const { metadata } of items.slice(0, MOST)) {
+      const { items, total } = await list(collectionPath(kind, this.namespace), wanted);
+      if (total > items.length) this.cut.push(kind.plural);
+      for (const { metadata } of items) {
         const { name, namespace = "" } = metadata;
         const thing = { kind, namespace, name, changes: [], isThere: true };
         this.#listed.set(keyOf(kind, namespace, name), thing);

@@ -2,7 +2,8 @@
 
 import { ApiError, getJson } from "../../core/api.js";
 import { h } from "../../core/dom.js";
-import { listAll } from "../../core/lists.js";
+import { list } from "../../core/listing.js";
+import { collectionPath } from "../../core/paths.js";
 import { keep } from "../../core/router.js";
 import { Policy } from "../../core/rules.js";
 import { field, form, labelled } from "../../parts/bits.js";
@@ -117,7 +118,8 @@ export async function readPolicy(place, namespace) {
     const kind = place.catalogue.find(rolesGroup(place), plural);
     if (!kind || (kind.namespaced && namespace === null)) return [];
     try {
-      return await listAll(kind, namespace ?? "", place.signal);
+      const wanted = { most: Infinity, signal: place.signal };
+      return (await list(collectionPath(kind, namespace ?? ""), wanted)).items;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       hidden.push(plural);
