@@ -6,6 +6,7 @@ import gzip
 import http.client
 import json
 import ssl
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.message import Message
@@ -168,6 +169,9 @@ def with_query(path: str, query: Mapping[str, Query]) -> str:
     return f"{path}?{'&'.join(parts)}" if parts else path
 
 
+_LONGEST_PAUSE = 60.0  # seconds; servers close connections that are idle for long
+
+
 class Client:
     """One user's requests over one connection that is kept open. Not for use by many threads:
     `clone` gives another one."""
@@ -187,6 +191,7 @@ class Client:
         if certificate is not None:
             self._tls.load_cert_chain(*certificate)
         self._connection: http.client.HTTPSConnection | None = None
+        self._used = 0.0
 
     def clone(self, token: str | None = None) -> Client:
         return Client(self.address, self._ca, token or self.token, self._certificate)
@@ -224,6 +229,10 @@ class Client:
         if body is not None and not isinstance(body, (bytes, str)):
             body = json.dumps(body)
             sent.setdefault("Content-Type", JSON)
+        now, since = time.monotonic(), self._used
+        self._used = now
+        if now - since > _LONGEST_PAUSE:
+            self.close()
         connection = self._connection  # which another thread may close meanwhile
         if connection is None:
             connection = self._connection = self.connect()
