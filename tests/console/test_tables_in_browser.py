@@ -134,6 +134,7 @@ def test_keys_are_enough(visit: Visit, kubernetes: Space) -> None:
     expect(visitor.page.get_by_role("dialog", name="Keys")).to_be_visible()
     visitor.picture("keys")
     keyboard.press("Escape")
+    expect(visitor.page.get_by_role("dialog")).to_have_count(0)
     keyboard.press("/")
     keyboard.type("secret c")
     expect(visitor.page.get_by_role("option", selected=True)).to_contain_text(kubernetes.name)

@@ -18,7 +18,7 @@ from importlib.resources.abc import Traversable
 from fairlead.console import PATH
 from fairlead.console.headers import SafeAnswer
 from fairlead.console.thinning import thin
-from fairlead.endpoints.answers import Answer, accepts_gzip
+from fairlead.endpoints.answers import Answer, accepts_gzip, has_it
 from fairlead.endpoints.request import Request
 from fairlead.errors import no_such_path
 from fairlead.http.writing import Header
@@ -54,7 +54,7 @@ class File:
     media_type: str
     plain: bytes
     compressed: bytes
-    tag: str
+    identity: str
 
     @classmethod
     def of(cls, name: str, content: bytes) -> File:
@@ -62,13 +62,13 @@ class File:
         if len(compressed) > len(content) * _PAYS:
             compressed = b""
         media_type = _TYPES.get(name.rpartition(".")[2], _ANYTHING)
-        return cls(media_type, content, compressed, f'W/"{_hash(content)}"')
+        return cls(media_type, content, compressed, _hash(content))
 
     def answer(self, request: Request, caching: Header) -> Answer:
-        headers: tuple[Header, ...] = (caching, (b"etag", self.tag.encode()))
+        headers: tuple[Header, ...] = (caching, (b"etag", f'W/"{self.identity}"'.encode()))
         if self.compressed:
             headers += (_VARY,)
-        if _knows(request.header(b"if-none-match"), self.tag):
+        if has_it(request, self.identity):
             return SafeAnswer(304, b"", self.media_type, headers)
         if self.compressed and accepts_gzip(request):
             return SafeAnswer(200, self.compressed, self.media_type, (*headers, _GZIP))
@@ -138,9 +138,3 @@ def _with_references(contents: dict[str, bytes], folder: str) -> bytes:
 
 def _hash(content: bytes) -> str:
     return sha256(content).hexdigest()[:16]
-
-
-def _knows(header: str, tag: str) -> bool:
-    """Whether a client has what the tag stands for."""
-    listed = {part.strip().removeprefix("W/") for part in header.split(",")}
-    return "*" in listed or tag.removeprefix("W/") in listed

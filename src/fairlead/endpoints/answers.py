@@ -161,6 +161,12 @@ async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     yield compressor.flush()
 
 
+def has_it(request: Request, identity: str) -> bool:
+    """Whether the client says that it has this very document."""
+    known = [tag.strip().removeprefix("W/") for tag in request.header(b"if-none-match").split(",")]
+    return f'"{identity}"' in known or known == ["*"]
+
+
 def accepts_gzip(request: Request) -> bool:
     for part in request.header(b"accept-encoding").split(","):
         coding, _, parameters = part.partition(";")

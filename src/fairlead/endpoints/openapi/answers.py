@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from email.utils import formatdate
 from time import time
 
-from fairlead.endpoints.answers import Answer, accepts_gzip
+from fairlead.endpoints.answers import Answer, accepts_gzip, has_it
 from fairlead.endpoints.request import Request
 from fairlead.http.writing import Header
 from fairlead.operations.aside import aside
@@ -65,12 +65,6 @@ async def document_answer(request: Request, document: Document, *, for_good: boo
 
 def etag(identity: str) -> Header:
     return (b"etag", f'"{identity}"'.encode())
-
-
-def has_it(request: Request, identity: str) -> bool:
-    """Whether the client says that it has this very document."""
-    known = [tag.strip().removeprefix("W/") for tag in request.header(b"if-none-match").split(",")]
-    return f'"{identity}"' in known or known == ["*"]
 
 
 def moved_answer(where: str) -> Page:

@@ -1,6 +1,7 @@
 /** All changes of a namespace, or of everything, as they happen. */
 
 import { ApiError, isAborted, lines, reasonOf, send } from "./api.js";
+import { Live } from "./live.js";
 import { EVERYTHING, pastOf, revisionOf } from "./past.js";
 
 /** @import {Change} from "./past.js" */
@@ -9,14 +10,11 @@ import { EVERYTHING, pastOf, revisionOf } from "./past.js";
 const PAUSE = 1000; // milliseconds before another try
 
 /** Tells of `changed`, at most once a frame. */
-export class Feed extends EventTarget {
+export class Feed extends Live {
   /** Oldest first; the oldest are let go when there are too many. @type {Change[]} */
   changes = [];
   /** @type {Gap[]} */
   gaps = [];
-  /** @type {"loading" | "live" | "waiting"} */
-  state = "loading";
-  problem = "";
   /** The revision since which everything is known here. */
   since = 0;
   /** The oldest one that the server knows. */
@@ -25,7 +23,6 @@ export class Feed extends EventTarget {
   count = 0;
   #seen = 0;
   #isCurrent = false;
-  #isTold = false;
 
   /**
    * @param {string} namespace empty for all of them
@@ -48,10 +45,10 @@ export class Feed extends EventTarget {
       try {
         if (!this.#isCurrent) await this.#begin(signal);
         await this.#watch(signal);
-        this.#become("waiting", "the server ended it");
+        this.become("waiting", "the server ended it");
       } catch (error) {
         if (isAborted(error) || signal.aborted) return;
-        this.#become("waiting", reasonOf(error));
+        this.become("waiting", reasonOf(error));
         if (error instanceof ApiError && error.code === 403) return;
         if (error instanceof ApiError && error.code === 410) this.#isCurrent = false;
       }
@@ -75,7 +72,7 @@ export class Feed extends EventTarget {
     this.since = metadata.before ? Number(metadata.before) - 1 : this.oldest;
     this.most += items.length;
     this.changes = [...items, ...this.changes];
-    this.#tell();
+    this.tell();
   }
 
   /** @param {AbortSignal} signal */
@@ -93,14 +90,14 @@ export class Feed extends EventTarget {
     for (const change of items) this.#take(change);
     this.#seen = Number(metadata.resourceVersion);
     this.#isCurrent = true;
-    this.#tell();
+    this.tell();
   }
 
   /** @param {AbortSignal} signal */
   async #watch(signal) {
     const query = { namespace: this.namespace, watch: true, resourceVersion: this.#seen };
     const response = await send(EVERYTHING, { query, signal });
-    this.#become("live", "");
+    this.become("live", "");
     for await (const event of lines(response)) {
       if (event.type === "ERROR") throw new ApiError(event.object.code, event.object);
       if (event.type === "BOOKMARK") {
@@ -109,7 +106,7 @@ export class Feed extends EventTarget {
       }
       this.count += 1;
       this.#take(event.object);
-      this.#tell();
+      this.tell();
     }
   }
 
@@ -122,24 +119,5 @@ export class Feed extends EventTarget {
       this.changes = this.changes.slice(-this.most);
       this.since = revisionOf(this.changes[0]) - 1;
     }
-  }
-
-  /**
-   * @param {"live" | "waiting"} state
-   * @param {string} problem
-   */
-  #become(state, problem) {
-    this.state = state;
-    this.problem = problem;
-    this.#tell();
-  }
-
-  #tell() {
-    if (this.#isTold) return;
-    this.#isTold = true;
-    requestAnimationFrame(() => {
-      this.#isTold = false;
-      this.dispatchEvent(new Event("changed"));
-    });
   }
 }

@@ -37,7 +37,7 @@ export function listen() {
 /** @param {EventTarget | null} target */
 function isTyping(target) {
   if (!(target instanceof HTMLElement)) return false;
-  const typed = "input:not([type=range], [type=checkbox]), textarea, select, dialog";
+  const typed = "input:not([type=range], [type=checkbox]), textarea, select, dialog[open]";
   return target.isContentEditable || target.closest(typed) !== null;
 }
 

@@ -1,6 +1,7 @@
 /** A list as the server's Table, kept current by one watch. */
 
 import { ApiError, getJson, isAborted, lines, reasonOf, send } from "./api.js";
+import { Live } from "./live.js";
 import { collectionPath } from "./paths.js";
 
 /** @import {Kind} from "./kinds.js" */
@@ -22,15 +23,11 @@ const MOST = 50_000; // rows that are asked for
 const PAUSE = 1000; // milliseconds before another try
 
 /** Tells of `changed`, at most once a frame. Columns and rows are there to read. */
-export class LiveTable extends EventTarget {
+export class LiveTable extends Live {
   /** @type {Column[]} */
   columns = [];
   /** @type {Map<string, Row>} */
   rows = new Map();
-  /** @type {"loading" | "live" | "waiting"} */
-  state = "loading";
-  /** Why it is not live. */
-  problem = "";
   /** Rows that came, changed or went since the last `changed`. @type {Set<string>} */
   touched = new Set();
   /** Those of them that were there to be seen before. @type {Set<string>} */
@@ -38,7 +35,6 @@ export class LiveTable extends EventTarget {
   /** How many there are that were not asked for. */
   left = 0;
   #version = "";
-  #isTold = false;
 
   /**
    * @param {Kind} kind
@@ -62,7 +58,7 @@ export class LiveTable extends EventTarget {
     while (!signal.aborted) {
       try {
         if (!this.#version) await this.#list(signal);
-        this.#become("live", "");
+        this.become("live", "");
         await this.#watch(signal);
         await pause(); // some end at once
       } catch (error) {
@@ -72,7 +68,7 @@ export class LiveTable extends EventTarget {
           await pause();
           continue;
         }
-        this.#become("waiting", reasonOf(error));
+        this.become("waiting", reasonOf(error));
         if (error instanceof ApiError && [401, 403, 404, 405].includes(error.code)) return;
         await pause();
       }
@@ -94,11 +90,11 @@ export class LiveTable extends EventTarget {
       for (const row of table.rows ?? []) this.touched.add(take(rows, row));
       ({ resourceVersion: version, continue: next = "" } = table.metadata);
       this.left = table.metadata.remainingItemCount ?? 0;
-      if (isFirst) this.#tell();
+      if (isFirst) this.tell();
     } while (next && rows.size < MOST);
     this.rows = rows;
     this.#version = version;
-    this.#tell();
+    this.tell();
   }
 
   /** @param {AbortSignal} signal */
@@ -124,32 +120,16 @@ export class LiveTable extends EventTarget {
       const id = event.type === "DELETED" ? drop(this.rows, row) : take(this.rows, row);
       this.touched.add(id);
       this.fresh.add(id);
-      this.#tell();
+      this.tell();
     }
     if (event.type === "BOOKMARK" && event.object.metadata?.resourceVersion) {
       this.#version = event.object.metadata.resourceVersion;
     }
   }
 
-  /**
-   * @param {"live" | "waiting"} state
-   * @param {string} problem
-   */
-  #become(state, problem) {
-    this.state = state;
-    this.problem = problem;
-    this.#tell();
-  }
-
-  #tell() {
-    if (this.#isTold) return;
-    this.#isTold = true;
-    requestAnimationFrame(() => {
-      this.#isTold = false;
-      this.dispatchEvent(new Event("changed"));
-      this.touched.clear();
-      this.fresh.clear();
-    });
+  told() {
+    this.touched.clear();
+    this.fresh.clear();
   }
 }
 
