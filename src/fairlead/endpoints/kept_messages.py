@@ -52,7 +52,7 @@ def _whole(resource: Resource, version: Version) -> bytes:
     # The type is the key: what has the same type has the same message.
     found: bytes | None = FORMS.get(version, resource.struct)
     if found is None:
-        message = writer(resource.struct)(from_stored(resource, version.object()))
+        message = writer(resource.struct)(from_stored(resource, version.object_to_write()))
         found = b"".join((CONTENT, varint(len(message)), message))
         FORMS.keep(version, resource.struct, found, len(found) + _OWN_BYTES)
     return found

@@ -108,7 +108,7 @@ async def store_changed(
                 raise not_found(operation.ref)
             continue
         operation.found(current)
-        old = current.object() if built_in else await read(resource, current)
+        old = current.object_to_write() if built_in else await read(resource, current)
         context = api.context(operation, options.dry_run)
         try:
             changed = await converting(operation.size, change, old)

@@ -1,7 +1,7 @@
 """The entries of `metadata.managedFields`: who owns which fields, since when, in which version.
 
-Entries are the dictionaries of the object itself, with `fieldsV1` as a set of `field_sets`. They
-are never changed; a new state is a new list.
+Entries are the dictionaries of the object itself, with `fieldsV1` as a set of `field_sets`, which
+in those of `stored_entries` is not read yet. They are never changed; a new state is a new list.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fairlead.patching.field_sets import EMPTY, FieldSet, InvalidFields, in_order, parsed, union
+from fairlead.patching.stored_entries import StoredEntry
 
 ManagedEntry = dict[str, Any]
 Identity = tuple[str, str, str, str]
@@ -59,6 +60,9 @@ def identity_of(item: ManagedEntry) -> Identity:
 
 
 def fields_of(item: ManagedEntry) -> FieldSet:
+    if item.__class__ is StoredEntry:
+        stored: FieldSet = item.fields
+        return stored
     return item.get("fieldsV1") or EMPTY
 
 
@@ -137,8 +141,7 @@ def same_but_for_times(one: list[ManagedEntry], other: list[ManagedEntry]) -> bo
 
     def bare(items: list[ManagedEntry]) -> dict[Identity, ManagedEntry]:
         return {
-            identity_of(item): {name: value for name, value in item.items() if name != "time"}
-            for item in items
+            identity_of(item): {**item, "time": None, "fieldsV1": fields_of(item)} for item in items
         }
 
     return one is other or (len(one) == len(other) and bare(one) == bare(other))

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from fairlead.patching.errors import MalformedPatch, OperationFailed, TooManyOperations
+from fairlead.patching.stored_entries import with_plain_entries
 from fairlead.patching.values import copied, equal
 from fairlead.schema.mismatch import json_kind
 from fairlead.serialization.limits import TooDeep, bounded_json
@@ -61,7 +62,7 @@ def apply_json_patch(
     if not patch:
         return document
     try:
-        result = _applied(document if in_place else copied(document), patch)
+        result = _applied(document if in_place else copied(with_plain_entries(document)), patch)
         bounded_json(result)
     except (TooDeep, RecursionError, orjson.JSONEncodeError):
         raise OperationFailed("the document would be nested too deep") from None

@@ -9,6 +9,7 @@ that is none. Times are texts such as `2024-01-31T12:00:00Z`.
 from __future__ import annotations
 
 from operator import is_
+from typing import Any
 
 from fairlead.dialect import Dialect
 from fairlead.patching.compare import Changes, compare
@@ -47,6 +48,8 @@ from fairlead.patching.merge import merge
 from fairlead.patching.prune import Versions, pruned, reconciled
 from fairlead.patching.settled import settled_fields
 from fairlead.patching.shapes import Untrackable, zero_object
+from fairlead.patching.stored_entries import StoredEntry
+from fairlead.patching.written_fields import new_fields
 from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Struct
 
@@ -119,9 +122,14 @@ def _of_new(
     struct: Struct, new: Object, manager: str, api_version: str, now: str, ignored: FieldSet
 ) -> list[ManagedEntry]:
     """The one entry of a new object: its maker owns all there is."""
+    who = updater(manager, api_version, "")
+    written = new_fields(struct, new, ignored, UNOWNED)
+    if written is not None:
+        head = entry(who, api_version, EMPTY, now)
+        return [StoredEntry(head, written)] if written else []
     touched = compare(struct, zero_object(struct), new).touched
     owned = difference(recursive_difference(touched, ignored), UNOWNED)
-    return [entry(updater(manager, api_version, ""), api_version, owned, now)] if owned else []
+    return [entry(who, api_version, owned, now)] if owned else []
 
 
 def _standing(
@@ -185,7 +193,13 @@ class _Difference:
             struct = self.versions.struct(version)
             if struct is None:
                 continue
-            fields, seen = fields_of(item), self.within(version)
+            seen = self.within(version)
+            if item.__class__ is StoredEntry:
+                stored: Any = item
+                if stored.is_current and not stored.may_hold(seen.touched, seen.removed):
+                    left.append(item)
+                    continue
+            fields = fields_of(item)
             rest = reconciled(struct, fields)
             rest = difference(difference(rest, seen.touched), seen.removed)
             if rest is fields:

@@ -7,10 +7,14 @@ from typing import Any
 
 import orjson
 
+from fairlead.patching.stored_entries import StoredEntry
+
 
 def copied(value: Any) -> Any:
     """A value that shares nothing changeable with the given one."""
     if isinstance(value, dict):
+        if value.__class__ is StoredEntry:
+            return value
         return {key: copied(item) for key, item in value.items()}
     if isinstance(value, list):
         return [copied(item) for item in value]

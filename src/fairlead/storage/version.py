@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fairlead.patching.stored_entries import read_with_entries
 from fairlead.serialization.limits import MOST_STORED_BYTES, STORED_DEPTH, TooLarge, bounded_json
 from fairlead.storage.cutting import METADATA_START, metadata_end, without_managed_fields
 
@@ -116,6 +117,12 @@ class Version:
         assert self.body is not None
         parsed: dict[str, Any] = orjson.loads(b"{" + self.body)
         return parsed
+
+    def object_to_write(self) -> dict[str, Any]:
+        """The same of a built-in kind for who writes it again or changes it: who manages its fields
+        is not read yet, see `stored_entries`."""
+        assert self.body is not None
+        return read_with_entries(self.body)
 
     @property
     def metadata(self) -> memoryview:
