@@ -45,7 +45,7 @@ MODULES = """
 schema: base64 decode defaults model names quantity required times
 patching: check compare conflicts entries extract field_sets merge merge_patch ownership prune
 patching: settled shapes values written_fields
-serialization: measuring wire
+serialization: wire
 serialization/messages: reading writing
 kinds: go_values metadata rules
 kinds/core/volumes: __init__ paths projections references sources

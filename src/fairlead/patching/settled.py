@@ -8,19 +8,23 @@ may miss it, which only costs time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from fairlead.patching.field_sets import LEAF, FieldSet
+from fairlead.patching.field_sets import FieldSet
 from fairlead.patching.shapes import Items, Record, Shape, Single, Table, Untrackable, shape_of
 from fairlead.patching.values import copied, equal
 from fairlead.schema.defaults import filler
 from fairlead.schema.model import ListOf, MapOf, Struct, Type
 from fairlead.schema.model import Object as Object
 
-Settled = Callable[[Any, Any, FieldSet, bool], bool]
-"""Whether what is stated is settled in a live value and a node of fields, of
-which nobody else has any if the manager is `alone`."""
+
+class Settler:
+    """Finds out whether what is stated is settled in a live value and a node of fields, of which
+    nobody else has any if the manager is `alone`. This one is never sure."""
+
+    def settled(self, stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
+        return False
+
 
 # Not the whole object has to be settled; these say what it is about, or always differ.
 _LOOKED_AT_ANYWAY = ("apiVersion", "kind", "metadata")
@@ -40,9 +44,9 @@ def settled_fields(
         if not node or name not in live:
             continue
         alone = not any(member.element in fields for fields in others)
-        settled = _settler(struct.fields[name].type, member.shape)
+        settler = _settler(struct.fields[name].type, member.shape)
         try:
-            if settled(stated, live[name], node, alone):
+            if settler.settled(stated, live[name], node, alone):
                 found[member.element] = node
         except Untrackable:
             continue  # whoever looks closer says why
@@ -50,12 +54,13 @@ def settled_fields(
 
 
 _KEPT = 50_000
-_made: dict[Shape, Settled] = {}
+_NEVER = Settler()
+_made: dict[Shape, Settler] = {}
 
 
-def _settler(kind: Type, shape: Shape) -> Settled:
+def _settler(kind: Type, shape: Shape) -> Settler:
     if isinstance(shape, Single):
-        return _single(kind)
+        return _Whole(kind)
     known = _made.get(shape)
     if known is None:
         if len(_made) >= _KEPT:
@@ -64,91 +69,109 @@ def _settler(kind: Type, shape: Shape) -> Settled:
     return known
 
 
-def _make(kind: Type, shape: Shape) -> Settled:
+def _make(kind: Type, shape: Shape) -> Settler:
     if isinstance(shape, Record) and isinstance(kind, Struct):
-        return _record(kind, shape)
+        return _Fields(kind, shape)
     if isinstance(shape, Table) and isinstance(kind, MapOf) and isinstance(shape.value, Single):
-        return _table(_single(kind.element))
+        return _Entries(_Whole(kind.element))
     if isinstance(shape, Items) and isinstance(kind, ListOf):
-        return _items(shape, _settler(kind.element, shape.item))
-    return _never
+        return _Keyed(shape, _settler(kind.element, shape.item))
+    return _NEVER
 
 
-def _never(stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
-    return False
+class _Whole(Settler):
+    """Of what has one owner."""
 
+    def __init__(self, kind: Type) -> None:
+        self._fill = filler(kind) if isinstance(kind, Struct) else None
 
-def _single(kind: Type) -> Settled:
-    fill = filler(kind) if isinstance(kind, Struct) else None
-
-    def settled(stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
+    def settled(self, stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
         if node or type(stated) is not type(live):
             return False
-        if fill is not None and alone and type(stated) is dict:
+        if self._fill is not None and alone and type(stated) is dict:
             # It is put in the place of the live one and comes to the same again.
             stated = copied(stated)
-            fill(stated)
+            self._fill(stated)
         return equal(stated, live)
 
-    return settled
+
+class _Part:
+    """Of a field: its step, how it is looked at, and whether it has one owner."""
+
+    def __init__(self, element: str, settler: Settler, is_single: bool) -> None:
+        self.element = element
+        self.settler = settler
+        self.is_single = is_single
 
 
-def _record(kind: Struct, shape: Record) -> Settled:
-    # For each field its step, and how it is looked at; made when first met, because a type may
-    # contain itself.
-    parts: dict[str, tuple[str, Settled]] = {}
-    singles = {
-        name: member.element
-        for name, member in shape.members.items()
-        if isinstance(member.shape, Single)
-    }
+class _Fields(Settler):
+    """Of a struct."""
 
-    def part(name: str) -> tuple[str, Settled] | None:
-        member = shape.members.get(name)
-        if member is None:
-            return None
-        below = _settler(kind.fields[name].type, member.shape)
-        made = parts[name] = (member.element, below)
-        return made
+    def __init__(self, kind: Struct, shape: Record) -> None:
+        self._kind = kind
+        self._shape = shape
+        self._parts: dict[str, _Part] = {}
 
-    def settled(stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
+    def settled(self, stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
         if not isinstance(stated, dict) or not isinstance(live, dict):
             return False
         for name, value in stated.items():
-            step = singles.get(name)
-            if step is not None and isinstance(value, str):
-                if node.get(step) != LEAF or live.get(name) != value:
+            part = self._parts.get(name)
+            if part is None:
+                part = self._part(name)
+                if part is None:
                     return False
-                continue
-            known = parts.get(name) or part(name)
-            if known is None or name not in live:
+            fields = node.get(part.element)
+            if fields is None:
                 return False
-            element, below = known
-            fields = node.get(element)
-            if fields is None or not below(value, live[name], fields, alone):
+            there = live.get(name)
+            if part.is_single and isinstance(value, str):
+                if fields or there != value:
+                    return False
+            elif (there is None and name not in live) or not part.settler.settled(
+                value, there, fields, alone
+            ):
                 return False
         return len(node) == len(stated) + ("." in node)
 
-    return settled
+    def _part(self, name: str) -> _Part | None:
+        # Made when first met, because a type may contain itself.
+        member = self._shape.members.get(name)
+        if member is None:
+            return None
+        below = _settler(self._kind.fields[name].type, member.shape)
+        made = self._parts[name] = _Part(member.element, below, isinstance(member.shape, Single))
+        return made
 
 
-def _table(single: Settled) -> Settled:
-    def settled(stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
+class _Entries(Settler):
+    """Of a map."""
+
+    def __init__(self, single: Settler) -> None:
+        self._single = single
+
+    def settled(self, stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
         if not isinstance(stated, dict) or not isinstance(live, dict) or len(node) != len(stated):
             return False
         for key, value in stated.items():
             fields = node.get("f:" + key)
-            if fields is None or key not in live or not single(value, live[key], fields, alone):
+            if fields is None or key not in live:
+                return False
+            if not self._single.settled(value, live[key], fields, alone):
                 return False
         return True
 
-    return settled
 
+class _Keyed(Settler):
+    """Of a list whose items are told apart by their keys."""
 
-def _items(shape: Items, below: Settled) -> Settled:
-    element, key = shape.element, shape.key
+    def __init__(self, shape: Items, below: Settler) -> None:
+        self._shape = shape
+        self._element = shape.element
+        self._key = shape.key
+        self._below = below
 
-    def settled(stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
+    def settled(self, stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
         """Live items that are not stated may stand between those that are."""
         if not isinstance(stated, list) or not isinstance(live, list) or len(node) != len(stated):
             return False
@@ -157,22 +180,27 @@ def _items(shape: Items, below: Settled) -> Settled:
         seen: set[str] = set()
         place = 0
         for item in stated:
-            name = element(item)
+            name = self._element(item)
             fields = node.get(name)
             if not fields or "." not in fields:
                 return False
-            if key and key in item:
-                while place < len(live) and live[place].get(key) != item[key]:
-                    place += 1
-            else:
-                while place < len(live) and element(live[place]) != name:
-                    place += 1
-            if place == len(live) or not below(item, live[place], fields, alone):
+            place = self._place(item, name, live, place)
+            if place == len(live) or not self._below.settled(item, live[place], fields, alone):
                 return False
             seen.add(name)
             place += 1
         if len(live) > len(stated):
-            shape.indexed(live, False)  # all of them must be told apart
+            self._shape.indexed(live, False)  # all of them must be told apart
         return len(seen) == len(stated)
 
-    return settled
+    def _place(self, item: Any, name: str, live: list[Any], place: int) -> int:
+        """Where an item is, from a place on; behind the last if it is not."""
+        key = self._key
+        if key and key in item:
+            text = item[key]
+            while place < len(live) and live[place].get(key) != text:
+                place += 1
+        else:
+            while place < len(live) and self._element(live[place]) != name:
+                place += 1
+        return place

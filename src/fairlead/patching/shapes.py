@@ -203,7 +203,7 @@ def item_index(kind: ListOf) -> Index:
     def indexed(items: Any, arranged: bool) -> dict[str, Any]:
         if type(items) is not list:
             raise Untrackable
-        named = _by_text(items, only) if only is not None else None
+        named = by_text(items, only) if only is not None else None
         if named is not None:
             texts = sorted(named) if arranged and len(named) > 1 else named
             return {f'{before}{text}"}}': named[text] for text in texts}
@@ -243,7 +243,7 @@ def are_aligned(one: list[Any], other: list[Any], key: str) -> bool:
     return same and _ONLY_TEXTS.issuperset(map(type, texts)) and len(set(texts)) == len(texts)
 
 
-def _by_text(items: list[Any], key: str) -> dict[str, Any] | None:
+def by_text(items: list[Any], key: str) -> dict[str, Any] | None:
     """Items by the text of their one key field; None unless all have a text there that is shown as
     it is."""
     named: dict[str, Any] = {}

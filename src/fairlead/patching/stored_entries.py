@@ -66,13 +66,6 @@ class StoredEntry(dict[str, Any]):
         """The same as a dictionary of one's own."""
         return {name: self[name] for name in self}
 
-    def at(self, time: str) -> StoredEntry:
-        """The same with another time; it must have one."""
-        head = {name: None if name == _KEY else self[name] for name in self}
-        made = StoredEntry({**head, "time": time}, self.written, is_current=self.is_current)
-        made._fields = self._fields
-        return made
-
     def __getitem__(self, name: str) -> Any:
         return self.fields if name == _KEY else super().__getitem__(name)
 
@@ -146,27 +139,25 @@ def _cut(body: bytes) -> tuple[list[bytes], list[bytes]]:
     at = body.find(_LIST)
     if at < 0:
         return whole, []
-    end = body.find(_LAST, at)
-    if end < 0 or not _is_end(body, end + len(_LAST)):
+    end = body.find(b"]", at) - 1
+    if not body.startswith(_LAST, end) or not _is_end(body, end + len(_LAST)):
         return whole, []
     parts, written = [b"{"], []
     done = 0
-    while True:
-        start = body.find(_FIELDS, at, end) + len(_FIELDS)
-        if start < len(_FIELDS):
-            return whole, []
-        at = body.find(_NEXT, start, end)
-        stop = at if at >= 0 else end
-        if body[stop - 1] != _BRACE:
+    found = body.find(_FIELDS, at, end)
+    while found >= 0:
+        start = found + len(_FIELDS)
+        found = body.find(_FIELDS, start, end)
+        stop = body.rfind(_NEXT, start, found) if found >= 0 else end
+        if stop >= 0 and body[stop - 1] != _BRACE:
             stop = body.rfind(_SUBRESOURCE, start, stop)
-            if stop < 0:
-                return whole, []
+        if stop < 0:
+            return whole, []
         parts += (body[done:start], _HOLE)
         written.append(body[start:stop])
         done = stop
-        if at < 0:
-            parts.append(body[done:])
-            return parts, written
+    parts.append(body[done:])
+    return parts, written
 
 
 def _is_end(body: bytes, at: int) -> bool:

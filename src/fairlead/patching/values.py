@@ -15,9 +15,13 @@ def copied(value: Any) -> Any:
     if isinstance(value, dict):
         if value.__class__ is StoredEntry:
             return value
-        return {key: copied(item) for key, item in value.items()}
+        made: dict[str, Any] = dict(value)
+        for key, item in value.items():
+            if isinstance(item, (dict, list)):
+                made[key] = copied(item)
+        return made
     if isinstance(value, list):
-        return [copied(item) for item in value]
+        return [copied(item) if isinstance(item, (dict, list)) else item for item in value]
     return value
 
 

@@ -26,6 +26,7 @@ from fairlead.patching.shapes import (
     Table,
     Untrackable,
     Values,
+    by_text,
     indexed_values,
     shape_of,
     zero_object,
@@ -33,11 +34,9 @@ from fairlead.patching.shapes import (
 from fairlead.patching.values import equal, is_plain
 from fairlead.schema.model import Struct
 
-Write = Callable[[Any, list[str]], None]
-"""Adds the node of a value that is not empty to a text."""
-
 _LEAF = "{}"
 _ITSELF = '{".":{}'
+_BEHIND_TEXT = '\\"}":'
 _METADATA = "metadata"
 
 
@@ -49,7 +48,7 @@ def new_fields(
     if any(ignored.values()) or not zero_object(struct).get(_METADATA):
         return None
     out: list[str] = []
-    _creation(struct, ignored, unowned)(new, out)
+    _creation(struct, ignored, unowned).write(new, out)
     return "".join(out).encode()
 
 
@@ -79,7 +78,7 @@ class _Creation:
         self._passed = passed
         self._parts: dict[str, _Part | None] = {}
 
-    def __call__(self, value: Any, out: list[str]) -> None:
+    def write(self, value: Any, out: list[str]) -> None:
         """Adds nothing if there is nothing beyond."""
         if not isinstance(value, dict):
             raise Untrackable
@@ -94,12 +93,12 @@ class _Creation:
             place = len(out)
             out.append(opening + part.head)
             if item and part.beyond is not None:
-                part.beyond(item, out)
+                part.beyond.write(item, out)
                 if len(out) == place + 1:
                     out.pop()
                     continue
-            elif item and part.write is not None:
-                part.write(item, out)
+            elif item and part.writer is not None:
+                part.writer.write(item, out)
             else:
                 out.append(_LEAF)
             opening = ","
@@ -129,7 +128,7 @@ class _Part:
 
     def __init__(self, element: str, shape: Shape) -> None:
         self.head = _key(element)
-        self.write: Write | None = None if isinstance(shape, Single) else writer(shape, True)
+        self.writer: _Writer | None = None if isinstance(shape, Single) else _writer(shape, True)
         self.beyond: _Creation | None = None
         self._has_zero = False
         self._zero: Any = None
@@ -141,8 +140,8 @@ class _Part:
         self._has_zero, self._zero = True, zero
         if zero and isinstance(shape, Record):
             self.beyond = _Creation(shape, zero, passed)
-        elif self.write is not None:
-            self.write = writer(shape, False)
+        elif self.writer is not None:
+            self.writer = _writer(shape, False)
 
     def is_zero(self, value: Any) -> bool:
         if not self._has_zero:
@@ -152,11 +151,18 @@ class _Part:
         return equal(self._zero, value) if self._is_free else bool(self._zero == value)
 
 
-_written: dict[tuple[Shape, bool], Write] = {}
+class _Writer:
+    """Adds the node of a value that is not empty to a text."""
+
+    def write(self, value: Any, out: list[str]) -> None:
+        raise NotImplementedError
+
+
+_written: dict[tuple[Shape, bool], _Writer] = {}
 _MOST_WRITTEN = 50_000
 
 
-def writer(shape: Shape, member: bool) -> Write:
+def _writer(shape: Shape, member: bool) -> _Writer:
     """What writes the fields of values of a shape as an update owns them; `member` when the value
     itself is one of them."""
     known = _written.get((shape, member))
@@ -167,131 +173,176 @@ def writer(shape: Shape, member: bool) -> Write:
     return known
 
 
-def _make(shape: Shape, member: bool) -> Write:
+def _make(shape: Shape, member: bool) -> _Writer:
     if isinstance(shape, Record):
-        return _record(shape, member)
+        return _Fields(shape, member)
     if isinstance(shape, Table):
-        return _table(shape, member)
+        return _Entries(shape, member)
     if isinstance(shape, Items):
-        return _items(shape, member)
+        return _Keyed(shape, member)
     if isinstance(shape, Values):
-        return _values_and_list if member else _values
-    return _as_set(shape, member)
+        return _Texts(member)
+    return _Described(shape, member)
 
 
-def _as_set(shape: Shape, member: bool) -> Write:
+class _Described(_Writer):
     """By way of the set: of what the model does not describe."""
-    extract = extractor(shape, True, member)
 
-    def write(value: Any, out: list[str]) -> None:
-        out.append(orjson.dumps(extract(value) or {}).decode())
+    def __init__(self, shape: Shape, member: bool) -> None:
+        self._extract = extractor(shape, True, member)
 
-    return write
-
-
-_Plan = tuple[list[tuple[str, str, Write]], str]
-"""What objects with the same fields have in common: the text before the node of each field that has
-fields of its own, with its name and who writes it; and the text behind the last of them."""
+    def write(self, value: Any, out: list[str]) -> None:
+        out.append(orjson.dumps(self._extract(value) or {}).decode())
 
 
-def _record(shape: Record, member: bool) -> Write:
-    plans: Shapes[_Plan] = Shapes()
-    known = plans.get
+class _Hole:
+    """Where the node of a field goes that has fields of its own: behind a text."""
 
-    def plan(names: tuple[str, ...]) -> _Plan:
+    def __init__(self, before: str, name: str, writer: _Writer) -> None:
+        self.before = before
+        self.name = name
+        self.writer = writer
+
+
+class _Plan:
+    """What objects with the same fields have in common, up to the text behind the last hole."""
+
+    def __init__(self, holes: list[_Hole], behind: str) -> None:
+        self.holes = holes
+        self.behind = behind
+
+
+class _Fields(_Writer):
+    """Of a struct."""
+
+    def __init__(self, shape: Record, member: bool) -> None:
+        self._shape = shape
+        self._member = member
+        self._plans: Shapes[_Plan] = Shapes()
+        self._known: Callable[[tuple[str, ...]], _Plan | None] = self._plans.get
+
+    def write(self, value: Any, out: list[str]) -> None:
+        if not isinstance(value, dict):
+            raise Untrackable
+        fields: dict[str, Any] = value
+        names = tuple(fields)
+        plan = self._known(names)
+        if plan is None:
+            plan = self._plan(names)
+        for hole in plan.holes:
+            out.append(hole.before)
+            child: Any = fields[hole.name]
+            if child:
+                hole.writer.write(child, out)
+            else:
+                out.append(_LEAF)
+        out.append(plan.behind)
+
+    def _plan(self, names: tuple[str, ...]) -> _Plan:
         # Made when first met, because a type may contain itself.
-        text, comma = (_ITSELF, ",") if member else ("{", "")
-        nested: list[tuple[str, str, Write]] = []
+        text, comma = (_ITSELF, ",") if self._member else ("{", "")
+        holes: list[_Hole] = []
+        members = self._shape.members
         for name in sorted(names):
-            declared = shape.members.get(name)
-            inner: Shape = FREE if shape.open else SINGLE
-            if declared is not None:
-                inner = declared.shape
+            inner: Shape = FREE if self._shape.open else SINGLE
+            if name in members:
+                inner = members[name].shape
             text += comma + _key("f:" + name)
             comma = ","
             if isinstance(inner, Single):
                 text += _LEAF
             else:
-                nested.append((text, name, writer(inner, True)))
+                holes.append(_Hole(text, name, _writer(inner, True)))
                 text = ""
-        made = nested, text + "}"
-        if shape.members.keys() >= set(names):
-            plans.keep(names, made)
+        made = _Plan(holes, text + "}")
+        if members.keys() >= set(names):
+            self._plans.keep(names, made)
         return made
 
-    def write(value: Any, out: list[str]) -> None:
+
+class _Entries(_Writer):
+    """Of a map."""
+
+    def __init__(self, shape: Table, member: bool) -> None:
+        self._start = _ITSELF + "," if member else "{"
+        is_single = isinstance(shape.value, Single)
+        self._below = None if is_single else _writer(shape.value, True)
+
+    def write(self, value: Any, out: list[str]) -> None:
         if not isinstance(value, dict):
             raise Untrackable
-        names = tuple(value)
-        nested, behind = known(names) or plan(names)
-        for before, name, below in nested:
-            out.append(before)
-            child = value[name]
-            if child:
-                below(child, out)
-            else:
-                out.append(_LEAF)
-        out.append(behind)
-
-    return write
-
-
-def _table(shape: Table, member: bool) -> Write:
-    start = _ITSELF + "," if member else "{"
-    below = None if isinstance(shape.value, Single) else writer(shape.value, True)
-
-    def write(value: Any, out: list[str]) -> None:
-        if not isinstance(value, dict):
-            raise Untrackable
-        names: list[str] = sorted(value) if len(value) > 1 else list(value)
+        entries: dict[str, Any] = value
+        names: list[str] = sorted(entries) if len(entries) > 1 else list(entries)
+        below = self._below
         if below is None:
             if is_plain("".join(names)):
-                out.append(start + '"f:' + '":{},"f:'.join(names) + '":{}}')
+                text = '"f:' + '":{},"f:'.join(names) + '":{}}'
             else:
-                out.append(start + ",".join([_key("f:" + name) + _LEAF for name in names]) + "}")
+                text = ",".join([_key("f:" + name) + _LEAF for name in names]) + "}"
+            out.append(self._start + text)
             return
-        before = start
+        before = self._start
         for name in names:
             out.append(before + _key("f:" + name))
-            if value[name]:
-                below(value[name], out)
+            if entries[name]:
+                below.write(entries[name], out)
             else:
                 out.append(_LEAF)
             before = ","
         out.append("}")
 
-    return write
 
+class _Keyed(_Writer):
+    """Of a list whose items are told apart by their keys."""
 
-def _items(shape: Items, member: bool) -> Write:
-    start = _ITSELF + "," if member else "{"
-    below = writer(shape.item, True)
-    indexed = shape.indexed
+    def __init__(self, shape: Items, member: bool) -> None:
+        self._start = _ITSELF + "," if member else "{"
+        self._indexed = shape.indexed
+        self._below = _writer(shape.item, True)
+        self._key = shape.key if is_plain(shape.key) else ""
+        self._before = f'"k:{{\\"{shape.key}\\":\\"'
 
-    def write(value: Any, out: list[str]) -> None:
-        before = start
-        for element, item in indexed(value, True).items():
+    def write(self, value: Any, out: list[str]) -> None:
+        if self._key and isinstance(value, list):
+            named = by_text(value, self._key)
+            if named is not None:
+                self._write_named(named, out)
+                return
+        before = self._start
+        for element, item in self._indexed(value, True).items():
             out.append(before + _key(element))
-            if item:
-                below(item, out)
-            else:
-                out.append(_LEAF)
+            self._write_item(item, out)
             before = ","
         out.append("}")
 
-    return write
+    def _write_named(self, named: dict[str, Any], out: list[str]) -> None:
+        """Items whose one key is a text that JSON shows as it is, as most have."""
+        before = self._start + self._before
+        texts: list[str] = sorted(named) if len(named) > 1 else list(named)
+        for text in texts:
+            out.append(before)
+            out.append(text)
+            out.append(_BEHIND_TEXT)
+            self._write_item(named[text], out)
+            before = "," + self._before
+        out.append("}")
+
+    def _write_item(self, item: Any, out: list[str]) -> None:
+        if item:
+            self._below.write(item, out)
+        else:
+            out.append(_LEAF)
 
 
-def _values(value: Any, out: list[str]) -> None:
-    out.append("{" + _leaves(value) + "}")
+class _Texts(_Writer):
+    """Of a list of scalars, each of which is there once."""
 
+    def __init__(self, member: bool) -> None:
+        self._start = _ITSELF + "," if member else "{"
 
-def _values_and_list(value: Any, out: list[str]) -> None:
-    out.append(_ITSELF + "," + _leaves(value) + "}")
-
-
-def _leaves(value: Any) -> str:
-    return ",".join([_key(element) + _LEAF for element in indexed_values(value, True)])
+    def write(self, value: Any, out: list[str]) -> None:
+        leaves = [_key(element) + _LEAF for element in indexed_values(value, True)]
+        out.append(self._start + ",".join(leaves) + "}")
 
 
 def _key(element: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlead.schema.decode import joined_path
 from fairlead.serialization.limits import TooDeep as TooDeep
-from fairlead.serialization.measuring import colons_needed
+from fairlead.serialization.limits import bounded_json
 
 MOST_FOUND = 100  # more than that are not told
 _COLON_ESCAPE = b"\\u003"
@@ -17,11 +17,12 @@ _COLON_ESCAPE = b"\\u003"
 def duplicate_fields(raw: bytes, parsed: Any) -> list[str]:
     """The paths of repeated keys in the order of the document; raises TooDeep.
 
-    The common case costs one walk and two counts: every key has a colon, one that was merged
+    The common case costs one encoding and two counts: every key has a colon, one that was merged
     away is missing in the parsed value, and colons in texts count alike on both sides unless the
     document escapes them.
     """
-    if raw.count(b":") == colons_needed(parsed) and _COLON_ESCAPE not in raw:
+    encoded = bounded_json(parsed)
+    if raw.count(b":") == encoded.count(b":") and _COLON_ESCAPE not in raw:
         return []
     try:
         text = raw.decode("utf-8", "replace")

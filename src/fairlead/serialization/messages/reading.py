@@ -40,6 +40,9 @@ _CONTENT: Final = 5  # by a function, from its bytes
 _ENTRY: Final = 6  # of a map
 _TEXT_ENTRY: Final = 7
 _FIXED: Final = 8  # by a function, from its eight bytes
+_QUANTITY_ENTRY: Final = 9
+_ENTRIES: Final = {"string": _TEXT_ENTRY, "Quantity": _QUANTITY_ENTRY}
+_DEEPEST: Final = MOST_DEPTH
 
 
 def reader(struct: Struct) -> Read:
@@ -110,8 +113,10 @@ def _part(part: Field | Embedded) -> _Part:
         return made
     node = part.type
     if isinstance(node, MapOf):
-        is_text = isinstance(node.element, Scalar) and node.element.name == "string"
-        made = _Part(part.name, _TEXT_ENTRY if is_text else _ENTRY, BYTES)
+        form = _ENTRY
+        if isinstance(node.element, Scalar):
+            form = _ENTRIES.get(node.element.name, _ENTRY)
+        made = _Part(part.name, form, BYTES)
         made.read = _entry_reader(part.name, node.element)
         return made
     element = node.element if isinstance(node, ListOf) else node
@@ -151,7 +156,7 @@ def _read(
     message: _Message, raw: bytes, at: int, end: int, out: dict[str, Any], depth: int
 ) -> None:
     """Read the message between two places into an object."""
-    if depth > MOST_DEPTH:
+    if depth > _DEEPEST:
         raise TooDeep
     if not message.is_known:
         _know(message)
@@ -260,7 +265,7 @@ def _put_content(
         assert part.message is not None
         _read(part.message, raw, start, end, out, depth + 1)
         return
-    elif form in (_TEXT_ENTRY, _ENTRY):
+    elif form in (_TEXT_ENTRY, _ENTRY, _QUANTITY_ENTRY):
         _put_entry(part, raw, start, end, out)
         return
     else:
@@ -273,13 +278,17 @@ def _put_entry(part: _Part, raw: bytes, start: int, end: int, out: dict[str, Any
     entries: dict[str, Any] | None = out.get(part.name)
     if entries is None:
         entries = out[part.name] = {}
-    if part.form == _TEXT_ENTRY and end - start > 3 and raw[start] == _FIRST:
+    if part.form != _ENTRY and end - start > 3 and raw[start] == _FIRST:
         # As all write it: the name, then the value.
         size, at = long_varint(raw, start + 1)
         behind = at + size
         if behind < end - 1 and raw[behind] == _SECOND:
             length, item = long_varint(raw, behind + 1)
-            if item + length == end:
+            ends = item + length == end
+            if ends and part.form == _QUANTITY_ENTRY:  # a message with one text
+                ends = length > 1 and raw[item] == _FIRST and raw[item + 1] == length - 2 < 0x80
+                item += 2
+            if ends:
                 entries[_name(raw[at:behind])] = raw[item:end].decode("utf-8", "replace")
                 return
     assert part.read is not None

@@ -25,6 +25,7 @@ from fairlead.serialization.wire import (
     double_bytes,
     fields,
     key,
+    long_varint,
     signed,
     varint,
 )
@@ -101,12 +102,16 @@ def _write_int_or_string(value: int | str) -> bytes:
 
 
 def _read_int_or_string(raw: bytes) -> int | str:
+    if raw[:3] == b"\x08\x00\x10" and raw[-2:] == b"\x1a\x00":  # as all write a number
+        number, end = long_varint(raw, 3)
+        if end == len(raw) - 2:
+            return signed(number)
     found = {number: value for number, _, value in fields(raw)}
     if found.get(1):
         text = found.get(3, b"")
         return _read_text(text) if isinstance(text, bytes) else ""
-    number = found.get(2, 0)
-    return signed(number) if isinstance(number, int) else 0
+    value = found.get(2, 0)
+    return signed(value) if isinstance(value, int) else 0
 
 
 def _only_bytes(raw: bytes) -> bytes:

@@ -35,6 +35,11 @@ _TEXTS: Final = 7
 _TEXT_MAP: Final = 8
 _MANY: Final = 9  # lists and maps by a function that gives all of it
 _WHOLE: Final = 10  # by a function that gives the field
+_QUANTITY_MAP: Final = 11
+_FEW: Final = 3  # times fewer fields than a message may have: those are looked for one by one
+
+
+_MAPS: Final = {"string": _TEXT_MAP, "Quantity": _QUANTITY_MAP}
 
 
 class NoMessage(ValueError):
@@ -77,6 +82,10 @@ def _heads(field_key: bytes) -> list[bytes]:
     return [field_key + varint(size) for size in range(0x80)]
 
 
+_NAMES: Final = _heads(_NAME)
+_ITEMS: Final = _heads(_ITEM)
+
+
 class _Message:
     """How objects of a struct are written. Types refer to themselves, and most are never met: its
     fields are looked at when the first object comes."""
@@ -85,6 +94,7 @@ class _Message:
         self.struct = struct
         self.is_known = False
         self.parts: list[_Part] = []
+        self.places: dict[str, int] = {}  # of parts by name, if all may be missing
 
 
 class _Part:
@@ -116,7 +126,9 @@ def _part(part: Field | Embedded) -> _Part:
     if isinstance(node, ListOf):
         return _list_part(part, node.element)
     if isinstance(node, MapOf):
-        form = _TEXT_MAP if _is_text(node.element) else _MANY
+        form = _MANY
+        if isinstance(node.element, Scalar):
+            form = _MAPS.get(node.element.name, _MANY)
         made = _Part(part.name, form, key(part.number, BYTES))
         made.write = map_field(part.number, node.element)
         return made
@@ -165,76 +177,121 @@ def _scalar_part(field: Field, node: Scalar) -> _Part:
 
 
 def _written(message: _Message, value: dict[str, Any]) -> bytes:
-    if not message.is_known:
-        message.parts = [_part(part) for part in by_number(message.struct)]
-        message.is_known = True
     out: list[bytes] = []
-    for part in message.parts:
-        form = part.form
-        if form == _EMBEDDED:
-            assert part.message is not None
-            body = _written(part.message, value)
-        else:
-            found: Any = value.get(part.name)
-            if found is None:
-                if part.absent:
-                    out.append(part.absent)
-                continue
-            if form == _TEXT:
-                text: str = found
-                body = text.encode()
-            elif form == _STRUCT:
-                assert part.message is not None
-                body = _written(part.message, found)
-            else:
-                _add(out, part, found)
-                continue
-        size = len(body)
-        out.append(part.heads[size] if size < 0x80 else part.key + varint(size))
-        out.append(body)
+    _write(message, value, out)
     return b"".join(out)
 
 
-def _add(out: list[bytes], part: _Part, found: Any) -> None:
+def _know(message: _Message) -> None:
+    parts = [_part(part) for part in by_number(message.struct)]
+    if not any(part.absent or part.form == _EMBEDDED for part in parts):
+        message.places = {part.name: place for place, part in enumerate(parts)}
+    message.parts = parts
+    message.is_known = True
+
+
+def _write(message: _Message, value: dict[str, Any], out: list[bytes]) -> int:
+    """Add the content of a message; how many bytes it has. Everything goes into one list, with a
+    place for what stands before a message until its size is known."""
+    if not message.is_known:
+        _know(message)
+    parts = message.parts
+    if message.places and len(value) * _FEW < len(parts):
+        parts = _there(message, value)
+    size = 0
+    for part in parts:
+        form = part.form
+        if form == _EMBEDDED:
+            assert part.message is not None
+            size += _write_message(part, part.message, value, out)
+            continue
+        found: Any = value.get(part.name)
+        if found is None:
+            if part.absent:
+                out.append(part.absent)
+                size += len(part.absent)
+        elif form == _TEXT:
+            text: str = found
+            size += _write_content(part, text.encode(), out)
+        elif form == _STRUCT:
+            assert part.message is not None
+            size += _write_message(part, part.message, found, out)
+        else:
+            size += _write_other(part, found, out)
+    return size
+
+
+def _there(message: _Message, value: dict[str, Any]) -> list[_Part]:
+    """The few parts of a message that a value has, in order."""
+    places = [message.places[name] for name in value if name in message.places]
+    places.sort()
+    return [message.parts[place] for place in places]
+
+
+def _write_message(part: _Part, message: _Message, value: dict[str, Any], out: list[bytes]) -> int:
+    place = len(out)
+    out.append(b"")
+    size = _write(message, value, out)
+    head = part.heads[size] if size < 0x80 else part.key + varint(size)
+    out[place] = head
+    return len(head) + size
+
+
+def _write_content(part: _Part, body: bytes, out: list[bytes]) -> int:
+    size = len(body)
+    head = part.heads[size] if size < 0x80 else part.key + varint(size)
+    out.append(head)
+    out.append(body)
+    return len(head) + size
+
+
+def _write_other(part: _Part, found: Any, out: list[bytes]) -> int:
     """Add a field of another form than most."""
     form = part.form
+    size = 0
+    whole = b""
     if form == _BOOL:
-        out.append(part.heads[1 if found else 0])
+        whole = part.heads[1 if found else 0]
     elif form == _NUMBER:
         number: int = found
-        out.append(part.heads[number] if 0 <= number < 0x80 else part.key + varint(number))
+        whole = part.heads[number] if 0 <= number < 0x80 else part.key + varint(number)
     elif form == _SIZED:
         assert part.write is not None
-        _add_content(out, part, part.write(found))
+        return _write_content(part, part.write(found), out)
     elif form == _STRUCTS:
         assert part.message is not None
         for item in found:
-            _add_content(out, part, _written(part.message, item or _EMPTY))
+            size += _write_message(part, part.message, item or _EMPTY, out)
+        return size
     elif form == _TEXTS:
         texts: list[str] = found
         for text in texts:
-            _add_content(out, part, text.encode())
-    elif form == _TEXT_MAP:
-        _add_texts(out, part, found)
+            size += _write_content(part, text.encode(), out)
+        return size
+    elif form in (_TEXT_MAP, _QUANTITY_MAP):
+        entries: dict[str, Any] = found
+        for name in sorted(entries):
+            size += _write_content(part, _entry(name, entries[name], form), out)
+        return size
     elif form == _WHOLE or found:
         assert part.write is not None
-        out.append(part.write(found))
+        whole = part.write(found)
+    out.append(whole)
+    return len(whole)
 
 
-def _add_content(out: list[bytes], part: _Part, body: bytes) -> None:
-    size = len(body)
-    out.append(part.heads[size] if size < 0x80 else part.key + varint(size))
-    out.append(body)
-
-
-def _add_texts(out: list[bytes], part: _Part, entries: dict[str, Any]) -> None:
-    """Add the fields of a map of texts."""
-    for name in sorted(entries):
-        entry = delimited(_NAME, name.encode())
-        if entries[name] is not None:
-            text: str = entries[name]
-            entry += delimited(_ITEM, text.encode())
-        _add_content(out, part, entry)
+def _entry(name: str, value: str | None, form: int) -> bytes:
+    """An entry of a map of texts or quantities."""
+    named = name.encode()
+    size = len(named)
+    head = _NAMES[size] if size < 0x80 else _NAME + varint(size)
+    if value is None:
+        return head + named
+    text = value.encode()
+    if form == _QUANTITY_MAP:
+        text = delimited(_NAME, text)
+    size = len(text)
+    return b"".join((head, named, _ITEMS[size] if size < 0x80 else _ITEM + varint(size), text))
 
 
 def content(node: Type) -> tuple[int, Write]:
