@@ -54,22 +54,27 @@ def updater(manager: str, api_version: str, subresource: str) -> Identity:
 
 
 def identity_of(item: ManagedEntry) -> Identity:
+    if type(item) is StoredEntry:
+        known: Identity = item.identity
+        return known
     operation = item["operation"]
     version = "" if operation == APPLY else item["apiVersion"]
     return item.get("manager", ""), operation, version, item.get("subresource", "")
 
 
 def fields_of(item: ManagedEntry) -> FieldSet:
-    if item.__class__ is StoredEntry:
-        stored: FieldSet = item.fields
-        return stored
+    if type(item) is StoredEntry:
+        return item.fields
     return item.get("fieldsV1") or EMPTY
 
 
 def ordered(items: Iterable[ManagedEntry]) -> list[ManagedEntry]:
     """Appliers first, then by time (an entry without comes before all), then by name."""
+    found = list(items)
+    if len(found) < 2:
+        return found
     return sorted(
-        items,
+        found,
         key=lambda item: (
             item["operation"],
             item.get("time") or "",

@@ -9,7 +9,6 @@ that is none. Times are texts such as `2024-01-31T12:00:00Z`.
 from __future__ import annotations
 
 from operator import is_
-from typing import Any
 
 from fairlead.dialect import Dialect
 from fairlead.patching.compare import Changes, compare
@@ -194,11 +193,13 @@ class _Difference:
             if struct is None:
                 continue
             seen = self.within(version)
-            if item.__class__ is StoredEntry:
-                stored: Any = item
-                if stored.is_current and not stored.may_hold(seen.touched, seen.removed):
-                    left.append(item)
-                    continue
+            if (
+                type(item) is StoredEntry
+                and item.is_current
+                and not item.may_hold(seen.touched, seen.removed)
+            ):
+                left.append(item)
+                continue
             fields = fields_of(item)
             rest = reconciled(struct, fields)
             rest = difference(difference(rest, seen.touched), seen.removed)

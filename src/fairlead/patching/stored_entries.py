@@ -22,6 +22,7 @@ _BRACE = b"}"[0]
 _SUBRESOURCE = b',"subresource":"'
 _HOLE = b"null"
 _BEHIND_A_TEXT = b",:]}"
+SHORTEST = 1024  # bytes of them that are cut out; fewer are read in less time
 _MOST_LOOKS = 12  # at all of the bytes, beyond which reading them is cheaper
 
 
@@ -31,13 +32,14 @@ class StoredEntry(dict[str, Any]):
     and encoders take them as they are. `is_current`: the type has not changed since then in what is
     one field and what has fields of its own. Never changed."""
 
-    __slots__ = ("_fields", "is_current", "written")
+    __slots__ = ("_fields", "_identity", "is_current", "written")
 
     def __init__(self, head: Object, written: bytes, *, is_current: bool = False) -> None:
         super().__init__(head)
         self.written = written
         self.is_current = is_current
         self._fields: Object | None = None
+        self._identity: tuple[str, str, str, str] | None = None
         super().__setitem__(_KEY, orjson.Fragment(written))
 
     @property
@@ -46,6 +48,16 @@ class StoredEntry(dict[str, Any]):
         if self._fields is None:
             self._fields = orjson.loads(self.written)
         return self._fields
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """That of `entries.identity_of`."""
+        if self._identity is None:
+            get = super().get
+            operation = get("operation", "")
+            version = "" if operation == "Apply" else get("apiVersion", "")
+            self._identity = get("manager", ""), operation, version, get("subresource", "")
+        return self._identity
 
     def may_hold(self, *sets: Object) -> bool:
         """Whether a path of some sets may be among the fields; found out without reading them."""
@@ -106,10 +118,10 @@ class StoredEntry(dict[str, Any]):
         return self
 
 
-def read_with_entries(body: bytes) -> Object:
-    """The object of a stored body, which lacks its opening brace, with such entries. It must be of
-    a built-in kind: the type of another may have changed since it was stored."""
-    parts, written = _cut(body)
+def read_with_entries(body: bytes, shortest: int = SHORTEST) -> Object:
+    """The object of a stored body, which lacks its opening brace, with such entries if they are not
+    short. It must be of a built-in kind: another type may have changed since it was stored."""
+    parts, written = _cut(body, shortest)
     value: Object = orjson.loads(b"".join(parts))
     if not written:
         return value
@@ -129,7 +141,7 @@ def _all_read(body: bytes) -> Object:
     return value
 
 
-def _cut(body: bytes) -> tuple[list[bytes], list[bytes]]:
+def _cut(body: bytes, shortest: int) -> tuple[list[bytes], list[bytes]]:
     """An object with holes for the fields of its managers, in parts; and what was in the holes.
 
     Quotes in texts are escaped, so that what is looked for here, quotes included, stands in no
@@ -140,7 +152,11 @@ def _cut(body: bytes) -> tuple[list[bytes], list[bytes]]:
     if at < 0:
         return whole, []
     end = body.find(b"]", at) - 1
-    if not body.startswith(_LAST, end) or not _is_end(body, end + len(_LAST)):
+    if (
+        end - at < shortest
+        or not body.startswith(_LAST, end)
+        or not _is_end(body, end + len(_LAST))
+    ):
         return whole, []
     parts, written = [b"{"], []
     done = 0

@@ -12,17 +12,17 @@ from fairlead.patching.stored_entries import StoredEntry
 
 def copied(value: Any) -> Any:
     """A value that shares nothing changeable with the given one."""
-    if isinstance(value, dict):
-        if value.__class__ is StoredEntry:
-            return value
-        made: dict[str, Any] = dict(value)
-        for key, item in value.items():
-            if isinstance(item, (dict, list)):
-                made[key] = copied(item)
-        return made
     if isinstance(value, list):
         return [copied(item) if isinstance(item, (dict, list)) else item for item in value]
-    return value
+    if not isinstance(value, dict):
+        return value
+    if type(value) is not dict and type(value) is StoredEntry:  # never changed
+        return value
+    made: dict[str, Any] = dict(value)
+    for key, item in value.items():
+        if isinstance(item, (dict, list)):
+            made[key] = copied(item)
+    return made
 
 
 def equal(one: Any, other: Any) -> bool:
