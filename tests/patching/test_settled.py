@@ -6,12 +6,15 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import orjson
 import pytest
 from patching_support import POD, STATUS, Cluster, Object
 
 from fairlead.patching import ownership
 from fairlead.patching.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
+from fairlead.patching.entries import Identity, entries_of, fields_of, identity_of
 from fairlead.patching.field_sets import EMPTY
+from fairlead.patching.stored_entries import StoredEntry
 from fairlead.schema.decode import decoder
 from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.mismatch import DecodeError
@@ -76,13 +79,34 @@ def outcome(pods: Pods, manager: str, config: Object, **facts: Any) -> Any:
     return made
 
 
+def nothing_settled(_: Any, live: Object, __: Any, who: Identity, *___: Any) -> Any:
+    last = [item for item in entries_of(live) if identity_of(item) == who]
+    return EMPTY, fields_of(last[0]) if last else EMPTY
+
+
+def as_stored(live: Object) -> Object:
+    """The object with entries that nobody has read."""
+    entries = [
+        StoredEntry({**item, "fieldsV1": None}, orjson.dumps(fields_of(item)), is_current=True)
+        for item in entries_of(live)
+    ]
+    return {**live, "metadata": {**live["metadata"], "managedFields": entries}}
+
+
 def both_ways(pods: Pods, monkeypatch: pytest.MonkeyPatch, config: Object, **facts: Any) -> Any:
+    """Whether owned fields were read or not."""
     manager = facts.pop("manager", "aa")
     quickly = outcome(pods, manager, config, **facts)
+    live = pods.live
+    assert live is not None
+    pods.live = as_stored(live)
+    unread = outcome(pods, manager, config, **facts)
+    pods.live = live
     with monkeypatch.context() as patched:
-        patched.setattr(ownership, "_settled", lambda *_: EMPTY)
+        patched.setattr(ownership, "_settled", nothing_settled)
         closely = outcome(pods, manager, config, **facts)
-    assert quickly == closely
+    assert orjson.dumps(quickly) == orjson.dumps(closely)
+    assert orjson.dumps(unread) == orjson.dumps(closely)
     return quickly
 
 
@@ -121,6 +145,15 @@ def test_what_is_settled_is_found(pods):
     owned = pods.owned_by("aa")
     found = ownership.settled_fields(POD, pods.object, changed_web(), owned, [])
     assert found == {"f:spec": owned["f:spec"]}
+
+
+def test_what_is_settled_is_found_without_reading_what_is_owned(pods):
+    pods.live = as_stored(pods.object)
+    [last] = entries_of(pods.live)
+    _, [entry] = ownership.apply(pods.versions, pods.live, changed_web(), **pods._options("aa", {}))
+    assert last._fields is None
+    assert entry.written is last.written
+    assert entry["time"] != last["time"]
 
 
 def test_items_of_others_may_stand_between(pods, monkeypatch):

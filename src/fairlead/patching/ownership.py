@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from operator import is_
 
+import orjson
+
 from fairlead.dialect import Dialect
 from fairlead.patching.compare import Changes, compare
 from fairlead.patching.configuration import check_configuration, check_items, untrackable
@@ -45,7 +47,7 @@ from fairlead.patching.field_sets import (
 from fairlead.patching.last_applied import ANNOTATION, fields_to_take_over, kept_current
 from fairlead.patching.merge import merge
 from fairlead.patching.prune import Versions, pruned, reconciled
-from fairlead.patching.settled import settled_fields
+from fairlead.patching.settled import settled_fields, settled_unread
 from fairlead.patching.shapes import Untrackable, zero_object
 from fairlead.patching.stored_entries import StoredEntry
 from fairlead.patching.written_fields import new_fields
@@ -252,13 +254,13 @@ def apply(
     """
     struct = _served(versions, api_version)
     who = applier(manager, subresource)
-    settled = _settled(struct, live, config, who, api_version, ignored)
+    settled, rest = _settled(struct, live, config, who, api_version, ignored)
     stated = _without_settled(config, settled)
     check_configuration(struct, stated, api_version)
     try:
         first = _first_entries(struct, live, api_version, subresource, now, ignored)
         application = _Application(
-            versions, live, stated, who, api_version, first, ignored, settled
+            versions, live, stated, who, api_version, first, ignored, settled, rest
         )
     except Untrackable:
         check_items(struct, config)
@@ -284,15 +286,22 @@ def _settled(
     who: Identity,
     api_version: str,
     ignored: FieldSet,
-) -> FieldSet:
-    """The fields of a manager in which its new configuration changes nothing, see `settled`."""
+) -> tuple[FieldSet, FieldSet]:
+    """The fields of a manager in which its new configuration changes nothing, see `settled`; and
+    the others that it has."""
     known = entries_of(live)
     last = _entry_of(known, who)
-    if live is None or last is None or last["apiVersion"] != api_version:
-        return EMPTY
-    others = [fields_of(item) for item in known if item is not last]
-    found = settled_fields(struct, live, config, fields_of(last), others)
-    return {element: node for element, node in found.items() if element not in ignored}
+    if last is None:
+        return EMPTY, EMPTY
+    if live is None or last["apiVersion"] != api_version:
+        return EMPTY, fields_of(last)
+    config = {name: item for name, item in config.items() if "f:" + name not in ignored}
+    others = [item for item in known if item is not last]
+    if type(last) is StoredEntry and last.is_current:
+        return settled_unread(struct, live, config, last, others)
+    fields = fields_of(last)
+    found = settled_fields(struct, live, config, fields, [fields_of(item) for item in others])
+    return found, {element: node for element, node in fields.items() if element not in found}
 
 
 def _without_settled(config: Object, settled: FieldSet) -> Object:
@@ -324,7 +333,8 @@ def _first_entries(
 
 class _Application:
     """One configuration merged into one object. `result` is the live object when all is as is.
-    `settled` are the manager's fields that it is not about, because nothing changes there."""
+    `settled` are the manager's fields that it is not about, because nothing changes there, and
+    `rest` those that it had beside them."""
 
     def __init__(
         self,
@@ -336,6 +346,7 @@ class _Application:
         first: list[ManagedEntry],
         ignored: FieldSet,
         settled: FieldSet,
+        rest: FieldSet,
     ) -> None:
         self._versions = versions
         self._who = who
@@ -347,8 +358,7 @@ class _Application:
 
         struct = _served(versions, api_version)
         self._applied = recursive_difference(applied_fields(struct, config), ignored)
-        if settled:
-            self._applied = level_in_order({**self._applied, **settled})
+        self._settled, self._rest = settled, rest
         self._owned = difference(self._applied, UNOWNED)
         base = zero_object(struct) if live is None else live
         merged = self._without_given_up(merge(struct, base, config))
@@ -359,16 +369,18 @@ class _Application:
     def _without_given_up(self, merged: Object) -> Object:
         if self._last is None:
             return merged
-        version, fields = self._last["apiVersion"], fields_of(self._last)
+        version = self._last["apiVersion"]
         if version == self._api_version and (
-            fields == self._owned or covers(self._applied, fields)
+            self._rest == self._owned or covers(self._applied, self._rest)
         ):
             return merged
+        fields = fields_of(self._last)
         struct = self._versions.struct(version)
         if struct is None:
             return merged
         owned = [(item["apiVersion"], self._fields(item)) for item in self._others]
-        owned.append((self._api_version, self._applied))
+        settled = {element: fields[element] for element in self._settled}
+        owned.append((self._api_version, {**self._applied, **settled}))
         last = version, reconciled(struct, fields)
         return pruned(self._versions, merged, self._api_version, last, owned)
 
@@ -398,11 +410,22 @@ class _Application:
         else:
             time = now
             left = self._changes.others_after(self._others)
-        if owned:
-            left.append(entry(self._who, self._api_version, owned, time))
+        if owned or self._settled:
+            left.append(self._entry(owned, time))
         return ordered(left)
+
+    def _entry(self, owned: FieldSet, time: str | None) -> ManagedEntry:
+        """That of this manager. What was not read of its fields goes into it as it was."""
+        if not self._settled:
+            return entry(self._who, self._api_version, owned, time)
+        fields = level_in_order({**owned, **self._settled})
+        last = self._last
+        if type(last) is not StoredEntry:
+            return entry(self._who, self._api_version, fields, time)
+        head = entry(self._who, self._api_version, EMPTY, time)
+        return StoredEntry(head, last.written if owned == self._rest else orjson.dumps(fields))
 
     def _as_before(self, owned: FieldSet) -> bool:
         if self._last is None:
             return not owned
-        return self._last["apiVersion"] == self._api_version and owned == fields_of(self._last)
+        return self._last["apiVersion"] == self._api_version and owned == self._rest

@@ -10,9 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.patching.field_sets import FieldSet
+import orjson
+
+from fairlead.patching.entries import ManagedEntry, fields_of
+from fairlead.patching.field_sets import EMPTY, FieldSet
 from fairlead.patching.shapes import Items, Record, Shape, Single, Table, Untrackable, shape_of
+from fairlead.patching.stored_entries import StoredEntry
 from fairlead.patching.values import copied, equal
+from fairlead.patching.written_fields import stated_fields
 from fairlead.schema.defaults import filler
 from fairlead.schema.model import ListOf, MapOf, Struct, Type
 from fairlead.schema.model import Object as Object
@@ -20,9 +25,10 @@ from fairlead.schema.model import Object as Object
 
 class Settler:
     """Finds out whether what is stated is settled in a live value and a node of fields, of which
-    nobody else has any if the manager is `alone`. This one is never sure."""
+    nobody else has any if the manager is `alone`. There is no node where the fields are known to be
+    those that are stated. This one is never sure."""
 
-    def settled(self, stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
+    def settled(self, stated: Any, live: Any, node: FieldSet | None, alone: bool) -> bool:
         return False
 
 
@@ -51,6 +57,42 @@ def settled_fields(
         except Untrackable:
             continue  # whoever looks closer says why
     return found
+
+
+def settled_unread(
+    struct: Struct, live: Object, config: Object, last: StoredEntry, others: list[ManagedEntry]
+) -> tuple[FieldSet, FieldSet]:
+    """The same without reading the manager's fields where they are those that are stated: nodes
+    that only encoders can look into. Gives the rest of its fields, too."""
+    found: FieldSet = {}
+    holes: list[tuple[int, int]] = []
+    members = shape_of(struct).members
+    for name, stated in config.items():
+        member = members.get(name)
+        if member is None or not stated or name in _LOOKED_AT_ANYWAY or name not in live:
+            continue
+        if isinstance(member.shape, Single):
+            continue
+        try:
+            text = stated_fields(member.shape, stated)
+            place = last.place_of(member.element, text) if text is not None else -1
+            if text is None or place < 0:
+                continue
+            alone = not any(_has(item, member.element) for item in others)
+            settler = _settler(struct.fields[name].type, member.shape)
+            if settler.settled(stated, live[name], None, alone):
+                found[member.element] = orjson.Fragment(text)
+                holes.append((place, place + len(text)))
+        except Untrackable:
+            continue  # whoever looks closer says why
+    rest = last.fields_without(holes, list(found)) if found else None
+    return (EMPTY, last.fields) if rest is None else (found, rest)
+
+
+def _has(item: ManagedEntry, element: str) -> bool:
+    if type(item) is StoredEntry and not item.may_hold({element: EMPTY}):
+        return False
+    return element in fields_of(item)
 
 
 _KEPT = 50_000
@@ -85,7 +127,7 @@ class _Whole(Settler):
     def __init__(self, kind: Type) -> None:
         self._fill = filler(kind) if isinstance(kind, Struct) else None
 
-    def settled(self, stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
+    def settled(self, stated: Any, live: Any, node: FieldSet | None, alone: bool) -> bool:
         if node or type(stated) is not type(live):
             return False
         if self._fill is not None and alone and type(stated) is dict:
@@ -112,18 +154,20 @@ class _Fields(Settler):
         self._shape = shape
         self._parts: dict[str, _Part] = {}
 
-    def settled(self, stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
+    def settled(self, stated: Any, live: Any, node: FieldSet | None, alone: bool) -> bool:
         if not isinstance(stated, dict) or not isinstance(live, dict):
             return False
+        fields: FieldSet | None = None
         for name, value in stated.items():
             part = self._parts.get(name)
             if part is None:
                 part = self._part(name)
                 if part is None:
                     return False
-            fields = node.get(part.element)
-            if fields is None:
-                return False
+            if node is not None:
+                fields = node.get(part.element)
+                if fields is None:
+                    return False
             there = live.get(name)
             if part.is_single and isinstance(value, str):
                 if fields or there != value:
@@ -132,7 +176,7 @@ class _Fields(Settler):
                 value, there, fields, alone
             ):
                 return False
-        return len(node) == len(stated) + ("." in node)
+        return node is None or len(node) == len(stated) + ("." in node)
 
     def _part(self, name: str) -> _Part | None:
         # Made when first met, because a type may contain itself.
@@ -150,14 +194,18 @@ class _Entries(Settler):
     def __init__(self, single: Settler) -> None:
         self._single = single
 
-    def settled(self, stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
-        if not isinstance(stated, dict) or not isinstance(live, dict) or len(node) != len(stated):
+    def settled(self, stated: Any, live: Any, node: FieldSet | None, alone: bool) -> bool:
+        if not isinstance(stated, dict) or not isinstance(live, dict):
             return False
+        if node is not None and len(node) != len(stated):
+            return False
+        fields: FieldSet | None = None
         for key, value in stated.items():
-            fields = node.get("f:" + key)
-            if fields is None or key not in live:
-                return False
-            if not self._single.settled(value, live[key], fields, alone):
+            if node is not None:
+                fields = node.get("f:" + key)
+                if fields is None:
+                    return False
+            if key not in live or not self._single.settled(value, live[key], fields, alone):
                 return False
         return True
 
@@ -171,29 +219,39 @@ class _Keyed(Settler):
         self._key = shape.key
         self._below = below
 
-    def settled(self, stated: Any, live: Any, node: FieldSet, alone: bool) -> bool:
+    def settled(self, stated: Any, live: Any, node: FieldSet | None, alone: bool) -> bool:
         """Live items that are not stated may stand between those that are."""
-        if not isinstance(stated, list) or not isinstance(live, list) or len(node) != len(stated):
+        if not isinstance(stated, list) or not isinstance(live, list) or not stated:
+            return False  # an empty one states nothing
+        if node is not None and not self._are_nodes(stated, node):
             return False
-        if not stated:
-            return False  # it states nothing
-        seen: set[str] = set()
+        fields: FieldSet | None = None
         place = 0
+        for item in stated:
+            if node is not None:
+                fields = node[self._element(item)]
+            place = self._place(item, live, place)
+            if place == len(live) or not self._below.settled(item, live[place], fields, alone):
+                return False
+            place += 1
+        if len(live) > len(stated):
+            self._shape.indexed(live, False)  # all of them must be told apart
+        return True
+
+    def _are_nodes(self, stated: list[Any], node: FieldSet) -> bool:
+        """Whether there is a node of each item, which all differ, and of nothing else."""
+        if len(node) != len(stated):
+            return False
+        seen: set[str] = set()
         for item in stated:
             name = self._element(item)
             fields = node.get(name)
             if not fields or "." not in fields:
                 return False
-            place = self._place(item, name, live, place)
-            if place == len(live) or not self._below.settled(item, live[place], fields, alone):
-                return False
             seen.add(name)
-            place += 1
-        if len(live) > len(stated):
-            self._shape.indexed(live, False)  # all of them must be told apart
         return len(seen) == len(stated)
 
-    def _place(self, item: Any, name: str, live: list[Any], place: int) -> int:
+    def _place(self, item: Any, live: list[Any], place: int) -> int:
         """Where an item is, from a place on; behind the last if it is not."""
         key = self._key
         if key and key in item:
@@ -201,6 +259,7 @@ class _Keyed(Settler):
             while place < len(live) and live[place].get(key) != text:
                 place += 1
         else:
+            name = self._element(item)
             while place < len(live) and self._element(live[place]) != name:
                 place += 1
         return place

@@ -74,6 +74,27 @@ class StoredEntry(dict[str, Any]):
                     below.append(node)
         return False
 
+    def place_of(self, element: str, node: bytes) -> int:
+        """Where a node stands behind its step, or -1; it may be that of a step further below."""
+        step = orjson.dumps(element) + b":"
+        at = self.written.find(step)
+        while at >= 0 and not self.written.startswith(node, at + len(step)):
+            at = self.written.find(step, at + 1)
+        return at + len(step) if at >= 0 else -1
+
+    def fields_without(self, places: list[tuple[int, int]], elements: list[str]) -> Object | None:
+        """The set without what is between some places, which must be the nodes of these steps: None
+        if they are not."""
+        parts: list[bytes] = []
+        done = 0
+        for start, end in sorted(places):
+            parts += (self.written[done:start], _HOLE)
+            done = end
+        rest: Object = orjson.loads(b"".join((*parts, self.written[done:])))
+        if any(rest.pop(element, element) is not None for element in elements):
+            return None
+        return rest
+
     def plain(self) -> Object:
         """The same as a dictionary of one's own."""
         return {name: self[name] for name in self}

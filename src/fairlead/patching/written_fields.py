@@ -1,8 +1,9 @@
-"""The fields of a new object, written as JSON at once.
+"""The fields of objects and configurations, written as JSON at once.
 
 Whoever makes an object from nothing owns nearly all there is in it, and nobody looks at that set
 again while it is made: it goes into the store. So it is not built and then encoded, as a set of
-`field_sets` would be; it is put together from texts that objects with the same fields share.
+`field_sets` would be; it is put together from texts that objects with the same fields share. What
+a configuration states is written to be held against what its manager owns already.
 The outcome is that of `extract` and `compare`, which are for sets that something is done with.
 """
 
@@ -49,6 +50,15 @@ def new_fields(
         return None
     out: list[str] = []
     _creation(struct, ignored, unowned).write(new, out)
+    return "".join(out).encode()
+
+
+def stated_fields(shape: Shape, stated: Any) -> bytes | None:
+    """The node of a field in which a configuration states something, as its applier owns it; None
+    if there is nothing to own. Raises `Untrackable`."""
+    out: list[str] = []
+    if not _writer(shape, False, False).write(stated, out):
+        return None
     return "".join(out).encode()
 
 
@@ -128,7 +138,9 @@ class _Part:
 
     def __init__(self, element: str, shape: Shape) -> None:
         self.head = _key(element)
-        self.writer: _Writer | None = None if isinstance(shape, Single) else _writer(shape, True)
+        self.writer: _Writer | None = (
+            None if isinstance(shape, Single) else _writer(shape, True, True)
+        )
         self.beyond: _Creation | None = None
         self._has_zero = False
         self._zero: Any = None
@@ -141,7 +153,7 @@ class _Part:
         if zero and isinstance(shape, Record):
             self.beyond = _Creation(shape, zero, passed)
         elif self.writer is not None:
-            self.writer = _writer(shape, False)
+            self.writer = _writer(shape, True, False)
 
     def is_zero(self, value: Any) -> bool:
         if not self._has_zero:
@@ -152,47 +164,48 @@ class _Part:
 
 
 class _Writer:
-    """Adds the node of a value that is not empty to a text."""
+    """Adds the node of a value that is not empty to a text; whether there is one."""
 
-    def write(self, value: Any, out: list[str]) -> None:
+    def write(self, value: Any, out: list[str]) -> bool:
         raise NotImplementedError
 
 
-_written: dict[tuple[Shape, bool], _Writer] = {}
+_written: dict[tuple[Shape, bool, bool], _Writer] = {}
 _MOST_WRITTEN = 50_000
 
 
-def _writer(shape: Shape, member: bool) -> _Writer:
-    """What writes the fields of values of a shape as an update owns them; `member` when the value
-    itself is one of them."""
-    known = _written.get((shape, member))
+def _writer(shape: Shape, whole: bool, member: bool) -> _Writer:
+    """What writes the fields of values of a shape: `whole` as an update owns them, else as an
+    applier does; `member` when the value itself is one of them."""
+    known = _written.get((shape, whole, member))
     if known is None:
         if len(_written) >= _MOST_WRITTEN:
             _written.clear()
-        known = _written[shape, member] = _make(shape, member)
+        known = _written[shape, whole, member] = _make(shape, whole, member)
     return known
 
 
-def _make(shape: Shape, member: bool) -> _Writer:
+def _make(shape: Shape, whole: bool, member: bool) -> _Writer:
     if isinstance(shape, Record):
-        return _Fields(shape, member)
+        return _Fields(shape, member) if whole else _Stated(shape, member)
     if isinstance(shape, Table):
-        return _Entries(shape, member)
+        return _Entries(shape, whole, member)
     if isinstance(shape, Items):
-        return _Keyed(shape, member)
+        return _Keyed(shape, whole, member)
     if isinstance(shape, Values):
         return _Texts(member)
-    return _Described(shape, member)
+    return _Undescribed(shape, member)
 
 
-class _Described(_Writer):
-    """By way of the set: of what the model does not describe."""
+class _Undescribed(_Writer):
+    """Of what the model does not describe: by way of the set."""
 
     def __init__(self, shape: Shape, member: bool) -> None:
         self._extract = extractor(shape, True, member)
 
-    def write(self, value: Any, out: list[str]) -> None:
+    def write(self, value: Any, out: list[str]) -> bool:
         out.append(orjson.dumps(self._extract(value) or {}).decode())
+        return True
 
 
 class _Hole:
@@ -221,7 +234,7 @@ class _Fields(_Writer):
         self._plans: Shapes[_Plan] = Shapes()
         self._known: Callable[[tuple[str, ...]], _Plan | None] = self._plans.get
 
-    def write(self, value: Any, out: list[str]) -> None:
+    def write(self, value: Any, out: list[str]) -> bool:
         if not isinstance(value, dict):
             raise Untrackable
         fields: dict[str, Any] = value
@@ -237,6 +250,7 @@ class _Fields(_Writer):
             else:
                 out.append(_LEAF)
         out.append(plan.behind)
+        return True
 
     def _plan(self, names: tuple[str, ...]) -> _Plan:
         # Made when first met, because a type may contain itself.
@@ -252,7 +266,7 @@ class _Fields(_Writer):
             if isinstance(inner, Single):
                 text += _LEAF
             else:
-                holes.append(_Hole(text, name, _writer(inner, True)))
+                holes.append(_Hole(text, name, _writer(inner, True, True)))
                 text = ""
         made = _Plan(holes, text + "}")
         if members.keys() >= set(names):
@@ -260,15 +274,71 @@ class _Fields(_Writer):
         return made
 
 
+class _Step:
+    """A field in which something is stated: its key, and who writes what is below it if anything
+    may be. A `silent` one states nothing when it is empty."""
+
+    def __init__(self, name: str, shape: Shape) -> None:
+        self.name = name
+        self.key = _key("f:" + name)
+        self.writer = None if isinstance(shape, Single) else _writer(shape, False, False)
+        self.silent = isinstance(shape, (Items, Values))
+
+
+class _Stated(_Writer):
+    """Of a struct, as an applier owns it: what is stated in it, and itself only if it is empty."""
+
+    def __init__(self, shape: Record, member: bool) -> None:
+        self._shape = shape
+        self._member = member
+        self._steps: dict[str, _Step] = {}
+
+    def write(self, value: Any, out: list[str]) -> bool:
+        if not isinstance(value, dict):
+            raise Untrackable
+        fields: dict[str, Any] = value
+        before = len(out)
+        opening = _ITSELF + "," if self._member else "{"
+        names: list[str] = sorted(fields)
+        for name in names:
+            step = self._steps.get(name)
+            if step is None:
+                step = self._step(name)
+            child: Any = fields[name]
+            if child and step.writer is not None:
+                out.append(opening + step.key)
+                if not step.writer.write(child, out):
+                    out.pop()
+                    continue
+            elif step.silent and not child and child is not None:
+                continue
+            else:
+                out.append(opening + step.key + _LEAF)
+            opening = ","
+        if len(out) > before:
+            out.append("}")
+        elif self._member:
+            out.append(_LEAF)
+        return len(out) > before
+
+    def _step(self, name: str) -> _Step:
+        # Made when first met, because a type may contain itself.
+        member = self._shape.members.get(name)
+        if member is None:
+            return _Step(name, FREE if self._shape.open else SINGLE)
+        made = self._steps[name] = _Step(name, member.shape)
+        return made
+
+
 class _Entries(_Writer):
     """Of a map."""
 
-    def __init__(self, shape: Table, member: bool) -> None:
+    def __init__(self, shape: Table, whole: bool, member: bool) -> None:
         self._start = _ITSELF + "," if member else "{"
         is_single = isinstance(shape.value, Single)
-        self._below = None if is_single else _writer(shape.value, True)
+        self._below = None if is_single else _writer(shape.value, whole, True)
 
-    def write(self, value: Any, out: list[str]) -> None:
+    def write(self, value: Any, out: list[str]) -> bool:
         if not isinstance(value, dict):
             raise Untrackable
         entries: dict[str, Any] = value
@@ -280,7 +350,7 @@ class _Entries(_Writer):
             else:
                 text = ",".join([_key("f:" + name) + _LEAF for name in names]) + "}"
             out.append(self._start + text)
-            return
+            return True
         before = self._start
         for name in names:
             out.append(before + _key("f:" + name))
@@ -290,30 +360,32 @@ class _Entries(_Writer):
                 out.append(_LEAF)
             before = ","
         out.append("}")
+        return True
 
 
 class _Keyed(_Writer):
     """Of a list whose items are told apart by their keys."""
 
-    def __init__(self, shape: Items, member: bool) -> None:
+    def __init__(self, shape: Items, whole: bool, member: bool) -> None:
         self._start = _ITSELF + "," if member else "{"
         self._indexed = shape.indexed
-        self._below = _writer(shape.item, True)
+        self._below = _writer(shape.item, whole, True)
         self._key = shape.key if is_plain(shape.key) else ""
         self._before = f'"k:{{\\"{shape.key}\\":\\"'
 
-    def write(self, value: Any, out: list[str]) -> None:
+    def write(self, value: Any, out: list[str]) -> bool:
         if self._key and isinstance(value, list):
             named = by_text(value, self._key)
             if named is not None:
                 self._write_named(named, out)
-                return
+                return True
         before = self._start
         for element, item in self._indexed(value, True).items():
             out.append(before + _key(element))
             self._write_item(item, out)
             before = ","
         out.append("}")
+        return True
 
     def _write_named(self, named: dict[str, Any], out: list[str]) -> None:
         """Items whose one key is a text that JSON shows as it is, as most have."""
@@ -340,9 +412,10 @@ class _Texts(_Writer):
     def __init__(self, member: bool) -> None:
         self._start = _ITSELF + "," if member else "{"
 
-    def write(self, value: Any, out: list[str]) -> None:
+    def write(self, value: Any, out: list[str]) -> bool:
         leaves = [_key(element) + _LEAF for element in indexed_values(value, True)]
         out.append(self._start + ",".join(leaves) + "}")
+        return True
 
 
 def _key(element: str) -> str:
