@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import orjson
 from hypothesis import strategies as st
 
 from fairlead.dialect import KUBERNETES, Dialect
-from fairlead.patching.entries import ManagedEntry
+from fairlead.patching.entries import ManagedEntry, entries_of, fields_of
 from fairlead.patching.field_sets import EMPTY, FieldSet
 from fairlead.patching.ownership import OneVersion, Versions, apply, track_update
+from fairlead.patching.stored_entries import StoredEntry
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type
 from fairlead.schema.notation import SCALARS
@@ -105,6 +107,15 @@ class Cluster:
     def apply(self, manager: str, config: Object, **facts: Any) -> Object:
         value, entries = apply(self.versions, self.live, config, **self._options(manager, facts))
         return self._store(value, entries)
+
+
+def as_stored(live: Object) -> Object:
+    """The object with entries that nobody has read."""
+    entries = [
+        StoredEntry({**item, "fieldsV1": None}, orjson.dumps(fields_of(item)), is_current=True)
+        for item in entries_of(live)
+    ]
+    return {**live, "metadata": {**live["metadata"], "managedFields": entries}}
 
 
 def config_map(data: Object | None = None, **metadata: Any) -> Object:

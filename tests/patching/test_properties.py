@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from patching_support import EVERYTHING, POD_TEMPLATE, Cluster, Object, objects_of
+from patching_support import EVERYTHING, POD_TEMPLATE, Cluster, Object, as_stored, objects_of
 
 from fairlead.patching.conflicts import ApplyConflict, Conflict
 from fairlead.patching.entries import same_but_for_times
@@ -179,3 +180,29 @@ def test_writing_what_is_there_changes_nothing(writes, manager):
     cluster.put(manager, {**cluster.object})
     assert cluster.entries == entries
     assert same_but_for_times(cluster.entries, entries)
+
+
+class Unread(Cluster):
+    """What managers own is stored as text that nobody has read."""
+
+    def _store(self, value: Object, entries: list[Object]) -> Object:
+        self.live = as_stored(super()._store(value, entries)) if entries else None
+        return self.live or super()._store(value, entries)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.one_of(_writes(EVERYTHING), _writes(POD_TEMPLATE)), st.booleans())
+def test_owned_fields_that_were_not_read_come_to_the_same(writes, force):
+    kind = POD_TEMPLATE if writes[0][2]["kind"] == "PodTemplate" else EVERYTHING
+    read, unread = Cluster(kind), Unread(kind)
+    for verb, manager, value in writes:
+        if verb == "put":
+            read.put(manager, value)
+            unread.put(manager, value)
+        else:
+            refused = _conflicts(read, manager, value) if not force else []
+            assert (_conflicts(unread, manager, value) if not force else []) == refused
+            if force:
+                read.apply(manager, value, force=True)
+                unread.apply(manager, value, force=True)
+        assert orjson.dumps(unread.object) == orjson.dumps(read.object)

@@ -8,13 +8,12 @@ from typing import Any
 
 import orjson
 import pytest
-from patching_support import POD, STATUS, Cluster, Object
+from patching_support import POD, STATUS, Cluster, Object, as_stored
 
 from fairlead.patching import ownership
 from fairlead.patching.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
 from fairlead.patching.entries import Identity, entries_of, fields_of, identity_of
 from fairlead.patching.field_sets import EMPTY
-from fairlead.patching.stored_entries import StoredEntry
 from fairlead.schema.decode import decoder
 from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.mismatch import DecodeError
@@ -82,15 +81,6 @@ def outcome(pods: Pods, manager: str, config: Object, **facts: Any) -> Any:
 def nothing_settled(_: Any, live: Object, __: Any, who: Identity, *___: Any) -> Any:
     last = [item for item in entries_of(live) if identity_of(item) == who]
     return EMPTY, fields_of(last[0]) if last else EMPTY
-
-
-def as_stored(live: Object) -> Object:
-    """The object with entries that nobody has read."""
-    entries = [
-        StoredEntry({**item, "fieldsV1": None}, orjson.dumps(fields_of(item)), is_current=True)
-        for item in entries_of(live)
-    ]
-    return {**live, "metadata": {**live["metadata"], "managedFields": entries}}
 
 
 def both_ways(pods: Pods, monkeypatch: pytest.MonkeyPatch, config: Object, **facts: Any) -> Any:

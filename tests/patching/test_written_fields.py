@@ -12,10 +12,11 @@ from patching_support import EVERYTHING, POD, POD_TEMPLATE, STATUS, Object, obje
 
 from fairlead.dialect import KUBERNETES
 from fairlead.patching.compare import compare
+from fairlead.patching.extract import applied_fields
 from fairlead.patching.field_sets import EMPTY, FieldSet, difference, of, recursive_difference
 from fairlead.patching.ownership import UNOWNED
-from fairlead.patching.shapes import Untrackable, zero_object
-from fairlead.patching.written_fields import new_fields
+from fairlead.patching.shapes import Single, Untrackable, shape_of, zero_object
+from fairlead.patching.written_fields import new_fields, stated_fields
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.model import Struct
 
@@ -59,11 +60,23 @@ def _maybe_empty(value: Any, choose: st.DataObject) -> Any:
     return emptied(value, choose)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(objects_of(EVERYTHING), st.data())
 def test_of_a_type_with_every_sort_of_field(value, choose):
     holds(EVERYTHING, value)
     holds(EVERYTHING, {**emptied(value, choose), "metadata": value["metadata"]}, EMPTY)
+
+
+@settings(max_examples=40, deadline=None)
+@given(objects_of(EVERYTHING), objects_of(POD_TEMPLATE), st.data())
+def test_what_a_configuration_states_is_what_its_applier_owns(value, template, choose):
+    for kind, config in ((EVERYTHING, value), (POD_TEMPLATE, template)):
+        for name, stated in emptied(config, choose).items():
+            shape = shape_of(kind).members[name].shape
+            if stated and not isinstance(shape, Single):
+                owned = applied_fields(kind, {name: stated}).get("f:" + name)
+                wanted = orjson.dumps(owned) if owned is not None else None
+                assert stated_fields(shape, stated) == wanted
 
 
 @pytest.mark.parametrize("kind", [POD, POD_TEMPLATE], ids=lambda kind: kind.name)
