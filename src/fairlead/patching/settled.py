@@ -75,8 +75,8 @@ def settled_unread(
             continue
         try:
             text = stated_fields(member.shape, stated)
-            place = last.place_of(member.element, text) if text is not None else -1
-            if text is None or place < 0:
+            place = last.place_of(member.element, text)
+            if place < 0:
                 continue
             alone = not any(_has(item, member.element) for item in others)
             settler = _settler(struct.fields[name].type, member.shape)

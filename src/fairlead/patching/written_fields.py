@@ -53,12 +53,12 @@ def new_fields(
     return "".join(out).encode()
 
 
-def stated_fields(shape: Shape, stated: Any) -> bytes | None:
-    """The node of a field in which a configuration states something, as its applier owns it; None
-    if there is nothing to own. Raises `Untrackable`."""
+def stated_fields(shape: Shape, stated: Any) -> bytes:
+    """The node of a field in which a configuration states something, as its applier owns it. Raises
+    `Untrackable`, also for what has empty lists in it: they state nothing, and only a set can tell
+    whether anything is left."""
     out: list[str] = []
-    if not _writer(shape, False, False).write(stated, out):
-        return None
+    _writer(shape, False, False).write(stated, out)
     return "".join(out).encode()
 
 
@@ -164,9 +164,9 @@ class _Part:
 
 
 class _Writer:
-    """Adds the node of a value that is not empty to a text; whether there is one."""
+    """Adds the node of a value that is not empty to a text."""
 
-    def write(self, value: Any, out: list[str]) -> bool:
+    def write(self, value: Any, out: list[str]) -> None:
         raise NotImplementedError
 
 
@@ -187,7 +187,7 @@ def _writer(shape: Shape, whole: bool, member: bool) -> _Writer:
 
 def _make(shape: Shape, whole: bool, member: bool) -> _Writer:
     if isinstance(shape, Record):
-        return _Fields(shape, member) if whole else _Stated(shape, member)
+        return _Fields(shape, whole, member)
     if isinstance(shape, Table):
         return _Entries(shape, whole, member)
     if isinstance(shape, Items):
@@ -203,18 +203,19 @@ class _Undescribed(_Writer):
     def __init__(self, shape: Shape, member: bool) -> None:
         self._extract = extractor(shape, True, member)
 
-    def write(self, value: Any, out: list[str]) -> bool:
+    def write(self, value: Any, out: list[str]) -> None:
         out.append(orjson.dumps(self._extract(value) or {}).decode())
-        return True
 
 
 class _Hole:
-    """Where the node of a field goes that has fields of its own: behind a text."""
+    """Where the node of a field goes that has fields of its own: behind a text. A `silent` one
+    states nothing if it is empty."""
 
-    def __init__(self, before: str, name: str, writer: _Writer) -> None:
+    def __init__(self, before: str, name: str, writer: _Writer, silent: bool) -> None:
         self.before = before
         self.name = name
         self.writer = writer
+        self.silent = silent
 
 
 class _Plan:
@@ -228,13 +229,14 @@ class _Plan:
 class _Fields(_Writer):
     """Of a struct."""
 
-    def __init__(self, shape: Record, member: bool) -> None:
+    def __init__(self, shape: Record, whole: bool, member: bool) -> None:
         self._shape = shape
+        self._whole = whole
         self._member = member
         self._plans: Shapes[_Plan] = Shapes()
         self._known: Callable[[tuple[str, ...]], _Plan | None] = self._plans.get
 
-    def write(self, value: Any, out: list[str]) -> bool:
+    def write(self, value: Any, out: list[str]) -> None:
         if not isinstance(value, dict):
             raise Untrackable
         fields: dict[str, Any] = value
@@ -247,10 +249,11 @@ class _Fields(_Writer):
             child: Any = fields[hole.name]
             if child:
                 hole.writer.write(child, out)
+            elif hole.silent and child is not None:
+                raise Untrackable
             else:
                 out.append(_LEAF)
         out.append(plan.behind)
-        return True
 
     def _plan(self, names: tuple[str, ...]) -> _Plan:
         # Made when first met, because a type may contain itself.
@@ -266,67 +269,13 @@ class _Fields(_Writer):
             if isinstance(inner, Single):
                 text += _LEAF
             else:
-                holes.append(_Hole(text, name, _writer(inner, True, True)))
+                silent = not self._whole and isinstance(inner, (Items, Values))
+                below = _writer(inner, self._whole, self._whole or name not in members)
+                holes.append(_Hole(text, name, below, silent))
                 text = ""
         made = _Plan(holes, text + "}")
         if members.keys() >= set(names):
             self._plans.keep(names, made)
-        return made
-
-
-class _Step:
-    """A field in which something is stated: its key, and who writes what is below it if anything
-    may be. A `silent` one states nothing when it is empty."""
-
-    def __init__(self, name: str, shape: Shape) -> None:
-        self.name = name
-        self.key = _key("f:" + name)
-        self.writer = None if isinstance(shape, Single) else _writer(shape, False, False)
-        self.silent = isinstance(shape, (Items, Values))
-
-
-class _Stated(_Writer):
-    """Of a struct, as an applier owns it: what is stated in it, and itself only if it is empty."""
-
-    def __init__(self, shape: Record, member: bool) -> None:
-        self._shape = shape
-        self._member = member
-        self._steps: dict[str, _Step] = {}
-
-    def write(self, value: Any, out: list[str]) -> bool:
-        if not isinstance(value, dict):
-            raise Untrackable
-        fields: dict[str, Any] = value
-        before = len(out)
-        opening = _ITSELF + "," if self._member else "{"
-        names: list[str] = sorted(fields)
-        for name in names:
-            step = self._steps.get(name)
-            if step is None:
-                step = self._step(name)
-            child: Any = fields[name]
-            if child and step.writer is not None:
-                out.append(opening + step.key)
-                if not step.writer.write(child, out):
-                    out.pop()
-                    continue
-            elif step.silent and not child and child is not None:
-                continue
-            else:
-                out.append(opening + step.key + _LEAF)
-            opening = ","
-        if len(out) > before:
-            out.append("}")
-        elif self._member:
-            out.append(_LEAF)
-        return len(out) > before
-
-    def _step(self, name: str) -> _Step:
-        # Made when first met, because a type may contain itself.
-        member = self._shape.members.get(name)
-        if member is None:
-            return _Step(name, FREE if self._shape.open else SINGLE)
-        made = self._steps[name] = _Step(name, member.shape)
         return made
 
 
@@ -338,7 +287,7 @@ class _Entries(_Writer):
         is_single = isinstance(shape.value, Single)
         self._below = None if is_single else _writer(shape.value, whole, True)
 
-    def write(self, value: Any, out: list[str]) -> bool:
+    def write(self, value: Any, out: list[str]) -> None:
         if not isinstance(value, dict):
             raise Untrackable
         entries: dict[str, Any] = value
@@ -350,7 +299,7 @@ class _Entries(_Writer):
             else:
                 text = ",".join([_key("f:" + name) + _LEAF for name in names]) + "}"
             out.append(self._start + text)
-            return True
+            return
         before = self._start
         for name in names:
             out.append(before + _key("f:" + name))
@@ -360,7 +309,6 @@ class _Entries(_Writer):
                 out.append(_LEAF)
             before = ","
         out.append("}")
-        return True
 
 
 class _Keyed(_Writer):
@@ -373,19 +321,18 @@ class _Keyed(_Writer):
         self._key = shape.key if is_plain(shape.key) else ""
         self._before = f'"k:{{\\"{shape.key}\\":\\"'
 
-    def write(self, value: Any, out: list[str]) -> bool:
+    def write(self, value: Any, out: list[str]) -> None:
         if self._key and isinstance(value, list):
             named = by_text(value, self._key)
             if named is not None:
                 self._write_named(named, out)
-                return True
+                return
         before = self._start
         for element, item in self._indexed(value, True).items():
             out.append(before + _key(element))
             self._write_item(item, out)
             before = ","
         out.append("}")
-        return True
 
     def _write_named(self, named: dict[str, Any], out: list[str]) -> None:
         """Items whose one key is a text that JSON shows as it is, as most have."""
@@ -412,10 +359,9 @@ class _Texts(_Writer):
     def __init__(self, member: bool) -> None:
         self._start = _ITSELF + "," if member else "{"
 
-    def write(self, value: Any, out: list[str]) -> bool:
+    def write(self, value: Any, out: list[str]) -> None:
         leaves = [_key(element) + _LEAF for element in indexed_values(value, True)]
         out.append(self._start + ",".join(leaves) + "}")
-        return True
 
 
 def _key(element: str) -> str:
