@@ -52,6 +52,11 @@ kinds/core/volumes: __init__ paths projections references sources
 kinds/core/pods: annotations behaviour changes containers defaults difference environment go_text
 kinds/core/pods: handlers images mounts networking qos resources scheduling security spec status
 kinds/core/pods: template visiting warnings windows
+http: exchange head protocol reading records tls writing
+endpoints: chain get request routing
+server: app
+fairness: gate
+authentication: bearer chain tokens
 """
 COMPILER = "mypy[mypyc]>=1.13,<3"
 LIBRARY = "fairlead"  # gives its name to the library behind all compiled modules
@@ -103,7 +108,7 @@ def extensions(words: list[str]) -> list[Extension]:
             raise RuntimeError("there is no C compiler with the headers of Python")
         from mypyc.build import mypycify
 
-        made: list[Any] = mypycify([*_CHECKS, *sources()], group_name=LIBRARY, debug_level="0")
+        made: list[Any] = mypycify([*_CHECKS, *sources()], group_name=LIBRARY, debug_level="0", opt_level="2")
         return made
     except (Exception, SystemExit) as error:
         _give_up(error)

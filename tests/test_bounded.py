@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import fairlead
-from fairlead.authentication.bearer import Grant, TokenCache
+from fairlead.authentication.grants import Grant, Grants
 from fairlead.authentication.user import User
 from fairlead.authentication.webhook import TokenWebhook
 from fairlead.authorization.attributes import Attributes, of_path
@@ -197,7 +197,7 @@ def test_unknown_tokens_are_remembered_by_their_hash() -> None:
 
 
 def test_good_tokens_are_remembered_by_their_hash() -> None:
-    cache = TokenCache()
+    cache = Grants()
     user = User("alice")
     for number in range(100):
         cache.add(f"Bearer secret-{number}", Grant(user, ()))

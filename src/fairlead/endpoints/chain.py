@@ -12,6 +12,7 @@ from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.refusal import Refused, refusal
 from fairlead.authorization.requests import attributes_of
+from fairlead.compiled import mypyc_attr
 from fairlead.endpoints import discovery
 from fairlead.endpoints.answers import Answer, Verb, encode, text_answer, value_answer
 from fairlead.endpoints.auditing import Auditor
@@ -71,6 +72,7 @@ VERBS: dict[str, Verb] = {
 }
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Handler:
     """Answers requests. `pages` are the paths beside the API, by path; `own_rules` has the first
     steps of those that no authorizer guards; `handlers` what answers verbs of resources that are
