@@ -47,13 +47,16 @@ patching: check compare conflicts entries extract field_sets merge merge_patch o
 patching: settled shapes values
 serialization: wire
 serialization/messages: reading writing
-kinds: go_values metadata rules
+kinds: context go_values metadata rules
 kinds/core/volumes: __init__ paths projections references sources
 kinds/core/pods: annotations behaviour changes containers defaults difference environment go_text
 kinds/core/pods: handlers images mounts networking qos resources scheduling security spec status
 kinds/core/pods: template visiting warnings windows
 http: exchange head protocol reading records tls writing
-endpoints: chain get request routing
+endpoints: chain create decoding get patch request routing update
+operations: create operation options patch preparing tracking update
+admission: chain
+storage: change collection followers pending store version
 server: app
 fairness: gate
 authentication: bearer chain tokens
@@ -108,7 +111,7 @@ def extensions(words: list[str]) -> list[Extension]:
             raise RuntimeError("there is no C compiler with the headers of Python")
         from mypyc.build import mypycify
 
-        made: list[Any] = mypycify([*_CHECKS, *sources()], group_name=LIBRARY, debug_level="0", opt_level="2")
+        made: list[Any] = mypycify([*_CHECKS, *sources()], group_name=LIBRARY, debug_level="0", opt_level="2", multi_file=True)
         return made
     except (Exception, SystemExit) as error:
         _give_up(error)

@@ -16,7 +16,7 @@ from operations_support import (
     system,
 )
 
-from fairlead.admission.chain import Attributes, PluginBase
+from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.errors import StatusError
 from fairlead.operations.api import Api
 from fairlead.operations.apply import apply
