@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from fairlead.authentication.chain import Credentials, Rejected
-from fairlead.authentication.grants import Audiences, Grant, Grants
+from fairlead.authentication.grants import Audiences, Grant, TokenCache
 from fairlead.authentication.user import User
+from fairlead.bounded import hashed
 
 INVALID = "invalid bearer token"
 _SPACE_WARNING = (
@@ -35,23 +36,32 @@ def as_header_text(token: str) -> str:
     return token.encode().decode("latin-1")
 
 
+def _key(request: Credentials) -> bytes | None:
+    """What a token is kept under, the same for all requests that come with the same headers."""
+    key: bytes | None = request.facts.get("token")
+    if key is None and (header := request.header(b"authorization")):
+        key = request.facts["token"] = hashed(header)
+    return key
+
+
 class BearerTokens:
     """The method that reads bearer tokens and asks the token methods in their order."""
 
     def __init__(self, methods: Sequence[TokenMethod], audiences: Audiences) -> None:
         self._methods = tuple(methods)
         self.audiences = audiences
-        self.cache = Grants()
+        self.cache = TokenCache()
 
     async def authenticate(self, request: Credentials) -> User | None:
-        header = request.header(b"authorization")
-        if not header:
+        key = _key(request)
+        if key is None:
             return None
-        known = self.cache.grant(header)
+        known = self.cache.grant(key)
         if known is not None:
             if known.on_use is not None:
                 known.on_use.used(request)
             return known.user
+        header = request.header(b"authorization")
         token, spaced = bearer_token(header)
         if not token:
             if spaced:
@@ -59,7 +69,7 @@ class BearerTokens:
             return None
         grant = await self.check(token, self.audiences)
         if header == f"Bearer {token}":  # other spellings of a good token must not fill the cache
-            self.cache.add(header, grant)
+            self.cache.add(key, grant)
         if grant.on_use is not None:
             grant.on_use.used(request)
         return grant.user

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from fairlead.authentication.chain import Credentials
 from fairlead.authentication.user import User, user_bytes
-from fairlead.bounded import Bounded, hashed
+from fairlead.bounded import Bounded
 from fairlead.clock import time
 
 Audiences = tuple[str, ...]
@@ -63,16 +63,15 @@ class Remarks:
             request.note(self.name, f"{self.text}{int(now) - int(self.since)}")
 
 
-class Grants(Bounded[bytes, Grant]):
-    """Header value, hashed, to grant. Objects that grants are anchored in call `forget` when they
-    change, so a revoked token stops working with the commit that revokes it."""
+class TokenCache(Bounded[bytes, Grant]):
+    """Header value, as `hashed` tells it, to grant. Objects that grants are anchored in call
+    `forget` when they change, so a revoked token stops working with the commit that revokes it."""
 
     def __init__(self) -> None:
         super().__init__(_MOST_CACHED, _MOST_BYTES, _LONGEST_GRANT)
         self._anchored: dict[Anchor, set[bytes]] = {}
 
-    def grant(self, header: str) -> Grant | None:
-        key = hashed(header)
+    def grant(self, key: bytes) -> Grant | None:
         grant = self.get(key)
         if grant is None:
             return None
@@ -81,10 +80,9 @@ class Grants(Bounded[bytes, Grant]):
         self.drop(key)
         return None
 
-    def add(self, header: str, grant: Grant) -> None:
+    def add(self, key: bytes, grant: Grant) -> None:
         if time() >= grant.until:
             return
-        key = hashed(header)
         self.keep(key, grant, user_bytes(grant.user))
         if key in self:
             for anchor in grant.anchors:

@@ -222,7 +222,7 @@ class Handler:
         partial = LIST if verb == "list" else ITEM
         streams, tables = verb in ("list", "watch"), resource.verbs != ("create",)
         binary = not resource.speaks_text_only
-        facts, asked = request.exchange.head.facts, (partial, streams, tables, binary)
+        facts, asked = request.facts, (partial, streams, tables, binary)
         values = request.query.get("pretty")
         if values is None:
             known = facts.get(asked)
