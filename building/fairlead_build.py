@@ -42,7 +42,7 @@ __all__ = [
 
 # Those that pay; docs/performance.md has what each group of them gives.
 MODULES = """
-schema: base64 decode defaults model names quantity required times
+schema: base64 decode defaults model names quantity required scalars times
 patching: check compare conflicts entries extract field_sets merge merge_patch ownership prune
 patching: settled shapes values
 serialization: wire

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from fairlead.kinds.causes import Causes, GoValue, quote
-from fairlead.schema.names import label_value, path_segment, qualified_name
+from fairlead.schema.names import (
+    is_label_value,
+    is_qualified_name,
+    label_value,
+    path_segment,
+    qualified_name,
+)
 
-MOST_ANNOTATION_BYTES = 256 * 1024
+MOST_ANNOTATION_BYTES: Final = 256 * 1024
 STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
 
@@ -27,15 +33,14 @@ def check_metadata(
 ) -> None:
     """The rules of metadata. `qualified`: finalizers that are not standard have a domain."""
     check_names(metadata, name_rule, causes, path)
-    namespace = metadata.get("namespace", "")
+    namespace: str = metadata.get("namespace", "")
     if namespaced and not namespace:
         causes.required(f"{path}.namespace")
     elif not namespaced and namespace:
         causes.forbidden(f"{path}.namespace", "not allowed on this type")
-    if metadata.get("generation", 0) < 0:
-        causes.invalid(
-            f"{path}.generation", metadata["generation"], "must be greater than or equal to 0"
-        )
+    generation: int = metadata.get("generation", 0)
+    if generation < 0:
+        causes.invalid(f"{path}.generation", generation, "must be greater than or equal to 0")
     _check_contents(metadata, causes, path)
     if finalizers := metadata.get("finalizers"):
         check_finalizers(finalizers, f"{path}.finalizers", causes)
@@ -65,11 +70,11 @@ def _check_contents(metadata: dict[str, Any], causes: Causes, path: str) -> None
 def check_names(
     metadata: dict[str, Any], name_rule: NameRule, causes: Causes, path: str = "metadata"
 ) -> None:
-    generate = metadata.get("generateName", "")
+    generate: str = metadata.get("generateName", "")
     if generate:
         stem = generate.rstrip("-") if name_rule is not path_segment else generate
         causes.invalid_each(f"{path}.generateName", generate, name_rule(stem or generate))
-    name = metadata.get("name", "")
+    name: str = metadata.get("name", "")
     if not name:
         causes.required(f"{path}.name", "name or generateName is required")
     elif wrong := name_rule(name):
@@ -77,21 +82,30 @@ def check_names(
 
 
 def check_labels(labels: dict[str, str] | None, path: str, causes: Causes) -> None:
-    for key, value in (labels or {}).items():
-        if wrong := qualified_name(key):
-            causes.invalid_each(path, key, wrong)
-        if mistakes := label_value(value):
-            causes.invalid_each(path, value, mistakes)
+    if not labels:
+        return
+    for key, value in labels.items():
+        if not is_qualified_name(key):
+            causes.invalid_each(path, key, qualified_name(key))
+        if not is_label_value(value):
+            causes.invalid_each(path, value, label_value(value))
 
 
 def check_annotations(annotations: dict[str, str] | None, path: str, causes: Causes) -> None:
-    size = 0
-    for key, value in (annotations or {}).items():
-        if wrong := qualified_name(key.lower()):
-            causes.invalid_each(path, key, wrong)
-        size += len(key.encode()) + len(value.encode())
-    if size > MOST_ANNOTATION_BYTES:
+    if not annotations:
+        return
+    length = 0
+    for key, value in annotations.items():
+        if not is_qualified_name(key.lower()):
+            causes.invalid_each(path, key, qualified_name(key.lower()))
+        length += len(key) + len(value)
+    # No letter has more than four bytes.
+    if length > MOST_ANNOTATION_BYTES // 4 and _bytes_of(annotations) > MOST_ANNOTATION_BYTES:
         causes.too_long(path, MOST_ANNOTATION_BYTES)
+
+
+def _bytes_of(annotations: dict[str, str]) -> int:
+    return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
 
 
 def check_owner_references(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, localcontext
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fairlead.bounded import remembered
 
@@ -46,25 +46,43 @@ class Amount(NamedTuple):
         return format_quantity(self.value, self.kind)
 
 
-# What people and programs write, all of it below the largest number. It is canonical unless a
-# larger suffix fits.
-_USUAL = re.compile(
-    r"([1-9][0-9]{0,5}+(?:[0-9]{1,6}+(?![GT]))?+)(?:([mkMGT])|([KMGT]i))?\Z", re.ASCII
-)
-_USUAL_DECIMAL = {name: Decimal(10) ** _DECIMAL[name] for name in ("m", "k", "M", "G", "T")}
-_USUAL_BINARY = {name: 1024 ** _BINARY[name] for name in ("Ki", "Mi", "Gi", "Ti")}
+# What people and programs write: whole numbers with such a suffix, all of them below the largest.
+_USUAL_DECIMAL: Final[dict[str, Decimal]] = {
+    name: Decimal(10) ** _DECIMAL[name] for name in ("", "m", "k", "M", "G", "T")
+}
+_USUAL_BINARY: Final[dict[str, int]] = {
+    name: 1024 ** _BINARY[name] for name in ("Ki", "Mi", "Gi", "Ti")
+}
+_LARGE: Final = frozenset(("G", "T", "Gi", "Ti"))
+
+
+def _usual_suffix(text: str) -> str | None:
+    """The suffix of a text that is written in such a way, None of all others."""
+    length = len(text)
+    cut = length
+    if text.endswith("i"):
+        cut -= 2
+    elif not text[-1:].isdigit():
+        cut -= 1
+    if cut < 1 or cut > 12 or not text.isascii():
+        return None
+    digits, suffix = text[:cut], text[cut:]
+    if not digits.isdigit() or digits.startswith("0"):
+        return None
+    if suffix not in _USUAL_DECIMAL and suffix not in _USUAL_BINARY:
+        return None
+    return None if cut > 6 and suffix in _LARGE else suffix
 
 
 @remembered(4096, longest=64)
 def amount(text: str) -> Amount:
     """What a text says, rounded away from zero to nano; raises QuantityError."""
-    usual = _USUAL.match(text)
+    usual = _usual_suffix(text)
     if usual is not None:
-        digits, decimal, binary = usual.groups()
-        if binary:
-            return Amount(Decimal(int(digits) * _USUAL_BINARY[binary]).quantize(_NANO), "binary")
-        number = Decimal(digits)
-        return Amount((number * _USUAL_DECIMAL[decimal] if decimal else number).quantize(_NANO))
+        digits = text.removesuffix(usual)
+        if usual in _USUAL_BINARY:
+            return Amount(Decimal(int(digits) * _USUAL_BINARY[usual]).quantize(_NANO), "binary")
+        return Amount((Decimal(digits) * _USUAL_DECIMAL[usual]).quantize(_NANO))
     match = _PATTERN.match(text)
     if match is None:
         raise QuantityError(FORMAT_ERROR)
@@ -99,10 +117,22 @@ def quantity(text: str) -> Decimal:
 
 def canonical(text: str) -> str:
     """The one way to print a quantity: no fraction, the largest suffix that fits."""
-    usual = _USUAL.match(text)
-    if usual is not None and int(usual[1]) % (1024 if usual[3] else 1000):
-        return text
-    return _canonical(text)
+    suffix = _usual_suffix(text)
+    return text if suffix is not None and _is_largest(text, suffix) else _canonical(text)
+
+
+def _is_largest(text: str, suffix: str) -> bool:
+    """Whether no larger suffix fits."""
+    digits = text.removesuffix(suffix)
+    return int(digits) % 1024 != 0 if suffix in _USUAL_BINARY else not digits.endswith("000")
+
+
+def is_less(one: str, other: str) -> bool:
+    """Whether an amount is less than another; raises QuantityError."""
+    suffix = _usual_suffix(one)
+    if suffix is None or suffix != _usual_suffix(other):
+        return quantity(one) < quantity(other)
+    return one < other if len(one) == len(other) else len(one) < len(other)
 
 
 @remembered(4096, longest=64)

@@ -34,8 +34,8 @@ class Keys:
 
     def names_seccomp(self, annotations: dict[str, str]) -> bool:
         """Whether one of them is about seccomp; hardly any pod has such."""
-        wanted = self.seccomp_pod, self.seccomp_container
-        return any(key.startswith(wanted) for key in annotations)
+        pod, container = self.seccomp_pod, self.seccomp_container
+        return any(key.startswith(pod) or key.startswith(container) for key in annotations)
 
 
 @cache

@@ -11,7 +11,8 @@ PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 
 def check_mounts(container: Object, volumes: dict[str, Object], path: str, causes: Causes) -> None:
     """`volumes` are the pod's volumes that are in order, by name."""
-    mounts, devices = container.get("volumeMounts"), container.get("volumeDevices")
+    mounts: list[Object] | None = container.get("volumeMounts")
+    devices: list[Object] | None = container.get("volumeDevices")
     if mounts:
         _check_volume_mounts(container, mounts, devices or (), volumes, path, causes)
     if devices:
@@ -28,9 +29,10 @@ def _check_volume_mounts(
 ) -> None:
     list_path = f"{path}.volumeMounts"
     device_paths = {device["name"]: device["devicePath"] for device in devices}
-    seen = set()
+    seen: set[str] = set()
     for index, mount in enumerate(mounts):
-        name, mount_path = mount["name"], mount["mountPath"]
+        name: str = mount["name"]
+        mount_path: str = mount["mountPath"]
         if not name:
             causes.required(f"{list_path}[{index}].name")
         if name not in volumes:
@@ -59,7 +61,8 @@ def _check_mount_options(
     container: Object, mount: Object, index: int, list_path: str, causes: Causes
 ) -> None:
     """Some of these paths lack the index, as in the reference."""
-    part, expression = mount.get("subPath", ""), mount.get("subPathExpr", "")
+    part: str = mount.get("subPath", "")
+    expression: str = mount.get("subPathExpr", "")
     if part:
         descending_path(part, f"{list_path}.subPath", causes)
     if expression:
@@ -67,7 +70,7 @@ def _check_mount_options(
             detail = "subPathExpr and subPath are mutually exclusive"
             causes.invalid(f"{list_path}[{index}].subPathExpr", expression, detail)
         descending_path(expression, f"{list_path}.subPathExpr", causes)
-    propagation = mount.get("mountPropagation")
+    propagation: str | None = mount.get("mountPropagation")
     if propagation is not None:
         _check_propagation(container, propagation, f"{list_path}.mountPropagation", causes)
 
