@@ -61,7 +61,9 @@ def _too_long(limit: int) -> str:
 
 def are_letters(text: str) -> bool:
     """Whether a text is one or more letters or digits of ASCII, or '-', '_' and '.'."""
-    plain = text.replace("-", "a").replace("_", "a").replace(".", "a")
+    plain = text if text.isalnum() else text.replace("-", "a")
+    if not plain.isalnum():
+        plain = plain.replace("_", "a").replace(".", "a")
     return plain.isalnum() and text.isascii()
 
 
@@ -73,7 +75,7 @@ def _is_name(text: str) -> bool:
 def _is_label(text: str) -> bool:
     """Small letters, digits and '-', with a letter or digit at both ends."""
     return (
-        text.replace("-", "a").isalnum()
+        (text.isalnum() or text.replace("-", "a").isalnum())
         and text.isascii()
         and text.lower() == text
         and text[0] != "-"

@@ -53,36 +53,35 @@ _USUAL_DECIMAL: Final[dict[str, Decimal]] = {
 _USUAL_BINARY: Final[dict[str, int]] = {
     name: 1024 ** _BINARY[name] for name in ("Ki", "Mi", "Gi", "Ti")
 }
+_USUAL: Final = frozenset((*_USUAL_DECIMAL, *_USUAL_BINARY))
 _LARGE: Final = frozenset(("G", "T", "Gi", "Ti"))
 
 
-def _usual_suffix(text: str) -> str | None:
-    """The suffix of a text that is written in such a way, None of all others."""
-    length = len(text)
-    cut = length
-    if text.endswith("i"):
-        cut -= 2
-    elif not text[-1:].isdigit():
-        cut -= 1
-    if cut < 1 or cut > 12 or not text.isascii():
-        return None
-    digits, suffix = text[:cut], text[cut:]
-    if not digits.isdigit() or digits.startswith("0"):
-        return None
-    if suffix not in _USUAL_DECIMAL and suffix not in _USUAL_BINARY:
-        return None
-    return None if cut > 6 and suffix in _LARGE else suffix
+def _usual_digits(text: str) -> int:
+    """How many digits a text has that is written in such a way; none if it is not."""
+    cut = len(text)
+    if cut == 0:
+        return 0
+    last = text[-1]
+    if not last.isdigit():
+        cut -= 2 if last == "i" else 1
+    if cut < 1 or cut > 12 or text[0] == "0":
+        return 0
+    suffix = text[cut:]
+    if suffix not in _USUAL or (cut > 6 and suffix in _LARGE):
+        return 0
+    return cut if text[:cut].isdigit() and text.isascii() else 0
 
 
 @remembered(4096, longest=64)
 def amount(text: str) -> Amount:
     """What a text says, rounded away from zero to nano; raises QuantityError."""
-    usual = _usual_suffix(text)
-    if usual is not None:
-        digits = text.removesuffix(usual)
-        if usual in _USUAL_BINARY:
-            return Amount(Decimal(int(digits) * _USUAL_BINARY[usual]).quantize(_NANO), "binary")
-        return Amount((Decimal(digits) * _USUAL_DECIMAL[usual]).quantize(_NANO))
+    cut = _usual_digits(text)
+    if cut:
+        digits, suffix = text[:cut], text[cut:]
+        if suffix in _USUAL_BINARY:
+            return Amount(Decimal(int(digits) * _USUAL_BINARY[suffix]).quantize(_NANO), "binary")
+        return Amount((Decimal(digits) * _USUAL_DECIMAL[suffix]).quantize(_NANO))
     match = _PATTERN.match(text)
     if match is None:
         raise QuantityError(FORMAT_ERROR)
@@ -117,22 +116,23 @@ def quantity(text: str) -> Decimal:
 
 def canonical(text: str) -> str:
     """The one way to print a quantity: no fraction, the largest suffix that fits."""
-    suffix = _usual_suffix(text)
-    return text if suffix is not None and _is_largest(text, suffix) else _canonical(text)
+    cut = _usual_digits(text)
+    return text if cut and _has_largest_suffix(text, cut) else _canonical(text)
 
 
-def _is_largest(text: str, suffix: str) -> bool:
-    """Whether no larger suffix fits."""
-    digits = text.removesuffix(suffix)
-    return int(digits) % 1024 != 0 if suffix in _USUAL_BINARY else not digits.endswith("000")
+def _has_largest_suffix(text: str, cut: int) -> bool:
+    """Whether no larger suffix fits to what is written in the usual way."""
+    if text[-1] == "i":
+        return ord(text[cut - 1]) & 1 == 1 or int(text[:cut]) % 1024 != 0
+    return cut < 3 or text[cut - 3 : cut] != "000"
 
 
 def is_less(one: str, other: str) -> bool:
     """Whether an amount is less than another; raises QuantityError."""
-    suffix = _usual_suffix(one)
-    if suffix is None or suffix != _usual_suffix(other):
+    cut, beside = _usual_digits(one), _usual_digits(other)
+    if not cut or not beside or one[cut:] != other[beside:]:
         return quantity(one) < quantity(other)
-    return one < other if len(one) == len(other) else len(one) < len(other)
+    return one < other if cut == beside else cut < beside
 
 
 @remembered(4096, longest=64)

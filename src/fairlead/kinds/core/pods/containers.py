@@ -106,10 +106,15 @@ def _check_ephemeral_mounts(container: Object, path: str, causes: Causes) -> Non
                 causes.forbidden(f"{path}[{index}].{name}", NOT_FOR_EPHEMERAL)
 
 
-def check_image_space(container: Object, path: str, causes: Causes) -> None:
+def has_image_space(container: Object) -> bool:
+    """Whether there is space before or behind the name of the image."""
     image: str = container.get("image", "")
-    if image[:1].isspace() or image[-1:].isspace():
-        causes.invalid(f"{path}.image", image, SURROUNDING_SPACE)
+    return image[:1].isspace() or image[-1:].isspace()
+
+
+def check_image_space(container: Object, path: str, causes: Causes) -> None:
+    if has_image_space(container):
+        causes.invalid(f"{path}.image", container["image"], SURROUNDING_SPACE)
 
 
 def _check_common(
@@ -127,9 +132,9 @@ def _check_common(
     if policy not in MESSAGE_POLICIES:
         _check_choice(policy, MESSAGE_POLICIES, f"{path}.terminationMessagePolicy", causes)
     if "ports" in container:
-        _check_ports(container["ports"], f"{path}.ports", causes)
+        _check_ports(container["ports"], path, causes)
     if "env" in container:
-        check_env(container["env"], f"{path}.env", causes)
+        check_env(container["env"], path, causes)
     if "envFrom" in container:
         check_env_from(container["envFrom"], f"{path}.envFrom", causes)
     check_mounts(container, volumes, path, causes)
@@ -152,6 +157,7 @@ def _check_choice(value: str, supported: tuple[str, ...], path: str, causes: Cau
 
 
 def _check_ports(ports: list[Object], path: str, causes: Causes) -> None:
+    """The ports of the container at a path."""
     names: set[str] = set()
     for index, port in enumerate(ports):
         name: str = port.get("name", "")
@@ -159,19 +165,19 @@ def _check_ports(ports: list[Object], path: str, causes: Causes) -> None:
         host: int = port.get("hostPort", 0)
         if name in names or not is_usual_port_name(name):
             if name:
-                _check_port_name(name, names, f"{path}[{index}].name", causes)
+                _check_port_name(name, names, f"{path}.ports[{index}].name", causes)
         else:
             names.add(name)
         if not 1 <= number <= 65535:
             if number:
-                causes.invalid(f"{path}[{index}].containerPort", number, PORT_RANGE)
+                causes.invalid(f"{path}.ports[{index}].containerPort", number, PORT_RANGE)
             else:
-                causes.required(f"{path}[{index}].containerPort")
+                causes.required(f"{path}.ports[{index}].containerPort")
         if host and not 1 <= host <= 65535:
-            causes.invalid(f"{path}[{index}].hostPort", host, PORT_RANGE)
+            causes.invalid(f"{path}.ports[{index}].hostPort", host, PORT_RANGE)
         protocol: str = port.get("protocol", "")
         if protocol not in PROTOCOLS:
-            _check_choice(protocol, PROTOCOLS, f"{path}[{index}].protocol", causes)
+            _check_choice(protocol, PROTOCOLS, f"{path}.ports[{index}].protocol", causes)
 
 
 def _check_port_name(name: str, names: set[str], path: str, causes: Causes) -> None:

@@ -33,14 +33,15 @@ MORE_THAN_ONE = "may not have more than one field specified at a time"
 
 
 def check_env(variables: list[Object], path: str, causes: Causes) -> None:
+    """The variables of the container at a path."""
     for index, variable in enumerate(variables):
         name: str = variable["name"]
         if not is_usual_env_name(name):
-            _check_name(name, f"{path}[{index}].name", causes)
+            _check_name(name, f"{path}.env[{index}].name", causes)
         source: Object | None = variable.get("valueFrom")
         if source is not None:
             has_value = bool(variable.get("value"))
-            _check_value_source(source, has_value, f"{path}[{index}].valueFrom", causes)
+            _check_value_source(source, has_value, f"{path}.env[{index}].valueFrom", causes)
 
 
 def _check_name(name: str, path: str, causes: Causes) -> None:

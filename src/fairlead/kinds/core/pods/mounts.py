@@ -27,25 +27,25 @@ def _check_volume_mounts(
     path: str,
     causes: Causes,
 ) -> None:
-    list_path = f"{path}.volumeMounts"
-    device_paths = {device["name"]: device["devicePath"] for device in devices}
+    device_paths: dict[str, str] = {one["name"]: one["devicePath"] for one in devices}
     seen: set[str] = set()
     for index, mount in enumerate(mounts):
         name: str = mount["name"]
         mount_path: str = mount["mountPath"]
         if not name:
-            causes.required(f"{list_path}[{index}].name")
+            causes.required(f"{path}.volumeMounts[{index}].name")
         if name not in volumes:
-            causes.not_found(f"{list_path}[{index}].name", name)
+            causes.not_found(f"{path}.volumeMounts[{index}].name", name)
         if not mount_path:
-            causes.required(f"{list_path}[{index}].mountPath")
+            causes.required(f"{path}.volumeMounts[{index}].mountPath")
         if mount_path in seen:
-            causes.invalid(f"{list_path}[{index}].mountPath", mount_path, "must be unique")
+            field = f"{path}.volumeMounts[{index}].mountPath"
+            causes.invalid(field, mount_path, "must be unique")
         seen.add(mount_path)
         if device_paths:
-            _check_overlap(mount, device_paths, f"{list_path}[{index}]", causes)
+            _check_overlap(mount, device_paths, f"{path}.volumeMounts[{index}]", causes)
         if len(mount) > 2:
-            _check_mount_options(container, mount, index, list_path, causes)
+            _check_mount_options(container, mount, index, f"{path}.volumeMounts", causes)
 
 
 def _check_overlap(mount: Object, device_paths: dict[str, str], path: str, causes: Causes) -> None:

@@ -135,6 +135,11 @@ def sources_of(volume: Object) -> list[str]:
     return [name for name in SOURCES if name in volume]
 
 
+def has_source(volume: Object) -> bool:
+    """Whether a volume gives a source."""
+    return any(name in SOURCES for name in volume)
+
+
 def _check_source(
     volume: Object, pod_name: str, path: str, causes: Causes, context: Context
 ) -> None:
