@@ -48,7 +48,7 @@ def check_metadata(
             check_qualified(finalizers, f"{path}.finalizers", causes)
 
 
-_CONTENTS = ("labels", "annotations", "ownerReferences")
+_CONTENTS: Final[tuple[str, ...]] = ("labels", "annotations", "ownerReferences")
 
 
 def _check_contents(metadata: dict[str, Any], causes: Causes, path: str) -> None:
@@ -171,7 +171,7 @@ def go_strings(values: Iterable[str]) -> str:
 
 
 # Fields that a client cannot change, with whether an absent new value counts as unchanged.
-_IMMUTABLE = (
+_IMMUTABLE: Final[tuple[str, ...]] = (
     "name",
     "namespace",
     "uid",
@@ -191,23 +191,25 @@ def check_metadata_update(
 ) -> None:
     if old.get("deletionTimestamp") is not None:
         _check_new_finalizers(metadata, old, causes, path)
-    generation = metadata.get("generation", 0)
-    if generation < old.get("generation", 0):
+    generation: int = metadata.get("generation", 0)
+    before: int = old.get("generation", 0)
+    if generation < before:
         causes.invalid(f"{path}.generation", generation, "must not be decremented")
-    if list(map(metadata.get, _IMMUTABLE)) != list(map(old.get, _IMMUTABLE)):
-        _check_immutable(metadata, old, causes, path)
-    if list(map(metadata.get, _CONTENTS)) != list(map(old.get, _CONTENTS)):
+    for name in _IMMUTABLE:
+        _check_immutable(name, metadata.get(name), old.get(name), causes, path)
+    if any(_differ(metadata.get(name), old.get(name)) for name in _CONTENTS):
         _check_contents(metadata, causes, path)
     if qualified and (finalizers := metadata.get("finalizers")):
         check_qualified(finalizers, f"{path}.finalizers", causes)
 
 
-def _check_immutable(
-    metadata: dict[str, Any], old: dict[str, Any], causes: Causes, path: str
-) -> None:
-    for name in _IMMUTABLE:
-        if metadata.get(name) != old.get(name):
-            causes.invalid(f"{path}.{name}", _shown(name, metadata.get(name)), "field is immutable")
+def _differ(value: Any, old: Any) -> bool:
+    return value is not old and value != old
+
+
+def _check_immutable(name: str, value: Any, old: Any, causes: Causes, path: str) -> None:
+    if _differ(value, old):
+        causes.invalid(f"{path}.{name}", _shown(name, value), "field is immutable")
 
 
 def _shown(name: str, value: Any) -> Any:

@@ -24,6 +24,7 @@ from fairlead.kinds.core.pods.defaults import (
 from fairlead.kinds.core.pods.qos import qos_class
 from fairlead.kinds.core.pods.spec import check_spec
 from fairlead.kinds.core.pods.status import align_addresses, check_conditions, check_status
+from fairlead.kinds.core.pods.visiting import DECLARED_LISTS
 from fairlead.kinds.core.pods.warnings import warn_of_pod
 from fairlead.kinds.metadata import check_metadata, check_metadata_update
 from fairlead.kinds.resources import Resource
@@ -33,7 +34,6 @@ ANNOTATIONS: Final = "metadata.annotations"
 # Metadata that stays when an update is for one part of the pod only.
 _STATUS_KEEPS = ("ownerReferences",)
 _EPHEMERAL_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences", "managedFields")
-_WITH_IMAGES: Final[tuple[str, ...]] = ("containers", "initContainers")
 _FINISHED = ("Succeeded", "Failed")
 
 
@@ -147,7 +147,7 @@ class PodBehaviour(Behaviour):
         check_spec(spec, name, "spec", causes, context)
         if not spec.get("serviceAccountName"):
             _check_no_tokens(spec, causes)
-        for kind in _WITH_IMAGES:
+        for kind in DECLARED_LISTS:
             containers: list[Object] | None = spec.get(kind)
             for index, container in enumerate(containers or ()):
                 if has_image_space(container):

@@ -8,10 +8,8 @@ from fairlead.kinds.behaviour import Object
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.images import default_pull_policy
 from fairlead.kinds.core.pods.resources import round_up_amounts
-from fairlead.kinds.core.pods.visiting import CONTAINER_LISTS, all_containers
+from fairlead.kinds.core.pods.visiting import CONTAINER_LISTS, DECLARED_LISTS, all_containers
 from fairlead.kinds.core.volumes import has_source
-
-_LIMITED: Final[tuple[str, ...]] = ("containers", "initContainers")
 
 
 def fill_spec_defaults(spec: Object) -> None:
@@ -60,7 +58,7 @@ def _fill_host_ports(container: Object) -> None:
 
 def fill_requests(spec: Object) -> None:
     """In a pod, what is limited is also requested."""
-    for name in _LIMITED:
+    for name in DECLARED_LISTS:
         containers: list[Object] | None = spec.get(name)
         for container in containers or ():
             resources: Object = container["resources"]

@@ -6,11 +6,11 @@ from decimal import Decimal
 from typing import Final
 
 from fairlead.kinds.behaviour import Object
+from fairlead.kinds.core.pods.visiting import DECLARED_LISTS
 from fairlead.schema.quantity import is_less, quantity
 
 BEST_EFFORT, BURSTABLE, GUARANTEED = "BestEffort", "Burstable", "Guaranteed"
 _COUNTED: Final[tuple[str, ...]] = ("cpu", "memory")
-_KINDS: Final[tuple[str, ...]] = ("containers", "initContainers")
 
 
 def qos_class(spec: Object) -> str:
@@ -18,7 +18,7 @@ def qos_class(spec: Object) -> str:
     what they request. BestEffort: none asks for anything. Burstable: all others."""
     uneven: list[tuple[str, str, str]] = []  # resources with what is requested and what is allowed
     is_asking, all_limited = False, True
-    for kind in _KINDS:
+    for kind in DECLARED_LISTS:
         containers: list[Object] | None = spec.get(kind)
         for container in containers or ():
             resources: Object = container["resources"]

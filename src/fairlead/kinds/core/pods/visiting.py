@@ -7,6 +7,8 @@ from typing import Final
 
 from fairlead.kinds.behaviour import Object
 
+# Those that a pod is made with.
+DECLARED_LISTS: Final[tuple[str, ...]] = ("containers", "initContainers")
 CONTAINER_LISTS: Final[tuple[str, ...]] = ("initContainers", "containers", "ephemeralContainers")
 
 
