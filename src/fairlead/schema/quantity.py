@@ -53,22 +53,24 @@ _USUAL_DECIMAL: Final[dict[str, Decimal]] = {
 _USUAL_BINARY: Final[dict[str, int]] = {
     name: 1024 ** _BINARY[name] for name in ("Ki", "Mi", "Gi", "Ti")
 }
-_USUAL: Final = frozenset((*_USUAL_DECIMAL, *_USUAL_BINARY))
-_LARGE: Final = frozenset(("G", "T", "Gi", "Ti"))
 
 
 def _usual_digits(text: str) -> int:
     """How many digits a text has that is written in such a way; none if it is not."""
     cut = len(text)
-    if cut == 0:
+    if cut < 1 or text[0] == "0":
         return 0
-    last = text[-1]
-    if not last.isdigit():
-        cut -= 2 if last == "i" else 1
-    if cut < 1 or cut > 12 or text[0] == "0":
-        return 0
-    suffix = text[cut:]
-    if suffix not in _USUAL or (cut > 6 and suffix in _LARGE):
+    unit = text[-1]
+    if unit == "i":
+        cut -= 2
+        if cut < 1 or text[cut] not in "KMGT":
+            return 0
+        unit = text[cut]
+    elif not unit.isdigit():
+        cut -= 1
+        if unit not in "mkMGT":
+            return 0
+    if cut > (6 if unit == "G" or unit == "T" else 12):
         return 0
     return cut if text[:cut].isdigit() and text.isascii() else 0
 

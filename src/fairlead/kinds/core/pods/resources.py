@@ -107,9 +107,12 @@ def _check_huge_pages(name: str, amount: str, path: str, causes: Causes) -> None
         causes.invalid(path, amount, f"{amount} is not positive integer multiple of {name}")
 
 
+_PLAIN_RESOURCES: Final = frozenset(CONTAINER_RESOURCES)
+
+
 def _is_plain(name: str, amount: str) -> bool:
     """Whether there is nothing to say of an amount by itself, as of nearly all."""
-    return name in CONTAINER_RESOURCES and not amount.startswith("-")
+    return name in _PLAIN_RESOURCES and amount[0] != "-"
 
 
 def _check_amount(name: str, amount: str, path: str, causes: Causes, dialect: Dialect) -> None:
