@@ -43,12 +43,12 @@ __all__ = [
 
 # Those that pay; docs/performance.md has what each group of them gives.
 MODULES = """
-schema: base64 decode defaults model names quantity required times
+schema: base64 decode defaults model names quantity remembering required scalars times
 patching: check compare conflicts entries extract field_sets merge merge_patch ownership prune
 patching: settled shapes values
 serialization: wire
 serialization/messages: reading writing
-kinds: context go_values metadata rules
+kinds: context gates go_values metadata rules
 kinds/core/volumes: __init__ paths projections references sources
 kinds/core/pods: annotations behaviour changes containers defaults difference environment go_text
 kinds/core/pods: handlers images mounts networking qos resources scheduling security spec status
