@@ -7,6 +7,7 @@ library keeps them elsewhere, its methods do the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from OpenSSL import SSL
@@ -35,6 +36,9 @@ class Records(Protocol):
 
     def settle(self) -> None:
         """The handshake is over, or there will be silence: buffers can go."""
+
+    def end(self) -> bytes:
+        """What tells the peer that nothing more comes."""
 
 
 class ByMethods:
@@ -70,17 +74,25 @@ class ByMethods:
     def settle(self) -> None:
         pass  # no method lets go of them
 
+    def end(self) -> bytes:
+        self._connection.shutdown()
+        return self.said()
+
 
 class ByFunctions:
-    """By the functions of OpenSSL; `scratch` is for all connections of one loop."""
+    """By the functions of OpenSSL; `scratch` is for all connections of one loop, and so is
+    `raise_error`, which raises what a function has said. Of the library's connection nothing is
+    kept but OpenSSL's own."""
 
-    __slots__ = ("_connection", "_from", "_into", "_scratch", "_ssl")
+    __slots__ = ("_from", "_into", "_raise_error", "_scratch", "_ssl")
 
-    def __init__(self, connection: SSL.Connection, scratch: Any) -> None:
-        self._connection = connection
+    def __init__(
+        self, connection: SSL.Connection, scratch: Any, raise_error: Callable[[Any, int], None]
+    ) -> None:
         own: Any = connection
         self._ssl, self._into, self._from = own._ssl, own._into_ssl, own._from_ssl
         self._scratch = scratch
+        self._raise_error = raise_error
 
     def put(self, data: bytes) -> None:
         if _lib.BIO_write(self._into, data, len(data)) != len(data):
@@ -99,7 +111,9 @@ class ByFunctions:
         size = _lib.SSL_write(self._ssl, data, len(data))
         if size <= 0:
             self._fail(size)
-        return self.said()
+        size = _lib.BIO_read(self._from, self._scratch, PLAIN + _MORE)
+        sealed: bytes = _buffer(self._scratch, size)[:] if size > 0 else b""
+        return sealed
 
     def seal_all(self, data: bytes | memoryview) -> memoryview:
         # Copies are what it costs: records are read to where they are sent from.
@@ -123,11 +137,15 @@ class ByFunctions:
     def settle(self) -> None:
         early = self._taken_out(self._into)  # what was sent behind a handshake
         into, out = _lib.BIO_new(_lib.BIO_s_mem()), _lib.BIO_new(_lib.BIO_s_mem())
-        own: Any = self._connection
         _lib.SSL_set_bio(self._ssl, into, out)  # which frees the others
-        self._into, self._from = own._into_ssl, own._from_ssl = into, out
+        self._into, self._from = into, out
         if early:
             self.put(early)
+
+    def end(self) -> bytes:
+        if _lib.SSL_shutdown(self._ssl) < 0:
+            self._fail(-1)
+        return self.said()
 
     def _taken_out(self, bio: Any) -> bytes:
         parts = []
@@ -136,8 +154,7 @@ class ByFunctions:
         return b"".join(parts)
 
     def _fail(self, size: int) -> None:
-        own: Any = self._connection
-        own._raise_ssl_error(self._ssl, size)
+        self._raise_error(self._ssl, size)
         raise SSL.Error
 
 
@@ -151,9 +168,8 @@ try:
     _buffer = _ffi.buffer
     _allocate = _ffi.new_allocator(should_clear_after_alloc=False)
     _NEEDED = ("_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error")
-    _has_functions = all(
-        hasattr(SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD), None), name) for name in _NEEDED
-    )
+    _SAMPLE: Any = SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD), None)
+    _has_functions = all(hasattr(_SAMPLE, name) for name in _NEEDED)
 except ImportError:
     _has_functions = False
 
@@ -163,8 +179,9 @@ class Sealing:
 
     def __init__(self, *, by_methods: bool = not _has_functions) -> None:
         self._scratch = None if by_methods else _ffi.new("char[]", PLAIN + _MORE)
+        self._raise_error = None if by_methods else _SAMPLE._raise_ssl_error
 
     def of(self, connection: SSL.Connection) -> Records:
         if self._scratch is None:
             return ByMethods(connection)
-        return ByFunctions(connection, self._scratch)
+        return ByFunctions(connection, self._scratch, self._raise_error)
