@@ -87,6 +87,7 @@ class Reader:
         if self.complete:
             self._parser = None
             self._known = {}
+            self._fields, self._target = [], b""
 
     def close(self) -> None:
         """Let go of what holds this reader and what it holds."""

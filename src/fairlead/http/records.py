@@ -179,7 +179,7 @@ class Sealing:
 
     def __init__(self, *, by_methods: bool = not _has_functions) -> None:
         self._scratch = None if by_methods else _ffi.new("char[]", PLAIN + _MORE)
-        self._raise_error = None if by_methods else _SAMPLE._raise_ssl_error
+        self._raise_error: Any = None if by_methods else _SAMPLE._raise_ssl_error
 
     def of(self, connection: SSL.Connection) -> Records:
         if self._scratch is None:

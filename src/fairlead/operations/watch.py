@@ -12,7 +12,7 @@ from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
 from fairlead.operations.selecting import by_name
-from fairlead.operations.stored import shown_events
+from fairlead.operations.stored import are_shown_as_stored, shown_events
 from fairlead.storage.backend import Compacted
 from fairlead.storage.change import ADDED, Change, existing
 from fairlead.storage.collection import Collection
@@ -43,10 +43,9 @@ class Watch:
     def name(self) -> str:
         return self.collection.resource
 
-    @property
-    def converts(self) -> bool:
-        """Whether events may have to be brought into another version first."""
-        return self.resource.main.custom is not None
+    def are_shown_as_stored(self, events: Sequence[Event]) -> bool:
+        """Whether `shown` would give these events as they are."""
+        return are_shown_as_stored(self.resource, events)
 
     def close(self) -> None:
         self.collection.audience.remove(self.watcher)
