@@ -20,6 +20,8 @@ _WITHOUT_BODY = (204, 304)
 _PIECE = 256 * 1024
 _SMALL_PIECE = 64 * 1024 - 8  # as a chunk it fills whole records of TLS
 
+_NEVER = float("inf")
+
 # All that is left of the head of a request whose answer goes on without a task.
 _STAYS = Head(b"GET", b"/", [], {}, {})
 _ENDS = Head(b"GET", b"/", [], {}, {})
@@ -192,7 +194,7 @@ class Exchange:
 
     def no_deadline(self) -> None:
         """For answers that go on and on: only reading them may not stop."""
-        self.deadline = float("inf")
+        self.deadline = _NEVER
 
     def detach(self) -> None:
         """From now on there is little to send, for long perhaps: the answer goes on when the task

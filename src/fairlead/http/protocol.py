@@ -12,7 +12,7 @@ from fairlead.http.exchange import ClientGone, Exchange
 from fairlead.http.handing_over import HandedOver
 from fairlead.http.head import Refused
 from fairlead.http.peer import NOBODY, Peer
-from fairlead.http.reading import Reader
+from fairlead.http.reading import SETTLED, Reader
 from fairlead.http.writing import refusal
 
 logger = logging.getLogger("fairlead.http")
@@ -245,7 +245,10 @@ class HttpProtocol:
 
     def _next(self) -> None:
         """Look at the next request, of which something may be there already."""
-        self._reader.next()
+        if self._reader is SETTLED:
+            self._reader = Reader(self.limits, self._take_part)
+        else:
+            self._reader.next()
         if self._connections.draining and not self._waiting:
             self._end(unread=False)
             return
@@ -272,7 +275,9 @@ class HttpProtocol:
     def settle(self) -> None:
         """The answer goes on and on, mostly in silence: hold no more than that takes."""
         self._task = None
-        self._reader.settle()
+        if self._reader.complete and not self._reader.overrun:
+            self._reader.close()
+            self._reader = SETTLED
         settle = getattr(self._transport, "settle", None)  # TCP has nothing to let go of
         if settle is not None:
             settle()
