@@ -102,7 +102,7 @@ class ByFunctions:
         size = _lib.SSL_read(self._ssl, self._scratch, PLAIN)
         if size <= 0:
             self._fail(size)
-        plain: bytes = _buffer(self._scratch, size)[:]
+        plain: bytes = _unpack(self._scratch, size)
         return plain
 
     def seal(self, data: bytes | memoryview) -> bytes:
@@ -112,7 +112,7 @@ class ByFunctions:
         if size <= 0:
             self._fail(size)
         size = _lib.BIO_read(self._from, self._scratch, PLAIN + _MORE)
-        sealed: bytes = _buffer(self._scratch, size)[:] if size > 0 else b""
+        sealed: bytes = _unpack(self._scratch, size) if size > 0 else b""
         return sealed
 
     def seal_all(self, data: bytes | memoryview) -> memoryview:
@@ -131,7 +131,7 @@ class ByFunctions:
 
     def said(self) -> bytes:
         size = _lib.BIO_read(self._from, self._scratch, PLAIN + _MORE)
-        said: bytes = _buffer(self._scratch, size)[:] if size > 0 else b""
+        said: bytes = _unpack(self._scratch, size) if size > 0 else b""
         return said
 
     def settle(self) -> None:
@@ -150,7 +150,7 @@ class ByFunctions:
     def _taken_out(self, bio: Any) -> bytes:
         parts = []
         while (size := _lib.BIO_read(bio, self._scratch, PLAIN)) > 0:
-            parts.append(_buffer(self._scratch, size)[:])
+            parts.append(_unpack(self._scratch, size))
         return b"".join(parts)
 
     def _fail(self, size: int) -> None:
@@ -160,12 +160,13 @@ class ByFunctions:
 
 _lib: Any = None
 _buffer: Any = None
+_unpack: Any = None
 _allocate: Any = None
 try:
     from OpenSSL._util import ffi as _ffi
     from OpenSSL._util import lib as _lib
 
-    _buffer = _ffi.buffer
+    _buffer, _unpack = _ffi.buffer, _ffi.unpack
     _allocate = _ffi.new_allocator(should_clear_after_alloc=False)
     _NEEDED = ("_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error")
     _SAMPLE: Any = SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD), None)
