@@ -47,18 +47,21 @@ class Alarms:
             self._forget(at)
 
     def _forget(self, at: float) -> None:
-        del self._sleepers[at]
-        self._timers.pop(at).cancel()
+        self._sleepers.pop(at, None)
+        timer = self._timers.pop(at, None)
+        if timer is not None:
+            timer.cancel()
 
     def _ring(self, at: float) -> None:
         sleepers = self._sleepers[at]
-        for _ in range(min(_A_TURN, len(sleepers))):
-            sleepers.pop().ring()
+        turn = [sleepers.pop() for _ in range(min(_A_TURN, len(sleepers)))]
         if sleepers:
             loop = asyncio.get_running_loop()
             self._timers[at] = loop.call_later(0, self._ring, at)
         else:
             self._forget(at)
+        for sleeper in turn:
+            sleeper.ring()
 
 
 def _rounded(due: float, left: float) -> float:

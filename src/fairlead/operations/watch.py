@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from sys import intern
 
 from fairlead.errors import StatusError, bad_request, expired
 from fairlead.kinds.custom.resource import CustomResource
@@ -101,7 +102,7 @@ def _scope(resource: Resource, namespace: str, selection: Selection) -> str:
     namespace = namespace or selection.namespace or ""
     if selection.name is not None and (namespace or not resource.namespaced):
         return resource.storage_key(namespace, selection.name)
-    return f"{namespace}/" if namespace else ""
+    return intern(f"{namespace}/") if namespace else ""  # which very many may watch
 
 
 async def _synthetic(resource: str, versions: list[Version]) -> AsyncIterator[Sequence[Event]]:
