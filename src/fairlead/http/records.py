@@ -82,7 +82,7 @@ class ByMethods:
 class ByFunctions:
     """By the functions of OpenSSL; `scratch` is for all connections of one loop, and so is
     `raise_error`, which raises what a function has said. Of the library's connection nothing is
-    kept but OpenSSL's own."""
+    kept but OpenSSL's own. There are no buffers from when it settles until one is needed."""
 
     __slots__ = ("_from", "_into", "_raise_error", "_scratch", "_ssl")
 
@@ -95,10 +95,14 @@ class ByFunctions:
         self._raise_error = raise_error
 
     def put(self, data: bytes) -> None:
+        if self._into is None:
+            self._make_buffers()
         if _lib.BIO_write(self._into, data, len(data)) != len(data):
             raise SSL.Error
 
     def read(self) -> bytes:
+        if self._into is None:
+            raise SSL.WantReadError
         size = _lib.SSL_read(self._ssl, self._scratch, PLAIN)
         if size <= 0:
             self._fail(size)
@@ -108,6 +112,8 @@ class ByFunctions:
     def seal(self, data: bytes | memoryview) -> bytes:
         if not isinstance(data, bytes):
             data = bytes(data)
+        if self._from is None:
+            self._make_buffers()
         size = _lib.SSL_write(self._ssl, data, len(data))
         if size <= 0:
             self._fail(size)
@@ -117,6 +123,8 @@ class ByFunctions:
 
     def seal_all(self, data: bytes | memoryview) -> memoryview:
         # Copies are what it costs: records are read to where they are sent from.
+        if self._from is None:
+            self._make_buffers()
         size = len(data)
         room = -(-size // PLAIN) * (PLAIN + _MORE)
         given, sealed = _ffi.from_buffer("char[]", data), _allocate("char[]", room)
@@ -130,22 +138,31 @@ class ByFunctions:
         return memoryview(_buffer(sealed, end))
 
     def said(self) -> bytes:
+        if self._from is None:
+            return b""
         size = _lib.BIO_read(self._from, self._scratch, PLAIN + _MORE)
         said: bytes = _unpack(self._scratch, size) if size > 0 else b""
         return said
 
     def settle(self) -> None:
+        if self._into is None:
+            return
         early = self._taken_out(self._into)  # what was sent behind a handshake
-        into, out = _lib.BIO_new(_lib.BIO_s_mem()), _lib.BIO_new(_lib.BIO_s_mem())
-        _lib.SSL_set_bio(self._ssl, into, out)  # which frees the others
-        self._into, self._from = into, out
+        _lib.SSL_set_bio(self._ssl, _ffi.NULL, _ffi.NULL)  # which frees them
+        self._into = self._from = None
         if early:
             self.put(early)
 
     def end(self) -> bytes:
+        if self._from is None:
+            self._make_buffers()
         if _lib.SSL_shutdown(self._ssl) < 0:
             self._fail(-1)
         return self.said()
+
+    def _make_buffers(self) -> None:
+        self._into, self._from = (_lib.BIO_new(_lib.BIO_s_mem()) for _ in range(2))
+        _lib.SSL_set_bio(self._ssl, self._into, self._from)
 
     def _taken_out(self, bio: Any) -> bytes:
         parts = []
