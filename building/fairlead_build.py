@@ -54,10 +54,10 @@ kinds/core/pods: annotations behaviour changes containers defaults difference en
 kinds/core/pods: handlers images mounts networking qos resources scheduling security spec status
 kinds/core/pods: template visiting warnings windows
 http: exchange head protocol reading records tls writing
-endpoints: chain create deadlines decoding get patch representing request routing update
+endpoints: chain create deadlines decoding framing get patch representing request routing update
 operations: create get operation options patch preparing tracking update
 admission: chain
-storage: change collection followers pending store version
+storage: audience change collection delivery followers pending store version watcher
 server: app metrics
 fairness: gate
 authentication: bearer chain client_certificates tokens

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from fairlead.compiled import mypyc_attr
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.counts import WATCHERS_ENDED
 from fairlead.storage.selection import Selection
@@ -39,6 +40,7 @@ class Listener(Protocol):
         """There will be no more."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Watcher:
     """Collects events as commits happen; `take` gives them to the listener, which encodes them.
 
