@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from fairlead.admission.chain import Plugin
 from fairlead.admission.configuration import Configuration
+from fairlead.admission.plugin import Plugin
 from fairlead.admission.plugins.always import AlwaysAdmit, AlwaysDeny
 from fairlead.admission.plugins.always_pull_images import AlwaysPullImages
 from fairlead.admission.plugins.anti_affinity_topology import LimitPodHardAntiAffinityTopology

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fairlead.admission.chain import UPDATE
+from fairlead.admission.plugin import UPDATE
 from fairlead.errors import Cause, StatusError, conflict, invalid, modified, not_found
 from fairlead.kinds.context import Context
 from fairlead.operations import preparing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal
 from fairlead.admission.plugins.mountable_secrets import (
     MountableSecrets,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from fairlead.admission.chain import Attributes
+from fairlead.admission.plugin import Attributes
 from fairlead.admission.webhooks.calling import MUTATING, CallFailed, annotate
 from fairlead.admission.webhooks.matching import Match, selects
 from fairlead.admission.webhooks.plugin import Means, WebhookPlugin

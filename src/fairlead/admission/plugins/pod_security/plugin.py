@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
 from fairlead.admission.plugins.pod_security.levels import Labels, Policy, Standard
 from fairlead.admission.plugins.pod_security.pods import pod_of
