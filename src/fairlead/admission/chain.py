@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ from fairlead.authentication.user import User
 from fairlead.errors import StatusError
 from fairlead.kinds.context import Context
 from fairlead.kinds.resources import Resource
+from fairlead.records import dataclass
 
 CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
 ADMIT, VALIDATE = "admit", "validate"

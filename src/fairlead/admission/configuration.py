@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fairlead.records import dataclass, field
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.decode import decoder, unknown_paths
 from fairlead.schema.mismatch import DecodeError

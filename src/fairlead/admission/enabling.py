@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from fairlead.admission.chain import Plugin
 from fairlead.admission.configuration import Configuration
@@ -53,6 +52,7 @@ from fairlead.admission.plugins.storage_object_in_use_protection import (
 from fairlead.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
 from fairlead.dialect import Dialect
 from fairlead.kinds.resources import Resources
+from fairlead.records import dataclass, field
 
 logger = logging.getLogger("fairlead")
 

@@ -4,7 +4,6 @@ what they said."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from fairlead.authentication.chain import Credentials, Rejected
 from fairlead.authentication.user import User, user_bytes
 from fairlead.bounded import Bounded, hashed
 from fairlead.clock import time
+from fairlead.records import dataclass
 
 Audiences = tuple[str, ...]
 # An object that a token stands or falls with: our name for its resource, and its storage key.

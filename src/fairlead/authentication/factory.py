@@ -7,7 +7,6 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,6 +30,7 @@ from fairlead.authentication.service_accounts import (
 )
 from fairlead.authentication.token_file import StaticTokens, TokenFileError, read_token_file
 from fairlead.dialect import Dialect
+from fairlead.records import dataclass, field
 from fairlead.storage.change import Change
 
 logger = logging.getLogger("fairlead.authentication")

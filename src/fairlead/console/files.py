@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -22,6 +21,7 @@ from fairlead.endpoints.answers import Answer, accepts_gzip, has_it
 from fairlead.endpoints.request import Request
 from fairlead.errors import no_such_path
 from fairlead.http.writing import Header
+from fairlead.records import dataclass
 
 _INDEX = "index.html"
 _TYPES = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from fairlead.controllers.workloads.pods import PODS, Pod, read_pod
 from fairlead.dialect import Dialect
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client
+from fairlead.records import dataclass, field
 
 
 @dataclass(frozen=True)

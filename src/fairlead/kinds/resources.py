@@ -18,13 +18,13 @@ many, and nothing is decided by them: what is served, who may do what, what admi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from fairlead.dialect import Dialect
 from fairlead.errors import ResourceRef
+from fairlead.records import dataclass, field
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.model import Struct, TypeProvider
 from fairlead.schema.remembering import ContentMemory

@@ -8,11 +8,11 @@ when they are first asked for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from importlib.resources import files
 
 from fairlead.dialect import Dialect
+from fairlead.records import dataclass, field
 from fairlead.schema import builtin
 from fairlead.schema.model import Struct
 

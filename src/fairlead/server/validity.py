@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from fairlead.records import dataclass
 
 _UTC_TIME, _SEQUENCE, _VERSION = 0x17, 0x30, 0xA0
 

@@ -3,11 +3,11 @@ which says how it is written."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from importlib.resources import files
 
 from fairlead.dialect import Dialect
 from fairlead.kinds.flowcontrol.mandatory import EVERYTHING, Spec
+from fairlead.records import dataclass, field
 
 
 @dataclass(slots=True)
