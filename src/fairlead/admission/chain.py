@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
+from functools import cached_property
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -91,6 +92,24 @@ class PluginBase:
         pass
 
 
+class UnmadePlugin:
+    """A plugin that is loaded and made when there is the first write to one of the resources that
+    it concerns."""
+
+    def __init__(self, name: str, concerns: Container[str], make: Callable[[], Plugin]) -> None:
+        self.name = name
+        self.concerns = concerns
+        self._make = make
+
+    @cached_property
+    def made(self) -> Plugin:
+        return self._make()
+
+    @property
+    def is_made(self) -> bool:
+        return "made" in self.__dict__
+
+
 Step = Callable[[Attributes], Awaitable[None]]
 
 
@@ -145,7 +164,7 @@ class Chain:
     """All plugins in their order; steps that a plugin leaves out cost nothing, nor do plugins that
     a resource does not concern."""
 
-    def __init__(self, plugins: Sequence[Plugin]) -> None:
+    def __init__(self, plugins: Sequence[Plugin | UnmadePlugin]) -> None:
         self.plugins = tuple(plugins)
         self._admit: dict[tuple[str, str], _Steps] = {}
         self._validate: dict[tuple[str, str], _Steps] = {}
@@ -161,7 +180,7 @@ class Chain:
         key = resource.main.key
         alone = self._alone.get(key)
         if alone is None:
-            by_more = (plugin.judged_by_more for plugin in self.plugins)
+            by_more = (plugin.judged_by_more for plugin in self._concerned(key))
             alone = self._alone[key] = not any(key in found or "*" in found for found in by_more)
         return alone
 
@@ -191,8 +210,12 @@ class Chain:
             await steps.take(attributes)
 
     def _concerned(self, key: str) -> list[Plugin]:
-        return [p for p in self.plugins if p.concerns is None or key in p.concerns]
+        found = (p for p in self.plugins if p.concerns is None or key in p.concerns)
+        return [p.made if isinstance(p, UnmadePlugin) else p for p in found]
 
     async def close(self) -> None:
         for plugin in self.plugins:
-            await plugin.close()
+            if not isinstance(plugin, UnmadePlugin):
+                await plugin.close()
+            elif plugin.is_made:
+                await plugin.made.close()

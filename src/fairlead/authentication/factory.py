@@ -7,7 +7,6 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable, Coroutine, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -76,7 +75,7 @@ class Authentication:
         async with asyncio.TaskGroup() as group:
             for work in self._background:
                 group.create_task(work())
-            group.create_task(asyncio.to_thread(_warm_up, self.issuer.keys))
+            group.create_task(asyncio.to_thread(_load_keys, self.issuer.keys))
             while True:
                 await asyncio.sleep(_RELOAD_EVERY)
                 for authorities in self.authorities:
@@ -87,10 +86,8 @@ class Authentication:
             await closable.close()
 
 
-def _warm_up(keys: KeyRing) -> None:
-    """Import what the first token or certificate needs, so that no request waits for it."""
-    import_module("cryptography.x509")
-    import_module("jwt")
+def _load_keys(keys: KeyRing) -> None:
+    """Have those who look after the server know at once of keys that cannot be used."""
     try:
         keys.load()
     except KeyFileError as error:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fairlead.admission.chain import Chain, Plugin
+from fairlead.admission.chain import Chain, Plugin, UnmadePlugin
 from fairlead.admission.configuration import (
     Configuration,
     ConfigurationError,
@@ -223,7 +223,7 @@ class Assembly:
         except (AuthenticationError, FileError) as error:
             raise StartError(str(error)) from None
 
-    def _plugins(self) -> list[Plugin]:
+    def _plugins(self) -> list[Plugin | UnmadePlugin]:
         api = self.api
 
         async def create_namespace(name: str) -> None:
