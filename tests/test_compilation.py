@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -150,3 +151,16 @@ def test_it_is_not_asked_for_where_no_compiler_of_c_follows(
     for name, value in NO_COMPILER.items():
         monkeypatch.setenv(name, value)
     assert build.COMPILER not in build.get_requires_for_build_wheel()
+
+
+def test_only_what_is_compiled_and_what_no_start_loads_uses_dataclasses() -> None:
+    """Others have `fairlead.records`, which costs a start less and which the compiler does not
+    know."""
+    package = ROOT / "src" / "fairlead"
+    using = {
+        str(file.relative_to(ROOT))
+        for file in package.rglob("*.py")
+        if re.search(r"^from dataclasses import .*\bdataclass\b", file.read_text(), re.MULTILINE)
+    }
+    others = using.difference(build.sources())
+    assert [name for name in sorted(others) if not name.startswith("src/fairlead/cel/")] == []
