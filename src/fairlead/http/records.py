@@ -150,10 +150,8 @@ try:
 
     _buffer = _ffi.buffer
     _allocate = _ffi.new_allocator(should_clear_after_alloc=False)
-    _NEEDED = ("_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error")
-    _has_functions = all(
-        hasattr(SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD), None), name) for name in _NEEDED
-    )
+    _NEEDED = {"_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error"}
+    _has_functions = _NEEDED.issubset(dir(SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD), None)))
 except ImportError:
     _has_functions = False
 
