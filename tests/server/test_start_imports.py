@@ -26,7 +26,6 @@ LATER = (
     "fairlead.simulation.setup",
     "grpc",
     "importlib.resources",
-    "jwt",
     "yaml",
     "zipfile",
 )

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable, Coroutine, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -35,6 +36,7 @@ from fairlead.storage.change import Change
 logger = logging.getLogger("fairlead.authentication")
 
 _RELOAD_EVERY = 1.0
+_WARM_UP_AFTER = 1.0
 _SHORTEST_LIMIT, _LONGEST_LIMIT = 3600.0, float(2**32)
 
 # Calls a listener after each commit to a resource (our name for it).
@@ -76,6 +78,7 @@ class Authentication:
             for work in self._background:
                 group.create_task(work())
             group.create_task(asyncio.to_thread(_load_keys, self.issuer.keys))
+            group.create_task(_warm_up())
             while True:
                 await asyncio.sleep(_RELOAD_EVERY)
                 for authorities in self.authorities:
@@ -84,6 +87,13 @@ class Authentication:
     async def close(self) -> None:
         for closable in self._closables:
             await closable.close()
+
+
+async def _warm_up() -> None:
+    """Import what the first token needs, so that no request waits for it, nor for this: the first
+    ones after the start have the interpreter to themselves."""
+    await asyncio.sleep(_WARM_UP_AFTER)
+    await asyncio.to_thread(import_module, "jwt")
 
 
 def _load_keys(keys: KeyRing) -> None:
