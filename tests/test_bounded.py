@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import fairlead
-from fairlead.authentication.bearer import Grant, TokenCache
+from fairlead.authentication.grants import Grant, TokenCache
 from fairlead.authentication.user import User
 from fairlead.authentication.webhook import TokenWebhook
 from fairlead.authorization.attributes import Attributes, of_path
@@ -25,6 +25,7 @@ from fairlead.bounded import (
     Bounded,
     Shapes,
     cache_sizes,
+    hashed,
     remembered,
 )
 from fairlead.dialect import KUBERNETES
@@ -200,8 +201,8 @@ def test_good_tokens_are_remembered_by_their_hash() -> None:
     cache = TokenCache()
     user = User("alice")
     for number in range(100):
-        cache.add(f"Bearer secret-{number}", Grant(user, ()))
-    grant = cache.grant("Bearer secret-7")
+        cache.add(hashed(f"Bearer secret-{number}"), Grant(user, ()))
+    grant = cache.grant(hashed("Bearer secret-7"))
     assert grant is not None
     assert grant.user is user
     assert not [text for text in map(repr, vars(cache).values()) if "secret" in text]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.admission.chain import CREATE, DELETE, UPDATE, Attributes, Plugin
 from fairlead.admission.enabling import Needs
+from fairlead.admission.plugin import CREATE, DELETE, UPDATE, Attributes, Plugin
 from fairlead.authentication.user import User
 from fairlead.authorization import attributes as questions
 from fairlead.authorization.decision import Decision

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from admission_support import USER, World
 
-from fairlead.admission.chain import CREATE, Attributes, Chain, UnmadePlugin
+from fairlead.admission.chain import Chain
 from fairlead.admission.configuration import Configuration, ConfigurationError, Section
 from fairlead.admission.enabling import (
     ORDER,
@@ -19,7 +19,8 @@ from fairlead.admission.enabling import (
     on_by_default,
     switched_on,
 )
-from fairlead.admission.plugins.base import PluginBase, refusal
+from fairlead.admission.plugin import CREATE, Attributes, PluginBase, UnmadePlugin
+from fairlead.admission.plugins.base import refusal
 from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.errors import StatusError
 

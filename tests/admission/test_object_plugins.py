@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from admission_support import World, both_dialects, refused
 
-from fairlead.admission.chain import Plugin
+from fairlead.admission.plugin import Plugin
 from fairlead.admission.plugins.always import AlwaysAdmit, AlwaysDeny
 from fairlead.admission.plugins.default_ingress_class import DefaultIngressClass
 from fairlead.admission.plugins.default_storage_class import DefaultStorageClass

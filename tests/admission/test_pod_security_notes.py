@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from admission_support import PODS, USER, World, both_dialects, pod
 
-from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.pod_security import running
 from fairlead.admission.plugins.pod_security.levels import RESTRICTED, Policy, Standard
 from fairlead.admission.plugins.pod_security.plugin import PodSecurity

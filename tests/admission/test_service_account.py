@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from admission_support import NAMESPACE, PODS, World, both_dialects, pod, refused
 
-from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins import service_account
 from fairlead.admission.plugins.service_account import ServiceAccount
 from fairlead.dialect import KUBERNETES, Dialect

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from admission_support import NAMESPACE, USER, World, refused
 
-from fairlead.admission.chain import UPDATE, Attributes, Chain
+from fairlead.admission.chain import Chain
+from fairlead.admission.plugin import UPDATE, Attributes
 from fairlead.admission.webhooks.configurations import Configurations
 from fairlead.admission.webhooks.mutating import MutatingAdmissionWebhook
 from fairlead.admission.webhooks.plugin import Means

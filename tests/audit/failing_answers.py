@@ -3,22 +3,19 @@ header has."""
 
 from pathlib import Path
 
-from fairlead.endpoints.chain import Handler
+from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.request import Request
+from fairlead.server import serving
 
 PRELUDE = f"exec(open({str(Path(__file__))!r}).read())" if "__file__" in globals() else ""
 
 
-def _fail() -> None:
-    answer = Handler.answer
-
-    async def failing(self, request: Request):  # type: ignore[no-untyped-def]
+class Failing(serving.Handler):
+    async def answer(self, request: Request) -> Answer:
         if text := request.header(b"x-fail"):
             raise ValueError(text)
-        return await answer(self, request)
-
-    Handler.answer = failing  # type: ignore[method-assign]
+        return await super().answer(request)
 
 
 if not PRELUDE:
-    _fail()
+    serving.Handler = Failing  # type: ignore[attr-defined, misc]

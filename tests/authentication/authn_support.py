@@ -60,6 +60,7 @@ class FakeRequest:
         self.peer = Peer(certificates)
         self.warnings: list[str] = []
         self.notes: dict[str, str] = {}
+        self.facts: dict[Any, Any] = {}
 
     def header(self, name: bytes) -> str:
         found = [value for key, value in self.raw_headers if key == name]

@@ -23,8 +23,9 @@ from authn_support import (
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from fairlead.authentication.account_tokens import IssuerDocuments, TokenIssuer
-from fairlead.authentication.bearer import BearerTokens, Grant
+from fairlead.authentication.bearer import BearerTokens
 from fairlead.authentication.chain import Rejected
+from fairlead.authentication.grants import Grant
 from fairlead.authentication.keys import KeyFileError, KeyRing, load_public_keys, load_signing_key
 from fairlead.authentication.service_accounts import ServiceAccountTokens
 from fairlead.dialect import CLUSTER, KUBERNETES, Dialect

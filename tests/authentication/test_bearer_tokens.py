@@ -8,14 +8,9 @@ from math import inf
 import pytest
 from authn_support import FakeRequest, bearer, run
 
-from fairlead.authentication.bearer import (
-    Audiences,
-    BearerTokens,
-    Grant,
-    TokenCache,
-    bearer_token,
-)
+from fairlead.authentication.bearer import BearerTokens, bearer_token
 from fairlead.authentication.chain import Authenticator, Rejected
+from fairlead.authentication.grants import Audiences, Grant, TokenCache
 from fairlead.authentication.user import ANONYMOUS, User
 from fairlead.errors import StatusError
 
@@ -128,10 +123,10 @@ def test_cache_forgets_with_an_anchor() -> None:
 
 
 def test_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.authentication.bearer._MOST_CACHED", 3)
+    monkeypatch.setattr("fairlead.authentication.grants._MOST_CACHED", 3)
     cache = TokenCache()
     for number in range(10):
-        cache.add(str(number), Grant(JANE, (), anchors=(("r", str(number)),)))
+        cache.add(str(number).encode(), Grant(JANE, (), anchors=(("r", str(number)),)))
     assert len(cache) == 3
     assert len(cache._anchored) == 3
 

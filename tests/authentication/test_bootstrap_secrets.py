@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from authn_support import run
 
-from fairlead.authentication.bearer import Grant
 from fairlead.authentication.bootstrap_tokens import BootstrapTokens
+from fairlead.authentication.grants import Grant
 from fairlead.dialect import CLUSTER, KUBERNETES
 
 TOKEN = "abcdef.0123456789abcdef"

@@ -22,8 +22,8 @@ from authn_support import (
 )
 
 from fairlead.authentication import oidc_provider
-from fairlead.authentication.bearer import Grant
 from fairlead.authentication.chain import Rejected
+from fairlead.authentication.grants import Grant
 from fairlead.authentication.oidc import ClaimRules, OidcTokens, username_prefix
 from fairlead.authentication.oidc_provider import Provider
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from authn_support import Certificate, JsonServer, make_ca, make_certificate, run
 
-from fairlead.authentication.bearer import Grant
 from fairlead.authentication.chain import Rejected
+from fairlead.authentication.grants import Grant
 from fairlead.authentication.user import User
 from fairlead.authentication.webhook import TokenWebhook
 from fairlead.outgoing.client_config import load_client_config

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from support.backends import MemoryBackend, thing
+from support.listening import next_events
 
 from fairlead.authentication.user import User
 from fairlead.operations import actors as module
@@ -55,7 +56,7 @@ def test_a_watcher_of_everything_hears_of_all_resources_in_order() -> None:
         await put(store, "core/a", "x")
         told: list[tuple[str, str]] = []
         while len(told) < 3:
-            told += [(kind, change.resource) for kind, change in await watcher.take()]
+            told += [(kind, change.resource) for kind, change in await next_events(watcher)]
         assert told == [("ADDED", "core/a"), ("ADDED", "core/new"), ("MODIFIED", "core/a")]
         store.unwatch_all(watcher)
         await put(store, "core/a", "y")

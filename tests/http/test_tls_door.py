@@ -99,6 +99,14 @@ def test_tls_1_1_is_not_spoken(any_server: ServerProcess) -> None:
     assert done.returncode != 0
 
 
+def test_of_what_a_client_offers_the_quickest_cipher_is_taken(any_server: ServerProcess) -> None:
+    with Wire(any_server) as wire:
+        assert isinstance(wire.sock, ssl.SSLSocket)
+        chosen = wire.sock.cipher()
+    assert chosen is not None
+    assert chosen[0] == "TLS_AES_128_GCM_SHA256"
+
+
 def test_a_large_answer_is_the_same_over_either_version(server: ServerProcess) -> None:
     parts = urlsplit(server.address)
     bodies = []

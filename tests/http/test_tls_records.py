@@ -109,3 +109,25 @@ def test_the_end_of_the_conversation_is_an_error(talk: Talk) -> None:
     talk.hang_up()
     with pytest.raises(SSL.ZeroReturnError):
         talk.records.read()
+
+
+def test_a_conversation_goes_on_after_a_silence(talk: Talk) -> None:
+    for _ in range(2):
+        talk.records.settle()
+        talk.records.settle()
+        assert talk.records.said() == b""
+        with pytest.raises(SSL.WantReadError):
+            talk.records.read()
+        assert talk.hear(talk.records.seal(b"one")) == b"one"
+        talk.records.settle()
+        assert talk.hear(bytes(talk.records.seal_all(b"two"))) == b"two"
+        talk.records.settle()
+        talk.send(b"three")
+        assert talk.records.read() == b"three"
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_the_peer_is_told_of_the_end(talk: Talk, silent: bool) -> None:
+    if silent:
+        talk.records.settle()
+    assert talk.hear(talk.records.end()) == b""  # it would want more if this were not the end

@@ -360,6 +360,34 @@ def test_annotations(annotations: dict[str, str], expected: list[tuple[str, str]
         assert detail in message
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("null", ""),
+        ("[]", ""),
+        ('[{"key": "a", "operator": "Exists", "tolerationSeconds": null}]', ""),
+        ("[null]", "operator must be Exists when `key` is empty"),
+        ("{}", "json: cannot unmarshal object into Go value of type []core.Toleration"),
+        ("[1]", "json: cannot unmarshal number into Go value of type core.Toleration"),
+        (
+            '[{"key": "a", "effect": {}}]',
+            "json: cannot unmarshal object into Go struct field Toleration.Effect of type"
+            " core.TaintEffect",
+        ),
+        (
+            '[{"key": "a", "tolerationSeconds": "5"}]',
+            "json: cannot unmarshal string into Go struct field Toleration.TolerationSeconds of"
+            " type int64",
+        ),
+    ],
+)
+def test_tolerations_in_an_annotation_are_tolerations(text: str, expected: str) -> None:
+    annotations = {"scheduler.alpha.kubernetes.io/tolerations": text}
+    found = wrong({**pod(), "metadata": {"annotations": annotations}})
+    assert len(found) == bool(expected)
+    assert expected in "".join(message for _, _, message in found)
+
+
 def test_seccomp_annotations_become_fields() -> None:
     annotations = {
         "seccomp.security.alpha.kubernetes.io/pod": "localhost/x.json",

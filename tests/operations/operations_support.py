@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fairlead.admission.chain import Chain, Plugin
+from fairlead.admission.chain import Chain
+from fairlead.admission.plugin import Plugin
 from fairlead.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from fairlead.authentication.user import User
 from fairlead.authorization.always import AlwaysAllow, AlwaysDeny

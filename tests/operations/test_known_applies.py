@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from operations_support import CONFIG_MAPS, OPTIONS, config_map, on_api, operation
 
-from fairlead.admission.chain import Attributes, PluginBase
+from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.authentication.user import User
 from fairlead.operations.api import Api
 from fairlead.operations.apply import apply

@@ -15,8 +15,9 @@ from operations_support import (
     operation,
     system,
 )
+from support.listening import next_events
 
-from fairlead.admission.chain import Attributes, PluginBase
+from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.errors import StatusError
 from fairlead.operations.api import Api
 from fairlead.operations.apply import apply
@@ -68,7 +69,7 @@ def test_a_watch_tells_of_what_is_and_of_what_happens(tmp_path: Path) -> None:
         opened = await open_watch(api, operation(api, "watch"), ListOptions(), EVERYTHING)
         past = [(kind, change.name) async for part in opened.past for kind, change in part]
         await create(api, operation(api, "create"), config_map("b"), OPTIONS)
-        new = [(kind, change.name) for kind, change in await opened.watcher.take()]
+        new = [(kind, change.name) for kind, change in await next_events(opened.watcher)]
         opened.close()
         assert (past, new) == ([("ADDED", "a")], [("ADDED", "b")])
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from operations_support import TESTER, on_api, system
 from support.waiting import comes_true
 
-from fairlead.admission.chain import Attributes, Chain, PluginBase
+from fairlead.admission.chain import Chain
+from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.admission.plugins.resource_quota import QUOTAS, ResourceQuota
 from fairlead.controllers.framework import Controllers
 from fairlead.controllers.resource_quotas import ResourceQuotas

@@ -15,6 +15,7 @@ from fairlead.schema.quantity import (
     amount,
     canonical,
     format_quantity,
+    is_less,
     quantity,
 )
 
@@ -151,3 +152,9 @@ def test_usual_texts_are_read_like_any_other(number: int, suffix: str) -> None:
     usual, other = f"{number}{suffix}", f"+{number}.0{suffix}"
     assert amount(usual) == amount(other)
     assert canonical(usual) == canonical(other) == format_quantity(*amount(other))
+
+
+@given(numbers, suffixes, numbers, suffixes)
+def test_amounts_are_compared_by_value(one: str, suffix: str, other: str, beside: str) -> None:
+    for left, right in ((one + suffix, other + beside), (one + suffix, other + suffix)):
+        assert is_less(left, right) == (quantity(left) < quantity(right))

@@ -64,7 +64,7 @@ def test_many_versions_of_a_large_object_hold_little_memory(tmp_path: Path, watc
         for number in range(300):
             await store.put(things, "a", large(number, 900_000), store.latest(things, "a"))
             for watcher in things.audience:
-                for kind, change in await watcher.take():
+                for kind, change in watcher.take():
                     assert change.after is not None
                     change.frames[kind] = b"frame" + (change.after.body or b"")
         held, _ = tracemalloc.get_traced_memory()

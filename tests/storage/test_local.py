@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.backends import thing
+from support.listening import next_events
 from support.local import Family
 from support.waiting import comes_true
 
@@ -203,7 +204,7 @@ def test_a_watch_at_a_follower_goes_on_when_the_owner_was_lost(run: Run) -> None
         revision = await waiting
         await follower.catch_up()
         while not seen or seen[-1] < family.owner.revision:
-            seen += [change.revision for _, change in await watcher.take()]
+            seen += [change.revision for _, change in await next_events(watcher)]
         assert seen == list(range(1, family.owner.revision + 1))
         assert revision in seen
         assert follower.healthy

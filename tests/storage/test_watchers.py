@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from support.listening import next_events
 
 from fairlead.storage import watcher as module
 from fairlead.storage.change import Change
@@ -41,6 +42,32 @@ class Feed:
 
     def _publish(self, version: Version, *, alone: bool = False) -> None:
         self.collection.publish(self.collection.add(version), alone=alone)
+
+
+class Telling:
+    """A listener that notes what it is told."""
+
+    def __init__(
+        self, watcher: Watcher, *, passes_on: bool = False, failure: Exception | None = None
+    ) -> None:
+        self.told: list[str] = []
+        self._watcher = watcher
+        self._passes_on = passes_on
+        self._failure = failure
+        watcher.listener = self
+
+    def pass_on(self, kind: str, change: Change) -> bool:
+        if self._failure is not None:
+            raise self._failure
+        if self._passes_on:
+            self.told.append(f"{kind} {change.key}")
+        return self._passes_on
+
+    def wake(self) -> None:
+        self.told.append("wake")
+
+    def closed(self) -> None:
+        self.told.append("closed lagging" if self._watcher.lagging else "closed")
 
 
 @pytest.fixture
@@ -119,7 +146,7 @@ def test_taking_waits_for_the_next_event(feed: Feed) -> None:
     async def main() -> None:
         watcher = watching()
         feed.collection.audience.add(watcher)
-        taking = asyncio.create_task(watcher.take())
+        taking = asyncio.create_task(next_events(watcher))
         await asyncio.sleep(0)
         assert not taking.done()
         feed.put("a/x")
@@ -129,28 +156,16 @@ def test_taking_waits_for_the_next_event(feed: Feed) -> None:
     asyncio.run(main())
 
 
-def test_taking_ends_empty_when_woken() -> None:
-    async def main() -> None:
-        watcher = watching()
-        taking = asyncio.create_task(watcher.take())
-        await asyncio.sleep(0)
-        watcher.wake()
-        assert await taking == []
-
-    asyncio.run(main())
-
-
 def test_who_serves_a_watcher_is_told_when_it_is_cut_off(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_PENDING", 1)
-    told: list[bool] = []
     watcher = watching()
-    watcher.on_close = lambda: told.append(watcher.lagging)
+    told = Telling(watcher).told
     feed.collection.audience.add(watcher)
     feed.put("a/x")
     feed.put("a/x")
-    assert told == [True]
+    assert told == ["wake", "closed lagging"]
 
 
 def test_a_closed_watcher_still_gives_out_what_it_has(feed: Feed) -> None:
@@ -160,8 +175,8 @@ def test_a_closed_watcher_still_gives_out_what_it_has(feed: Feed) -> None:
         feed.put("a/x")
         watcher.close()
         feed.put("a/x")
-        assert shown(await watcher.take()) == ["ADDED a/x@1"]
-        assert await watcher.take() == []
+        assert shown(await next_events(watcher)) == ["ADDED a/x@1"]
+        assert await next_events(watcher) == []
 
     asyncio.run(main())
 
@@ -169,7 +184,7 @@ def test_a_closed_watcher_still_gives_out_what_it_has(feed: Feed) -> None:
 def test_closing_wakes_who_waits() -> None:
     async def main() -> None:
         watcher = watching()
-        taking = asyncio.create_task(watcher.take())
+        taking = asyncio.create_task(next_events(watcher))
         await asyncio.sleep(0)
         watcher.close()
         assert await taking == []
@@ -227,22 +242,35 @@ def test_a_watcher_whose_selection_fails_ends_and_the_others_go_on(feed: Feed) -
     assert shown(sound.pending) == ["ADDED a/x@1", "ADDED a/bad@2", "ADDED a/y@3"]
 
 
+def test_an_event_that_comes_alone_is_passed_on_and_not_collected(feed: Feed) -> None:
+    watcher = watching()
+    told = Telling(watcher, passes_on=True).told
+    feed.collection.audience.add(watcher)
+    feed.put("a/x", alone=True)
+    assert (told, watcher.pending) == (["ADDED a/x"], [])
+    feed.put("a/x")
+    assert (told[1:], shown(watcher.pending)) == (["wake"], ["MODIFIED a/x@2"])
+
+
+def test_nothing_is_passed_on_before_what_is_pending(feed: Feed) -> None:
+    watcher = watching()
+    told = Telling(watcher, passes_on=True).told
+    feed.collection.audience.add(watcher)
+    feed.put("a/x")
+    feed.put("a/y", alone=True)
+    assert (told, shown(watcher.take())) == (["wake"], ["ADDED a/x@1", "ADDED a/y@2"])
+    feed.put("a/z", alone=True)
+    assert told == ["wake", "ADDED a/z"]
+
+
 def test_a_watcher_that_cannot_pass_an_event_on_ends_and_the_others_go_on(feed: Feed) -> None:
-    def fail(_kind: str, _change: Change) -> bool:
-        raise OSError("no connection")
-
-    async def wait_for(broken: Watcher) -> list[Event]:
-        taking = asyncio.ensure_future(broken.take())
-        await asyncio.sleep(0)
-        feed.put("a/x", alone=True)
-        return await taking
-
     broken, sound = watching(), watching()
-    broken.pass_on = fail
+    told = Telling(broken, failure=OSError("no connection")).told
     for watcher in (broken, sound):
         feed.collection.audience.add(watcher)
-    assert asyncio.run(wait_for(broken)) == []
+    feed.put("a/x", alone=True)
     assert broken.closed
+    assert (told, broken.pending) == (["closed"], [])
     assert isinstance(broken.failure, OSError)
     assert shown(sound.pending) == ["ADDED a/x@1"]
 

@@ -1,31 +1,54 @@
-"""A server that tells what its garbage collector finds."""
+"""Servers that tell what they hold, and what their garbage collector finds."""
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 
 import pytest
 
-from support.garbage import PRELUDE
+from support.garbage import PRELUDE as GARBAGE
+from support.living import PRELUDE as LIVING
 from support.process import ServerProcess
 from support.waiting import eventually
 
 
-class Collected:
-    """Runs a server in `directory`; `prelude` is run in its process, too."""
+class _Reporting:
+    """Runs a server in `directory` whose `prelude` makes it report on SIGUSR1."""
 
-    def __init__(self, directory: Path, flags: tuple[str, ...], prelude: str = "") -> None:
+    def __init__(self, directory: Path, flags: tuple[str, ...], prelude: str) -> None:
         self._report = directory / "report"
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("FAIRLEAD_GARBAGE", str(self._report))
-            whole = f"{PRELUDE}; {prelude}" if prelude else PRELUDE
-            self.server = ServerProcess(directory, "kubernetes", flags, whole).start()
+            self.server = ServerProcess(directory, "kubernetes", flags, prelude).start()
+
+    def report(self) -> str:
+        self._report.unlink(missing_ok=True)
+        self.server.signal(signal.SIGUSR1)
+        eventually(self._report.exists, "the server has reported")
+        return self._report.read_text()
+
+
+class Collected(_Reporting):
+    """Tells of garbage; `prelude` is run in its process, too."""
+
+    def __init__(self, directory: Path, flags: tuple[str, ...], prelude: str = "") -> None:
+        super().__init__(directory, flags, f"{GARBAGE}; {prelude}" if prelude else GARBAGE)
 
     def garbage(self) -> tuple[int, str]:
         """How many objects it found since it was asked last, and of which types."""
-        self._report.unlink(missing_ok=True)
-        self.server.signal(signal.SIGUSR1)
-        eventually(self._report.exists, "the collector has reported")
-        count, _, what = self._report.read_text().partition(" ")
+        count, _, what = self.report().partition(" ")
         return int(count), what
+
+
+class Weighed(_Reporting):
+    """Tells of everything."""
+
+    def __init__(self, directory: Path, flags: tuple[str, ...] = ()) -> None:
+        super().__init__(directory, flags, LIVING)
+
+    def living(self) -> dict[str, int]:
+        """How many objects it has of each type."""
+        found: dict[str, int] = json.loads(self.report())
+        return found

@@ -4,8 +4,9 @@ that its header X-Until names."""
 import asyncio
 from pathlib import Path
 
-from fairlead.endpoints.chain import Handler
+from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.request import Request
+from fairlead.server import serving
 
 PRELUDE = f"exec(open({str(Path(__file__))!r}).read())" if "__file__" in globals() else ""
 
@@ -14,17 +15,13 @@ def _is_there(path: str) -> bool:
     return Path(path).exists()
 
 
-def _hold() -> None:
-    answer = Handler.answer
-
-    async def held(self, request: Request):  # type: ignore[no-untyped-def]
+class Holding(serving.Handler):
+    async def answer(self, request: Request) -> Answer:
         until = request.header(b"x-until")
         while until and not _is_there(until):  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0.005)
-        return await answer(self, request)
-
-    Handler.answer = held  # type: ignore[method-assign]
+        return await super().answer(request)
 
 
 if not PRELUDE:
-    _hold()
+    serving.Handler = Holding  # type: ignore[misc]

@@ -4,21 +4,18 @@ admitted and read, before anything is done about it."""
 import asyncio
 from pathlib import Path
 
-from fairlead.endpoints.chain import Handler
+from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.request import Request
+from fairlead.server import serving
 
 PRELUDE = f"exec(open({str(Path(__file__))!r}).read())" if "__file__" in globals() else ""
 
 
-def _hold() -> None:
-    answer = Handler.answer
-
-    async def held(self, request: Request):  # type: ignore[no-untyped-def]
+class Holding(serving.Handler):
+    async def answer(self, request: Request) -> Answer:
         await asyncio.sleep(float(request.header(b"x-hold") or 0))
-        return await answer(self, request)
-
-    Handler.answer = held  # type: ignore[method-assign]
+        return await super().answer(request)
 
 
 if not PRELUDE:
-    _hold()
+    serving.Handler = Holding  # type: ignore[misc]

@@ -8,8 +8,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from fairlead.admission.chain import Plugin, UnmadePlugin
 from fairlead.admission.configuration import Configuration
+from fairlead.admission.plugin import Plugin, UnmadePlugin
 from fairlead.dialect import Dialect
 from fairlead.kinds.resources import Resources
 from fairlead.records import dataclass, field

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from fairlead.authentication.account_names import account_user_name
-from fairlead.authentication.bearer import Audiences
+from fairlead.authentication.grants import Audiences
 from fairlead.authentication.keys import KeyRing
 from fairlead.authentication.service_accounts import AccountClaims, account_claims
 from fairlead.authentication.tokens import Claims, sign

@@ -1,66 +1,19 @@
-"""Bearer tokens: reading them from a request, asking the methods that know tokens, and keeping
-what they said."""
+"""Bearer tokens: reading them from a request, and asking the methods that know tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from math import inf
+from collections.abc import Sequence
 from typing import Protocol
 
 from fairlead.authentication.chain import Credentials, Rejected
-from fairlead.authentication.user import User, user_bytes
-from fairlead.bounded import Bounded, hashed
-from fairlead.clock import time
-from fairlead.records import dataclass
-
-Audiences = tuple[str, ...]
-# An object that a token stands or falls with: our name for its resource, and its storage key.
-Anchor = tuple[str, str]
+from fairlead.authentication.grants import Audiences, Grant, TokenCache
+from fairlead.authentication.user import User
+from fairlead.bounded import hashed
 
 INVALID = "invalid bearer token"
 _SPACE_WARNING = (
     "the provided Authorization header contains extra space before the bearer token, and is ignored"
 )
-_MOST_CACHED = 10_000
-_MOST_BYTES = 16 * 1024 * 1024
-_LONGEST_GRANT = 16 * 1024  # bytes of a user with all groups
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """A token that was found good.
-
-    `audiences` are those of the wanted ones for which it is good. It may be remembered until the
-    unix time `until` and while nothing happens to its `anchors`; `on_use` is told of every request
-    that comes with it.
-    """
-
-    user: User
-    audiences: Audiences
-    until: float = inf
-    anchors: tuple[Anchor, ...] = ()
-    on_use: OnUse | None = None
-
-
-class OnUse(Protocol):
-    def used(self, request: Credentials) -> None:
-        """A request came with the token; raises Rejected or StatusError if it must not pass."""
-
-
-@dataclass(frozen=True, slots=True)
-class Remarks:
-    """What an audit log shall tell whenever a token is used: a name and a text. If it is to be told
-    from a moment on only, the text is followed by the seconds since then."""
-
-    name: str
-    text: str
-    since: float = 0.0
-
-    def used(self, request: Credentials) -> None:
-        if not self.since:
-            request.note(self.name, self.text)
-        elif (now := time()) > self.since:
-            request.note(self.name, f"{self.text}{int(now) - int(self.since)}")
 
 
 class TokenMethod(Protocol):
@@ -83,54 +36,12 @@ def as_header_text(token: str) -> str:
     return token.encode().decode("latin-1")
 
 
-def common(listed: Iterable[str], known: Audiences) -> Audiences:
-    """The listed audiences that are known, in the order of the list."""
-    return tuple(audience for audience in listed if audience in known)
-
-
-class TokenCache(Bounded[bytes, Grant]):
-    """Header value, hashed, to grant. Objects that grants are anchored in call `forget` when they
-    change, so a revoked token stops working with the commit that revokes it."""
-
-    def __init__(self) -> None:
-        super().__init__(_MOST_CACHED, _MOST_BYTES, _LONGEST_GRANT)
-        self._anchored: dict[Anchor, set[bytes]] = {}
-
-    def grant(self, header: str) -> Grant | None:
-        key = hashed(header)
-        grant = self.get(key)
-        if grant is None:
-            return None
-        if time() < grant.until:
-            return grant
-        self.drop(key)
-        return None
-
-    def add(self, header: str, grant: Grant) -> None:
-        if time() >= grant.until:
-            return
-        key = hashed(header)
-        self.keep(key, grant, user_bytes(grant.user))
-        if key in self:
-            for anchor in grant.anchors:
-                self._anchored.setdefault(anchor, set()).add(key)
-
-    def forget(self, anchor: Anchor) -> None:
-        """Ask again for every token that is anchored in an object."""
-        for key in tuple(self._anchored.get(anchor, ())):
-            self.drop(key)
-
-    def clear(self) -> None:
-        super().clear()
-        self._anchored.clear()
-
-    def _gone(self, key: bytes, value: Grant) -> None:
-        for anchor in value.anchors:
-            keys = self._anchored.get(anchor)
-            if keys is not None:
-                keys.discard(key)
-                if not keys:
-                    del self._anchored[anchor]
+def _key(request: Credentials) -> bytes | None:
+    """What a token is kept under, the same for all requests that come with the same headers."""
+    key: bytes | None = request.facts.get("token")
+    if key is None and (header := request.header(b"authorization")):
+        key = request.facts["token"] = hashed(header)
+    return key
 
 
 class BearerTokens:
@@ -142,14 +53,15 @@ class BearerTokens:
         self.cache = TokenCache()
 
     async def authenticate(self, request: Credentials) -> User | None:
-        header = request.header(b"authorization")
-        if not header:
+        key = _key(request)
+        if key is None:
             return None
-        known = self.cache.grant(header)
+        known = self.cache.grant(key)
         if known is not None:
             if known.on_use is not None:
                 known.on_use.used(request)
             return known.user
+        header = request.header(b"authorization")
         token, spaced = bearer_token(header)
         if not token:
             if spaced:
@@ -157,7 +69,7 @@ class BearerTokens:
             return None
         grant = await self.check(token, self.audiences)
         if header == f"Bearer {token}":  # other spellings of a good token must not fill the cache
-            self.cache.add(header, grant)
+            self.cache.add(key, grant)
         if grant.on_use is not None:
             grant.on_use.used(request)
         return grant.user

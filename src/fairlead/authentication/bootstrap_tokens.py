@@ -7,7 +7,7 @@ import re
 from base64 import b64decode
 from math import inf
 
-from fairlead.authentication.bearer import Audiences, Grant, common
+from fairlead.authentication.grants import Audiences, Grant, common
 from fairlead.authentication.service_accounts import SECRETS, Lookup, Object
 from fairlead.authentication.user import User, with_authenticated_group
 from fairlead.clock import time

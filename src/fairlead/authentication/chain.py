@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from fairlead.authentication.user import ANONYMOUS, User, with_authenticated_group
 from fairlead.errors import unauthorized
@@ -25,6 +25,10 @@ class Credentials(Protocol):
 
     @property
     def peer(self) -> Peer: ...
+
+    @property
+    def facts(self) -> dict[Any, Any]:
+        """What was found out from the headers; shared by all requests that have the same ones."""
 
     def header(self, name: bytes) -> str: ...
 

@@ -14,8 +14,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from fairlead.authentication.bearer import Anchor, Audiences, Grant, common
 from fairlead.authentication.chain import Credentials, Rejected
+from fairlead.authentication.grants import Anchor, Audiences, Grant, common
 from fairlead.authentication.handouts import Handout, Handouts
 from fairlead.authentication.origins import refuse_foreign
 from fairlead.authentication.service_accounts import Lookup

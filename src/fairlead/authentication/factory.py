@@ -14,12 +14,13 @@ from urllib.parse import urlsplit
 
 from fairlead.authentication.account_tokens import IssuerDocuments, TokenIssuer
 from fairlead.authentication.authorities import Authorities, AuthorityError
-from fairlead.authentication.bearer import Audiences, BearerTokens, TokenMethod
+from fairlead.authentication.bearer import BearerTokens, TokenMethod
 from fairlead.authentication.bootstrap_tokens import BootstrapTokens
 from fairlead.authentication.chain import Authenticator, Method
 from fairlead.authentication.client_certificates import ClientCertificates
 from fairlead.authentication.console_sessions import ConsoleSessions
 from fairlead.authentication.front_proxy import FrontProxy
+from fairlead.authentication.grants import Audiences
 from fairlead.authentication.keys import KeyFileError, KeyRing
 from fairlead.authentication.service_accounts import (
     ACCOUNTS,

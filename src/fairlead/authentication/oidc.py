@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead.authentication.bearer import Audiences, Grant, common
 from fairlead.authentication.chain import Rejected
+from fairlead.authentication.grants import Audiences, Grant, common
 from fairlead.authentication.oidc_claims import DistributedClaim
 from fairlead.authentication.oidc_provider import Provider
 from fairlead.authentication.oidc_verifying import IssuedTokens

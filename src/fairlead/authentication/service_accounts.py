@@ -17,8 +17,8 @@ from fairlead.authentication.account_names import (
     account_user_name,
     split_account_name,
 )
-from fairlead.authentication.bearer import Anchor, Audiences, Grant, Remarks, common
 from fairlead.authentication.chain import Rejected
+from fairlead.authentication.grants import Anchor, Audiences, Grant, Remarks, common
 from fairlead.authentication.keys import KeyRing
 from fairlead.authentication.tokens import (
     BadToken,

@@ -5,15 +5,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from fairlead.authentication.bearer import (
-    INVALID,
-    Audiences,
-    Grant,
-    as_header_text,
-    bearer_token,
-    common,
-)
+from fairlead.authentication.bearer import INVALID, as_header_text, bearer_token
 from fairlead.authentication.chain import Credentials, Rejected
+from fairlead.authentication.grants import Audiences, Grant, common
 from fairlead.authentication.user import User, with_authenticated_group
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Protocol
 
-from fairlead.authentication.bearer import Audiences, Grant, common
 from fairlead.authentication.chain import Rejected
+from fairlead.authentication.grants import Audiences, Grant, common
 from fairlead.authentication.user import User, user_bytes, with_authenticated_group
 from fairlead.bounded import Bounded, hashed
 from fairlead.clock import time

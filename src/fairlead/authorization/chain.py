@@ -9,6 +9,7 @@ from fairlead.authentication.user import MASTERS, User
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.decision import ALLOWED, Decision, UserRules
 from fairlead.bounded import Bounded
+from fairlead.compiled import mypyc_attr
 
 _MOST_KEPT = 50_000
 _MOST_BYTES = 32 * 1024 * 1024
@@ -37,6 +38,7 @@ class Mode(Protocol):
         """What the user may do, as far as this mode can tell it in rules."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ImmediateMode:
     """A mode that waits for nothing: it implements `decide`."""
 

@@ -12,6 +12,7 @@ from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.refusal import Refused, refusal
 from fairlead.authorization.requests import attributes_of
+from fairlead.compiled import mypyc_attr
 from fairlead.endpoints import discovery
 from fairlead.endpoints.answers import Answer, Verb, encode, text_answer, value_answer
 from fairlead.endpoints.auditing import Auditor
@@ -71,6 +72,7 @@ VERBS: dict[str, Verb] = {
 }
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Handler:
     """Answers requests. `pages` are the paths beside the API, by path; `own_rules` has the first
     steps of those that no authorizer guards; `handlers` what answers verbs of resources that are
@@ -220,7 +222,7 @@ class Handler:
         partial = LIST if verb == "list" else ITEM
         streams, tables = verb in ("list", "watch"), resource.verbs != ("create",)
         binary = not resource.speaks_text_only
-        facts, asked = request.exchange.head.facts, (partial, streams, tables, binary)
+        facts, asked = request.facts, (partial, streams, tables, binary)
         values = request.query.get("pretty")
         if values is None:
             known = facts.get(asked)

@@ -99,13 +99,16 @@ class Request:
         return headers.get(name, b"").decode("latin-1")
 
     @property
+    def facts(self) -> dict[Any, Any]:
+        return self.exchange.head.facts
+
+    @property
     def impersonates(self) -> bool:
         """Whether the caller wants to be taken for somebody else; asked of every request, though
         it is the same for all that come with the same headers."""
-        facts = self.exchange.head.facts
-        found: bool | None = facts.get("impersonates")
+        found: bool | None = self.facts.get("impersonates")
         if found is None:
-            found = facts["impersonates"] = asks_to_impersonate(self.raw_headers)
+            found = self.facts["impersonates"] = asks_to_impersonate(self.raw_headers)
         return found
 
     def parameter(self, name: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fairlead.kinds.resources import Resource, Resources
-from fairlead.records import dataclass
 
 _METHOD_VERBS = {
     "GET": "get",

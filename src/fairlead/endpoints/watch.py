@@ -5,221 +5,64 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Protocol
 
-import orjson
-
-from fairlead.bounded import remembered
-from fairlead.endpoints.answers import Answer, encode
-from fairlead.endpoints.from_bytes import can_write, item_writer, table_of
-from fairlead.endpoints.kept_messages import enveloped_message, is_binary
-from fairlead.endpoints.negotiation import JSON, Representation, check_watch
+from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.framing import Frames, Framing
+from fairlead.endpoints.negotiation import JSON, check_watch
 from fairlead.endpoints.parameters import list_options, selection_of
-from fairlead.endpoints.representing import include_object, metadata_only, table
+from fairlead.endpoints.representing import include_object
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.steps import STEP_SECONDS, rest
 from fairlead.errors import StatusError
 from fairlead.http.exchange import Exchange
-from fairlead.kinds.conversion import from_stored
-from fairlead.kinds.resources import Resource
-from fairlead.operations.api import Api, Object
+from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions
-from fairlead.operations.views import typed
 from fairlead.operations.watch import open_watch, too_old
-from fairlead.schema.decode import zero
-from fairlead.serialization.protobuf import watch_frame
 from fairlead.storage.backend import Compacted, StorageError
-from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
-from fairlead.storage.counts import WATCH_ENCODES
-from fairlead.storage.version import Version
+from fairlead.storage.change import Change
 from fairlead.storage.watcher import Event, Watcher
 
 logger = logging.getLogger("fairlead.watch")
-
-# Turns an event into the bytes that are sent; called in the task of a watcher's own connection.
-Frame = Callable[[str, Change], bytes]
 
 _YEARS = 1e8  # seconds
 BOOKMARK_EVERY = 60.0
 _BOOKMARK_BEFORE_END = 2.0
 _BYTES_A_SEND = 256 * 1024
 _PATIENCE = 1.0
-_SOON = 0.01  # timers may be early by less
-
-
-@remembered()
-def _frame_keys(form: str) -> Mapping[str, str]:
-    """Under what a change keeps its frames of a form, by what the change is; the same for all
-    watchers."""
-    return {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
-
-
-class Framing:
-    """Writes events in one representation. Plain frames are made once and shared by all."""
-
-    def __init__(
-        self, api: Api, resource: Resource, representation: Representation, include: str
-    ) -> None:
-        self.api = api
-        self.resource = resource
-        self.representation = representation
-        self.include = include
-        self._columns_sent = False
-        plain = representation.media_type == JSON and not representation.transform
-        self.sends_stored_bytes = plain and resource.sends_stored_bytes
-        self._writes_bytes = can_write(resource, representation)
-        self.keys = _frame_keys(f"{resource.api_version} {representation}")
-
-    def chooser(self) -> Frame:
-        if self.representation.transform == "Table":
-            return self.table_frame
-        return self.shared_frame
-
-    def shared_frame(self, kind: str, change: Change) -> bytes:
-        key = self.keys[kind]
-        found = change.frames.get(key)
-        if found is None:
-            found = change.frames[key] = self._frame(kind, change)
-            WATCH_ENCODES.add(of=(change.resource,))
-        return found
-
-    def _frame(self, kind: str, change: Change) -> bytes:
-        body = _body(kind, change)
-        if self.sends_stored_bytes:
-            return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self.resource.head, body)
-        if is_binary(self.resource, self.representation):
-            shown = _content(kind, change)
-            message = enveloped_message(self.resource, self.representation, shown)
-            return watch_frame(kind, message)
-        if self._writes_bytes:
-            item = item_writer(self.resource, self.representation)
-            return _json_frame(kind, item(_content(kind, change)))
-        return self.event(kind, self._shown(orjson.loads(b"{" + body)))
-
-    def table_frame(self, kind: str, change: Change) -> bytes:
-        """Columns come with the first event of a stream only, so frames are not shared."""
-        first, self._columns_sent = not self._columns_sent, True
-        if not self._writes_bytes:
-            return self.event(kind, self._table(orjson.loads(b"{" + _body(kind, change)), first))
-        content, form = _content(kind, change), self.representation
-        made = table_of(content, self.resource, form, self.include, with_columns=first)
-        return _json_frame(kind, made)
-
-    def _shown(self, stored: Object) -> Object:
-        value = typed(self.resource, from_stored(self.resource, stored))
-        if self.representation.transform:
-            return metadata_only(self.api.dialect, value, self.representation.version)
-        return value
-
-    def _table(self, stored: Object, first: bool) -> Object:
-        value = typed(self.resource, from_stored(self.resource, stored))
-        metadata = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
-        return table(
-            self.api.dialect,
-            self.resource,
-            [value],
-            self.representation,
-            self.include,
-            metadata,
-            with_columns=first,
-        )
-
-    def bookmark(self, revision: int) -> bytes:
-        metadata = {"resourceVersion": str(revision), "creationTimestamp": None}
-        value: Object = {"metadata": metadata}
-        if not self.representation.transform:
-            shown = typed(self.resource, {**_empty(self.resource), **value})
-            return self.event("BOOKMARK", shown)
-        shown = metadata_only(self.api.dialect, value, self.representation.version)
-        if self.representation.transform == "Table":
-            shown = {
-                "kind": "Table",
-                "apiVersion": shown["apiVersion"],
-                "metadata": {"resourceVersion": str(revision)},
-                "columnDefinitions": None,
-                "rows": [{"cells": None, "object": shown}],
-            }
-        return self.event("BOOKMARK", shown)
-
-    def event(self, kind: str, value: Object) -> bytes:
-        if self.representation.media_type == JSON:
-            return json_event(kind, value)
-        return watch_frame(kind, encode(value, self.representation, self.api.resources))
-
-
-def _body(kind: str, change: Change) -> bytes:
-    if kind == DELETED:
-        return change.last_body()
-    assert change.after is not None
-    assert change.after.body is not None
-    return change.after.body
-
-
-def _content(kind: str, change: Change) -> Version:
-    """What an event shows."""
-    if kind != DELETED:
-        assert change.after is not None
-        return change.after
-    assert change.before is not None
-    return change.before.copy_at(change.revision)
-
-
-def _json_frame(kind: str, encoded: bytes) -> bytes:
-    return b'{"type":"%b","object":%b}\n' % (kind.encode(), encoded)
-
-
-def json_event(kind: str, value: Object) -> bytes:
-    return orjson.dumps({"type": kind, "object": value}, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _empty(resource: Resource) -> Object:
-    value: Object = zero(resource.struct)
-    return {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
-
-
-class Frames(Protocol):
-    """How the events of a stream are written, as `Framing` does."""
-
-    @property
-    def representation(self) -> Representation: ...
-
-    @property
-    def sends_stored_bytes(self) -> bool: ...
-
-    @property
-    def keys(self) -> Mapping[str, str]: ...
-
-    def shared_frame(self, kind: str, change: Change) -> bytes: ...
-
-    def chooser(self) -> Frame: ...
-
-    def bookmark(self, revision: int) -> bytes: ...
-
-    def event(self, kind: str, value: Object) -> bytes: ...
+_EVENTS_AT_ONCE, _BYTES_AT_ONCE = 100, 64 * 1024
+_NEVER = float("inf")
 
 
 class Opened(Protocol):
     """What a stream tells, as a `Watch` that was opened has it."""
 
+    past: AsyncIterator[Sequence[Event]]
+
     @property
     def watcher(self) -> Watcher: ...
 
     @property
-    def past(self) -> AsyncIterator[Sequence[Event]]: ...
-
-    @property
     def name(self) -> str: ...
 
-    @property
-    def converts(self) -> bool: ...
+    def are_shown_as_stored(self, events: Sequence[Event]) -> bool: ...
 
     async def shown(self, events: Sequence[Event]) -> Sequence[Event]: ...
 
     def close(self) -> None: ...
+
+
+class _Nothing(AsyncIterator[Sequence[Event]]):
+    """The past of a stream that has told it."""
+
+    async def __anext__(self) -> Sequence[Event]:
+        raise StopAsyncIteration
+
+
+_NOTHING = _Nothing()
 
 
 class _BadEvent(Exception):
@@ -227,9 +70,30 @@ class _BadEvent(Exception):
 
 
 class WatchStream(Answer):
-    """A watch as an answer: it ends when its time is up, the client leaves or the server stops."""
+    """A watch as an answer: it ends when its time is up, the client leaves or the server stops.
 
-    __slots__ = ("bookmark_every", "bookmarks", "framing", "opened", "store", "timeout", "watcher")
+    Most streams are silent for most of the time, and there may be very many. So there is no task
+    for one that has told what was: the watcher it listens to, an alarm or the connection call it.
+    What cannot be done within such a call is left to a task, until the stream is at rest again.
+    """
+
+    __slots__ = (
+        "_alarm",
+        "_alarms",
+        "_bookmark_every",
+        "_end",
+        "_exchange",
+        "_framing",
+        "_is_at_work",
+        "_is_woken",
+        "_keys",
+        "_next_bookmark",
+        "_store",
+        "_watcher",
+        "opened",
+    )
+
+    _exchange: Exchange
 
     def __init__(
         self,
@@ -240,55 +104,85 @@ class WatchStream(Answer):
         bookmark_every: float,
     ) -> None:
         super().__init__(200, b"")
-        self.store = api.store
         self.opened = opened
-        self.watcher = opened.watcher
-        self.framing = framing
-        self.bookmarks = options.bookmarks
-        self.bookmark_every = bookmark_every
+        self._store = api.store
+        self._alarms = api.alarms
+        self._watcher = opened.watcher
+        self._framing = framing
+        self._keys: Mapping[str, str] | None = None  # of frames that can be sent at once, at rest
+        self._bookmark_every = bookmark_every if options.bookmarks else _NEVER
         wanted = options.timeout or 0
-        self.timeout = wanted if wanted > 0 else _unasked(api.shortest_watch)
+        now = asyncio.get_running_loop().time()
+        self._end = now + (wanted if wanted > 0 else _unasked(api.shortest_watch))
+        self._next_bookmark = self._bookmark_after(now)
+        self._alarm: float | None = None
+        self._is_at_work = True
+        self._is_woken = False
 
     async def send(self, request: Request) -> None:
-        exchange = request.exchange
+        """Send what was; what happens is sent when this has long returned."""
+        exchange = self._exchange = request.exchange
         exchange.no_deadline()
+        self._watcher.listener = self
         try:
-            start_stream(self.framing, exchange)
-            exchange.when_gone(self.watcher.close)
-            self.watcher.on_close = partial(self._cut_off_later, exchange)
-            await exchange.send(await self._all_events(request))
-            exchange.end()
+            start_stream(self._framing, exchange)
+            self._framing.begin(chunks=exchange.takes_chunks)
+            exchange.when_gone(self._left)
+            last = await self._until_rest(self._send_past)
+            if last is None:
+                request.leave_seat()
+                last = await self._until_rest(self._send_collected)
+            await self._rest_or_end(last)
         finally:
-            self.watcher.on_close = None
-            self.opened.close()
+            self._is_at_work = False
+            if not exchange.detached:
+                self._close()
 
-    async def _all_events(self, request: Request) -> bytes:
-        """Send what was and what happens; gives what the stream ends with."""
-        exchange = request.exchange
+    async def _go_on(self, exchange: Exchange) -> None:
+        """What takes a task: conversions, many events, a client that does not read, the end."""
+        self._is_at_work = True
+        whole = False
         try:
-            await self._send_past(exchange)
-            request.leave_seat()
-            exchange.settle()
-            await self._follow(exchange)
+            await self._rest_or_end(await self._until_rest(self._send_collected))
+            whole = True
+        finally:
+            self._is_at_work = False
+            if not exchange.detached:
+                self._finish(whole)
+
+    async def _until_rest(self, sends: Callable[[], Awaitable[bytes | None]]) -> bytes | None:
+        """Send something; gives what the stream ends with, if it does."""
+        try:
+            return await sends()
         except Compacted as error:
-            return self._error(too_old(error, self.store.floor))
+            return self._error(too_old(error, self._store.floor))
         except (_BadEvent, StorageError) as error:
             return self._failure(error)
-        failure = self.watcher.failure
-        if isinstance(failure, Compacted):
-            return self._error(too_old(failure, self.store.floor))
-        return self._failure(failure) if failure is not None else b""
 
-    async def _send_past(self, exchange: Exchange) -> None:
-        """On its own, so that nothing of it is held while the stream goes on."""
+    async def _send_past(self) -> None:
         async for events in self.opened.past:
-            await self._send_events(exchange, events)
+            await self._send_events(events)
+        self.opened.past = _NOTHING  # nothing of it is held while the stream goes on
 
-    async def _send_events(self, exchange: Exchange, events: Sequence[Event]) -> None:
+    async def _send_collected(self) -> bytes | None:
+        watcher, loop = self._watcher, asyncio.get_running_loop()
+        while True:
+            while watcher.pending:
+                await self._send_events(watcher.take())
+            now = loop.time()
+            if watcher.closed:
+                return self._last_words()
+            if now >= self._end:
+                return b""
+            if now < self._next_bookmark:
+                return None
+            await self._exchange.send_made(self._due_bookmark(now))
+
+    async def _send_events(self, events: Sequence[Event]) -> None:
         """Encode and send, some at a time. Frames are made here, not at the commit: what cannot
         be encoded ends this stream and no other; and no more of them than are sent at once, so
         that a client that does not read holds little."""
-        frame = self.framing.chooser()
+        exchange, frame = self._exchange, self._framing.frame
         frames: list[bytes] = []
         size = 0
         end = perf_counter() + STEP_SECONDS
@@ -304,11 +198,28 @@ class WatchStream(Answer):
             frames.append(made)
             size += len(made)
             if size >= _BYTES_A_SEND or perf_counter() >= end:
-                await exchange.send(b"".join(frames))
+                await exchange.send_made(b"".join(frames))
                 await rest(exchange.turn)
                 frames, size, end = [], 0, perf_counter() + STEP_SECONDS
         if frames:
-            await exchange.send(frames[0] if len(frames) == 1 else b"".join(frames))
+            await exchange.send_made(b"".join(frames))
+
+    async def _rest_or_end(self, last: bytes | None) -> None:
+        exchange = self._exchange
+        if last is not None:
+            await exchange.send(last)
+            exchange.end()
+            return
+        exchange.detach()
+        if self._framing.keys and self.opened.are_shown_as_stored(()):
+            self._keys = self._framing.keys
+        self._set_alarm()
+
+    def _last_words(self) -> bytes:
+        failure = self._watcher.failure
+        if isinstance(failure, Compacted):
+            return self._error(too_old(failure, self._store.floor))
+        return self._failure(failure) if failure is not None else b""
 
     def _failure(self, error: Exception) -> bytes:
         """The last event of a stream that cannot go on."""
@@ -316,72 +227,122 @@ class WatchStream(Answer):
         return self._error(StatusError(500, "InternalError", f"the watch cannot go on: {error}"))
 
     def _error(self, error: StatusError) -> bytes:
-        return self.framing.event("ERROR", error.status())
+        return self._framing.event("ERROR", error.status())
 
-    def _cut_off_later(self, exchange: Exchange) -> None:
+    # Without a task
+
+    def pass_on(self, kind: str, change: Change) -> bool:
+        """Waking the stream for each event would cost more than the sending, where frames need no
+        encoding."""
+        keys = self._keys
+        if keys is None:
+            return False
+        made = change.frames.get(keys[kind])
+        if made is None:
+            if not self.opened.are_shown_as_stored(((kind, change),)):
+                return False
+            try:
+                made = self._framing.frame(kind, change)
+            except Exception:
+                return False  # a task finds out and ends the stream with it
+        return self._exchange.send_now(made)
+
+    def wake(self) -> None:
+        if self._exchange.detached and not self._is_woken:
+            self._is_woken = True
+            asyncio.get_running_loop().call_soon(self._look)
+
+    def ring(self) -> None:
+        self._alarm = None
+        self.wake()
+
+    def closed(self) -> None:
         """A client that does not read cannot be told that the stream is over: cut it off, at once
         if it is why the stream ends."""
-        delay = 0.0 if self.watcher.lagging else _PATIENCE
-        asyncio.get_running_loop().call_later(delay, self._cut_off, exchange)
+        if not self._exchange.gone:
+            delay = 0.0 if self._watcher.lagging else _PATIENCE
+            asyncio.get_running_loop().call_later(delay, self._cut_off)
+            self.wake()
 
-    def _cut_off(self, exchange: Exchange) -> None:
-        if self.watcher.on_close is not None:  # still sending
-            exchange.abort()
+    def _cut_off(self) -> None:
+        if self._watcher.listener is not None:  # still sending
+            self._exchange.abort()
 
-    async def _follow(self, exchange: Exchange) -> None:
-        """Send what the watcher collects until its time is up or it is closed."""
-        loop = asyncio.get_running_loop()
-        watcher = self.watcher
-        end = loop.time() + self.timeout
-        next_bookmark = self._next_bookmark(loop.time(), end)
-        due = min(end, next_bookmark)
-        alarm = loop.call_at(due, watcher.wake)
-        if self.framing.sends_stored_bytes and not self.opened.converts:
-            watcher.pass_on = self._passing_on(exchange)
+    def _look(self) -> None:
+        self._is_woken = False
+        if self._exchange.detached and not self._has_gone_on():
+            self._keys = None
+            self._exchange.resume(self._go_on)
+
+    def _has_gone_on(self) -> bool:
+        """Do what is due, if that can be done at once."""
+        now = asyncio.get_running_loop().time()
+        watcher = self._watcher
+        if watcher.closed or now >= self._end or not self._exchange.can_send_now:
+            return False
+        if watcher.pending and not self._has_sent(watcher.pending):
+            return False
+        if now >= self._next_bookmark and (bookmark := self._due_bookmark(now)):
+            self._exchange.send_now(bookmark)
+        self._set_alarm()
+        return True
+
+    def _has_sent(self, events: list[Event]) -> bool:
+        watcher = self._watcher
+        if len(events) > _EVENTS_AT_ONCE or watcher.size > _BYTES_AT_ONCE:
+            return False
+        if not self.opened.are_shown_as_stored(events):
+            return False
+        frame = self._framing.frame
         try:
-            while not watcher.closed or watcher.pending:
-                taken = await watcher.take()
-                if taken:
-                    await self._send_events(exchange, taken)
-                now = loop.time()
-                if now >= end:
-                    return
-                if now >= next_bookmark and not watcher.pending:
-                    told = self.store.told
-                    if told >= watcher.after:  # a client may know of more than this server yet does
-                        await exchange.send(self.framing.bookmark(told))
-                    next_bookmark = self._next_bookmark(now, end, sent=True)
-                if not taken or due - now < _SOON:  # it may have rung while something was sent
-                    alarm.cancel()
-                    due = min(end, next_bookmark)
-                    alarm = loop.call_at(due, watcher.wake)
-        finally:
-            alarm.cancel()
+            made = [frame(kind, change) for kind, change in events]
+        except Exception:
+            return False  # a task finds out and ends the stream with it
+        watcher.take()
+        return self._exchange.send_now(made[0] if len(made) == 1 else b"".join(made))
 
-    def _passing_on(self, exchange: Exchange) -> Callable[[str, Change], bool]:
-        """Sends single events to an idle client in the middle of their delivery: waking the stream
-        for each would cost more than the sending, where frames need no encoding."""
-        keys, frame, send = self.framing.keys, self.framing.shared_frame, exchange.send_now
+    # Times
 
-        def pass_on(kind: str, change: Change) -> bool:
-            made = change.frames.get(keys[kind])
-            if made is None:
-                try:
-                    made = frame(kind, change)
-                except Exception:
-                    return False  # the stream finds out and ends with it
-            return send(made)
+    def _set_alarm(self) -> None:
+        if self._alarm is None:
+            self._alarm = self._alarms.set(min(self._end, self._next_bookmark), self)
 
-        return pass_on
+    def _due_bookmark(self, now: float) -> bytes:
+        """The bookmark to send now: nothing where a client knows of more than this server yet
+        does."""
+        self._next_bookmark = self._bookmark_after(now, sent=True)
+        told = self._store.told
+        return self._framing.bookmark(told) if told >= self._watcher.after else b""
 
-    def _next_bookmark(self, now: float, end: float, *, sent: bool = False) -> float:
+    def _bookmark_after(self, now: float, *, sent: bool = False) -> float:
         """Every now and then, and shortly before the end; once if the end is near already."""
-        if not self.bookmarks:
-            return float("inf")
-        last = end - _BOOKMARK_BEFORE_END
+        if self._bookmark_every == _NEVER:
+            return _NEVER
+        last = self._end - _BOOKMARK_BEFORE_END
         if now < last:
-            return min(now + self.bookmark_every, last)
-        return float("inf") if sent else now
+            return min(now + self._bookmark_every, last)
+        return _NEVER if sent else now
+
+    # The end
+
+    def _left(self) -> None:
+        """The client has left."""
+        if self._is_at_work:
+            self._watcher.close()  # and the task finds out
+        else:
+            self._finish(whole=False)
+
+    def _finish(self, whole: bool) -> None:
+        self._close()
+        self._exchange.over(whole)
+
+    def _close(self) -> None:
+        if self._watcher.listener is None:
+            return
+        self._watcher.listener = self._keys = None
+        if self._alarm is not None:
+            self._alarms.cancel(self._alarm, self)
+        self.opened.close()
 
 
 def _unasked(shortest: float) -> float:

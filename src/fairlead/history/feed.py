@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
+from fairlead.endpoints.framing import json_event
 from fairlead.endpoints.negotiation import PLAIN_JSON
-from fairlead.endpoints.watch import Frame, json_event
 from fairlead.history.items import Telling
 from fairlead.history.rights import Rights
 from fairlead.history.served import Served, Told
 from fairlead.history.walking import Walk
+from fairlead.http.writing import chunk
 from fairlead.operations.api import Object
 from fairlead.storage.change import Change
 from fairlead.storage.selection import EVERYTHING
@@ -47,12 +48,15 @@ class Lines:
     """How a feed is written (see `Frames`): a line of JSON for each event. What is told of a change
     is worked out before."""
 
-    sends_stored_bytes = False
     representation = PLAIN_JSON
     keys: Mapping[str, str] = {}
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, str, str], bytes] = {}
+        self._chunks = False
+
+    def begin(self, *, chunks: bool) -> None:
+        self._chunks = chunks
 
     def add(self, kind: str, change: Change, item: Object) -> None:
         self._made[_place(change)] = json_event(kind, item)
@@ -60,14 +64,14 @@ class Lines:
     def clear(self) -> None:
         self._made.clear()
 
-    def chooser(self) -> Frame:
-        return self.shared_frame
-
-    def shared_frame(self, kind: str, change: Change) -> bytes:
-        return self._made.pop(_place(change))
+    def frame(self, kind: str, change: Change) -> bytes:
+        return self._whole(self._made.pop(_place(change)))
 
     def bookmark(self, revision: int) -> bytes:
-        return json_event("BOOKMARK", {"resourceVersion": str(revision)})
+        return self._whole(json_event("BOOKMARK", {"resourceVersion": str(revision)}))
+
+    def _whole(self, made: bytes) -> bytes:
+        return chunk(made) if self._chunks else made
 
     def event(self, kind: str, value: Object) -> bytes:
         return json_event(kind, value)
@@ -78,7 +82,7 @@ class Feed:
     if its reader may not watch the resource there when it would be sent."""
 
     name = "everything"
-    converts = False
+    past: AsyncIterator[Sequence[Event]]
 
     def __init__(
         self,
@@ -110,6 +114,10 @@ class Feed:
         if after < upto:
             async for changes in walk.forth(after, upto):
                 yield [(one.kind, one) for one in changes if self.watcher.told(one) is not None]
+
+    def are_shown_as_stored(self, events: Sequence[Event]) -> bool:
+        """Rights are looked at, and what is told of a change is worked out."""
+        return False
 
     async def shown(self, events: Sequence[Event]) -> Sequence[Event]:
         if not self._store.log.foresees:

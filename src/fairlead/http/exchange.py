@@ -20,6 +20,13 @@ _WITHOUT_BODY = (204, 304)
 _PIECE = 256 * 1024
 _SMALL_PIECE = 64 * 1024 - 8  # as a chunk it fills whole records of TLS
 
+_NEVER = float("inf")
+
+# All that is left of the head of a request whose answer goes on without a task.
+_STAYS = Head(b"GET", b"/", [], {}, {})
+_ENDS = Head(b"GET", b"/", [], {}, {})
+_ENDS.keep_alive = False
+
 # Waits until so many small pieces may be sent, or something be done that takes as long.
 Turn = Callable[[int], Awaitable[None]]
 
@@ -42,6 +49,7 @@ class Exchange:
         "_in_chunks",
         "_in_parts",
         "_on_gone",
+        "_on_over",
         "_parts",
         "_size",
         "_waiter",
@@ -50,6 +58,7 @@ class Exchange:
         "body_limit",
         "can_be_cut",
         "deadline",
+        "detached",
         "head",
         "lines",
         "peer",
@@ -74,6 +83,7 @@ class Exchange:
         self.too_large = head.length > self.body_limit
         self.wanted = False  # the application has asked for the body
         self.can_be_cut = False  # nobody waits for its end when the server ends
+        self.detached = False  # the answer goes on, and no task is at work on it
         self.turn: Turn | None = None  # waited for before anything large is sent
         self.lines = b""  # of the head of the answer, whichever it will be
         self._parts: list[bytes] = []
@@ -82,6 +92,7 @@ class Exchange:
         self._in_parts = False  # the body is read as it comes
         self._waiter: asyncio.Future[None] | None = None
         self._on_gone: Callable[[], object] | None = None
+        self._on_over: Callable[[bool], None] | None = None
 
     @property
     def gone(self) -> bool:
@@ -183,12 +194,33 @@ class Exchange:
 
     def no_deadline(self) -> None:
         """For answers that go on and on: only reading them may not stop."""
-        self.deadline = float("inf")
+        self.deadline = _NEVER
 
-    def settle(self) -> None:
-        """From now on there is little to send, for long perhaps."""
+    def detach(self) -> None:
+        """From now on there is little to send, for long perhaps: the answer goes on when the task
+        that works on it has ended. Whoever sends the rest tells `over`."""
+        if self._connection is None:
+            raise ClientGone
+        if self.head.method != "HEAD":
+            self.head = _STAYS if self.head.keep_alive else _ENDS
+        self.detached = True
+        self._connection.settle()
+
+    def resume(self, work: Callable[[Exchange], Awaitable[None]]) -> None:
+        """Have a task work on a detached answer until that is whole or detached again."""
+        self.detached = False
         if self._connection is not None:
-            self._connection.settle()
+            self._connection.resume(self, work)
+
+    def when_over(self, call: Callable[[bool], None]) -> None:
+        """Have something called when a detached answer is over, with whether it was whole."""
+        self._on_over = call
+
+    def over(self, whole: bool) -> None:
+        self.detached = False
+        told, self._on_over = self._on_over, None
+        if told is not None:
+            told(whole)
 
     def when_gone(self, call: Callable[[], object]) -> None:
         """Have something called when the client leaves before the answer is whole."""
@@ -260,35 +292,53 @@ class Exchange:
         connection.write(head)
         connection.hand_over(successor)
 
-    def send_now(self, piece: bytes) -> bool:
-        """Send a piece without waiting; False if that cannot be, because the client does not read
-        what it was sent."""
+    @property
+    def takes_chunks(self) -> bool:
+        """Whether an answer in pieces that has begun is one of chunks."""
+        return self._in_chunks
+
+    @property
+    def can_send_now(self) -> bool:
+        """Whether the client reads what it is sent."""
+        connection = self._connection
+        return connection is not None and connection.full is None and self.head.method != "HEAD"
+
+    def send_now(self, data: bytes) -> bool:
+        """Send pieces, which are chunks already if it takes chunks, without waiting; False if that
+        cannot be."""
         connection = self._connection
         if connection is None or connection.full is not None or self.head.method == "HEAD":
             return False
-        connection.write(chunk(piece) if self._in_chunks else piece)
+        connection.write(data)
         return True
 
     async def send(self, piece: bytes) -> None:
         """Send a piece; waits while the client does not read."""
         if self.turn is not None:
-            await self._send_in_turn(piece, self.turn)
+            await self._send_in_turn(piece, self.turn, self._in_chunks)
             return
-        await self._send(piece)
+        await self._send(piece, self._in_chunks)
 
-    async def _send_in_turn(self, piece: bytes, turn: Turn) -> None:
+    async def send_made(self, data: bytes) -> None:
+        """The same with what `send_now` could be given."""
+        if self.turn is not None:
+            await self._send_in_turn(data, self.turn, False)
+            return
+        await self._send(data, False)
+
+    async def _send_in_turn(self, piece: bytes, turn: Turn, as_chunks: bool) -> None:
         """Send a piece in small ones, each in its turn."""
         view = memoryview(piece)
         for start in range(0, len(piece), _SMALL_PIECE):
             await turn(1)
-            await self._send(view[start : start + _SMALL_PIECE])
+            await self._send(view[start : start + _SMALL_PIECE], as_chunks)
 
-    async def _send(self, piece: bytes | memoryview) -> None:
+    async def _send(self, piece: bytes | memoryview, as_chunk: bool) -> None:
         connection = self._connection
         if connection is None:
             raise ClientGone
         if piece and self.head.method != "HEAD":
-            connection.write(chunk(piece) if self._in_chunks else piece)
+            connection.write(chunk(piece) if as_chunk else piece)
             if connection.full is not None:
                 await connection.full
                 if self._connection is None:

@@ -7,12 +7,12 @@ import logging
 from dataclasses import replace
 from typing import cast
 
-from fairlead.http.connections import Connections
+from fairlead.http.connections import Application, Connections
 from fairlead.http.exchange import ClientGone, Exchange
 from fairlead.http.handing_over import HandedOver
 from fairlead.http.head import Refused
 from fairlead.http.peer import NOBODY, Peer
-from fairlead.http.reading import Reader
+from fairlead.http.reading import SETTLED, Reader
 from fairlead.http.writing import refusal
 
 logger = logging.getLogger("fairlead.http")
@@ -176,7 +176,7 @@ class HttpProtocol:
         self._deadline = _FOREVER
         exchange = self._exchange = Exchange(self, head, self._peer, self._loop.time())
         exchange.body_complete = reader.complete
-        self._task = self._loop.create_task(self._answer(exchange))
+        self.resume(exchange, self._connections.application)
         return rest
 
     def _take_body(self, data: bytes) -> bytes:
@@ -203,15 +203,19 @@ class HttpProtocol:
     def date(self) -> bytes:
         return self._connections.date
 
-    async def _answer(self, exchange: Exchange) -> None:
+    def resume(self, exchange: Exchange, work: Application) -> None:
+        """Have a task work on the answer."""
+        self._task = self._loop.create_task(self._answer(exchange, work))
+
+    async def _answer(self, exchange: Exchange, work: Application) -> None:
         try:
-            await self._connections.application(exchange)
+            await work(exchange)
         except ClientGone:
             pass
         except Exception:
             logger.exception("cannot answer a request")
         finally:
-            if not exchange.gone:  # it was left without a whole answer
+            if not exchange.gone and not exchange.detached:  # it was left without a whole answer
                 self.abort()
 
     def stays(self, exchange: Exchange) -> bool:
@@ -241,7 +245,10 @@ class HttpProtocol:
 
     def _next(self) -> None:
         """Look at the next request, of which something may be there already."""
-        self._reader.next()
+        if self._reader is SETTLED:
+            self._reader = Reader(self.limits, self._take_part)
+        else:
+            self._reader.next()
         if self._connections.draining and not self._waiting:
             self._end(unread=False)
             return
@@ -267,7 +274,10 @@ class HttpProtocol:
 
     def settle(self) -> None:
         """The answer goes on and on, mostly in silence: hold no more than that takes."""
-        self._reader.settle()
+        self._task = None
+        if self._reader.complete and not self._reader.overrun:
+            self._reader.close()
+            self._reader = SETTLED
         settle = getattr(self._transport, "settle", None)  # TCP has nothing to let go of
         if settle is not None:
             settle()

@@ -82,12 +82,6 @@ class Reader:
         self.overrun = False  # and what followed it was lost to the parser
         self.body_left = 0  # bytes of a body whose length is known
 
-    def settle(self) -> None:
-        """The request has come as a whole, and no other will for long."""
-        if self.complete:
-            self._parser = None
-            self._known = {}
-
     def close(self) -> None:
         """Let go of what holds this reader and what it holds."""
         self._parser = self._on_part = None
@@ -219,3 +213,13 @@ class Reader:
 
     def on_message_complete(self) -> None:
         self.complete = True
+
+
+def _settled() -> Reader:
+    reader = Reader(Limits(), lambda _part: None)
+    reader.complete = True
+    return reader
+
+
+# In place of a reader whose request has come as a whole while the next one will not for long.
+SETTLED = _settled()

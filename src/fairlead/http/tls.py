@@ -24,6 +24,8 @@ from fairlead.http.writing import PLAIN_HTTP
 _HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + PLAIN + 2048, 5
 _MOST_UNREAD = 2 * 1024 * 1024
 _GREETINGS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # how requests of plain HTTP begin
+# Of AES the quickest and smallest first, as the reference has it.
+_SUITES = b"TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 _CIPHERS = b"@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!SHA1:!AESCCM"
 
 
@@ -43,12 +45,29 @@ _OF_TIME = (9, 10)
 class TlsTransport:
     """To TCP it is an asyncio protocol, to the HTTP protocol an asyncio transport."""
 
+    __slots__ = (
+        "_begun",
+        "_goes_on",
+        "_has_ended",
+        "_inner",
+        "_is_handed_over",
+        "_on_secured",
+        "_records",
+        "_rest",
+        "_secured",
+        "_shut",
+        "_ssl",
+        "_tcp",
+    )
+
+    _tcp: asyncio.Transport
+
     def __init__(self, context: SSL.Context, inner: HttpProtocol, sealing: Sealing) -> None:
-        self._ssl = SSL.Connection(context, None)
-        self._ssl.set_accept_state()
-        self._problems: list[int] = []
-        self._ssl.set_app_data(self._problems)
-        self._records: Records | None = sealing.of(self._ssl)
+        ssl = SSL.Connection(context, None)
+        ssl.set_accept_state()
+        ssl.set_app_data([])  # for problems
+        self._ssl: SSL.Connection | None = ssl  # until the handshake is over
+        self._records: Records | None = sealing.of(ssl)
         self._inner: Any = inner  # an asyncio protocol, None at the end
         self._on_secured: Callable[[Peer], None] | None = inner.secured
         self._is_handed_over = False
@@ -65,7 +84,7 @@ class TlsTransport:
 
     def connection_lost(self, error: Exception | None) -> None:
         inner, self._inner = self._inner, None
-        self._records = self._on_secured = None
+        self._records = self._on_secured = self._ssl = None
         self._rest = b""
         if inner is not None:
             inner.connection_lost(error)
@@ -136,7 +155,7 @@ class TlsTransport:
             return
         try:
             sealed.put(data)
-            if not self._secured:
+            if self._ssl is not None:
                 self._ssl.do_handshake()
                 self._greeted(self._ssl)
                 records = len(data)  # any number of them may have been waiting
@@ -169,13 +188,13 @@ class TlsTransport:
         self._tcp.close()
 
     def _greeted(self, ssl: SSL.Connection) -> None:
-        self._secured = True
+        self._secured, self._ssl = True, None
         self._flush()
         if self._records is not None:
             self._records.settle()
         told, self._on_secured = self._on_secured, None
         if told is not None:
-            told(_peer(ssl, self._problems))
+            told(_peer(ssl))
 
     def _flush(self) -> None:
         """Send what OpenSSL has to say."""
@@ -224,7 +243,7 @@ class TlsTransport:
     def _say_goodbye(self) -> None:
         if self._records is not None and self._secured and not self._shut:
             with suppress(SSL.Error):
-                self._ssl.shutdown()
+                self._tcp.write(self._records.end())
             self._flush()
         self._shut = True
 
@@ -262,6 +281,7 @@ def server_context(certificate: Path, key: Path, authorities: Iterable[Certifica
     context.set_mode(SSL.MODE_RELEASE_BUFFERS)
     context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
     context.set_cipher_list(_CIPHERS)
+    context.set_tls13_ciphersuites(_SUITES)
     context.use_certificate_chain_file(str(certificate))
     context.use_privatekey_file(str(key))
     context.check_privatekey()
@@ -283,7 +303,8 @@ def _note_problem(
     return True
 
 
-def _peer(ssl: SSL.Connection, problems: list[int]) -> Peer:
+def _peer(ssl: SSL.Connection) -> Peer:
+    problems: list[int] = ssl.get_app_data()
     own = ssl.get_peer_certificate()
     if own is None:
         return NOBODY

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fairlead.dialect import Dialect
 from fairlead.kinds.gates import Gates
-from fairlead.records import dataclass, field
 from fairlead.storage.backend import Precondition
 from fairlead.storage.store import Companion
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from fairlead.kinds.causes import Causes, GoValue, quote
-from fairlead.schema.names import label_value, path_segment, qualified_name
+from fairlead.schema.names import (
+    is_label_value,
+    is_qualified_name,
+    label_value,
+    path_segment,
+    qualified_name,
+)
 
-MOST_ANNOTATION_BYTES = 256 * 1024
+MOST_ANNOTATION_BYTES: Final = 256 * 1024
 STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
 
@@ -27,15 +33,14 @@ def check_metadata(
 ) -> None:
     """The rules of metadata. `qualified`: finalizers that are not standard have a domain."""
     check_names(metadata, name_rule, causes, path)
-    namespace = metadata.get("namespace", "")
+    namespace: str = metadata.get("namespace", "")
     if namespaced and not namespace:
         causes.required(f"{path}.namespace")
     elif not namespaced and namespace:
         causes.forbidden(f"{path}.namespace", "not allowed on this type")
-    if metadata.get("generation", 0) < 0:
-        causes.invalid(
-            f"{path}.generation", metadata["generation"], "must be greater than or equal to 0"
-        )
+    generation: int = metadata.get("generation", 0)
+    if generation < 0:
+        causes.invalid(f"{path}.generation", generation, "must be greater than or equal to 0")
     _check_contents(metadata, causes, path)
     if finalizers := metadata.get("finalizers"):
         check_finalizers(finalizers, f"{path}.finalizers", causes)
@@ -43,7 +48,7 @@ def check_metadata(
             check_qualified(finalizers, f"{path}.finalizers", causes)
 
 
-_CONTENTS = ("labels", "annotations", "ownerReferences")
+_CONTENTS: Final[tuple[str, ...]] = ("labels", "annotations", "ownerReferences")
 
 
 def _check_contents(metadata: dict[str, Any], causes: Causes, path: str) -> None:
@@ -65,11 +70,11 @@ def _check_contents(metadata: dict[str, Any], causes: Causes, path: str) -> None
 def check_names(
     metadata: dict[str, Any], name_rule: NameRule, causes: Causes, path: str = "metadata"
 ) -> None:
-    generate = metadata.get("generateName", "")
+    generate: str = metadata.get("generateName", "")
     if generate:
         stem = generate.rstrip("-") if name_rule is not path_segment else generate
         causes.invalid_each(f"{path}.generateName", generate, name_rule(stem or generate))
-    name = metadata.get("name", "")
+    name: str = metadata.get("name", "")
     if not name:
         causes.required(f"{path}.name", "name or generateName is required")
     elif wrong := name_rule(name):
@@ -77,21 +82,30 @@ def check_names(
 
 
 def check_labels(labels: dict[str, str] | None, path: str, causes: Causes) -> None:
-    for key, value in (labels or {}).items():
-        if wrong := qualified_name(key):
-            causes.invalid_each(path, key, wrong)
-        if mistakes := label_value(value):
-            causes.invalid_each(path, value, mistakes)
+    if not labels:
+        return
+    for key, value in labels.items():
+        if not is_qualified_name(key):
+            causes.invalid_each(path, key, qualified_name(key))
+        if not is_label_value(value):
+            causes.invalid_each(path, value, label_value(value))
 
 
 def check_annotations(annotations: dict[str, str] | None, path: str, causes: Causes) -> None:
-    size = 0
-    for key, value in (annotations or {}).items():
-        if wrong := qualified_name(key.lower()):
-            causes.invalid_each(path, key, wrong)
-        size += len(key.encode()) + len(value.encode())
-    if size > MOST_ANNOTATION_BYTES:
+    if not annotations:
+        return
+    length = 0
+    for key, value in annotations.items():
+        if not is_qualified_name(key.lower()):
+            causes.invalid_each(path, key, qualified_name(key.lower()))
+        length += len(key) + len(value)
+    # No letter has more than four bytes.
+    if length > MOST_ANNOTATION_BYTES // 4 and _bytes_of(annotations) > MOST_ANNOTATION_BYTES:
         causes.too_long(path, MOST_ANNOTATION_BYTES)
+
+
+def _bytes_of(annotations: dict[str, str]) -> int:
+    return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
 
 
 def check_owner_references(
@@ -157,7 +171,7 @@ def go_strings(values: Iterable[str]) -> str:
 
 
 # Fields that a client cannot change, with whether an absent new value counts as unchanged.
-_IMMUTABLE = (
+_IMMUTABLE: Final[tuple[str, ...]] = (
     "name",
     "namespace",
     "uid",
@@ -177,23 +191,25 @@ def check_metadata_update(
 ) -> None:
     if old.get("deletionTimestamp") is not None:
         _check_new_finalizers(metadata, old, causes, path)
-    generation = metadata.get("generation", 0)
-    if generation < old.get("generation", 0):
+    generation: int = metadata.get("generation", 0)
+    before: int = old.get("generation", 0)
+    if generation < before:
         causes.invalid(f"{path}.generation", generation, "must not be decremented")
-    if list(map(metadata.get, _IMMUTABLE)) != list(map(old.get, _IMMUTABLE)):
-        _check_immutable(metadata, old, causes, path)
-    if list(map(metadata.get, _CONTENTS)) != list(map(old.get, _CONTENTS)):
+    for name in _IMMUTABLE:
+        _check_immutable(name, metadata.get(name), old.get(name), causes, path)
+    if any(_differ(metadata.get(name), old.get(name)) for name in _CONTENTS):
         _check_contents(metadata, causes, path)
     if qualified and (finalizers := metadata.get("finalizers")):
         check_qualified(finalizers, f"{path}.finalizers", causes)
 
 
-def _check_immutable(
-    metadata: dict[str, Any], old: dict[str, Any], causes: Causes, path: str
-) -> None:
-    for name in _IMMUTABLE:
-        if metadata.get(name) != old.get(name):
-            causes.invalid(f"{path}.{name}", _shown(name, metadata.get(name)), "field is immutable")
+def _differ(value: Any, old: Any) -> bool:
+    return value is not old and value != old
+
+
+def _check_immutable(name: str, value: Any, old: Any, causes: Causes, path: str) -> None:
+    if _differ(value, old):
+        causes.invalid(f"{path}.{name}", _shown(name, value), "field is immutable")
 
 
 def _shown(name: str, value: Any) -> Any:

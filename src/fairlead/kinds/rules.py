@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.metadata import check_labels
-from fairlead.schema.names import label_value, qualified_name
+from fairlead.schema.names import are_letters, is_dns_label, label_value, qualified_name
 
 NON_NEGATIVE = "must be greater than or equal to 0"
 POSITIVE = "must be greater than 0"
@@ -30,9 +30,6 @@ PERCENT_ERROR = (
     " '93%', regex used for validation is '[0-9]+%')"
 )
 
-_CONFIG_KEY = re.compile(r"\A[-._a-zA-Z0-9]+\Z", re.ASCII)
-_USUAL_KEY = re.compile(r"\A[-_a-zA-Z0-9][-._a-zA-Z0-9]{0,99}\Z", re.ASCII)
-_ENV_NAME = re.compile(r"\A[-._a-zA-Z][-._a-zA-Z0-9]*\Z", re.ASCII)
 _PORT_LETTERS = re.compile(r"\A[-a-z0-9]+\Z", re.ASCII)
 
 
@@ -64,11 +61,13 @@ def port_name(value: str, path: str, causes: Causes) -> None:
     causes.invalid_each(path, value, port_name_errors(value))
 
 
-_USUAL_PORT_NAME = re.compile(r"[a-z](?:-?+[a-z0-9]++)*+\Z", re.ASCII)
+def is_usual_port_name(value: str) -> bool:
+    """Whether nothing is wrong with a name that begins with a letter, as nearly all do."""
+    return len(value) <= 15 and is_dns_label(value) and not value[0].isdigit() and "--" not in value
 
 
 def port_name_errors(value: str) -> list[str]:
-    if len(value) <= 15 and _USUAL_PORT_NAME.match(value):
+    if is_usual_port_name(value):
         return []
     wrong = []
     if len(value) > 15:
@@ -140,28 +139,29 @@ def unique(values: Iterable[Any], path: Callable[[int], str], causes: Causes) ->
         seen.add(value)
 
 
-_USUAL_ENV_NAMES = re.compile(r"(?:[-_a-zA-Z][-._a-zA-Z0-9]*/)*\Z", re.ASCII)
-
-
-def are_usual_env_names(values: Sequence[str]) -> bool:
-    """Whether it is sure that nothing is wrong with any of these names."""
-    joined = "/".join((*values, ""))
-    return _USUAL_ENV_NAMES.match(joined) is not None and joined.count("/") == len(values)
+def is_usual_env_name(value: str) -> bool:
+    """Whether nothing is wrong with a name that does not begin with a dot, as nearly none does."""
+    return are_letters(value) and value[0] != "." and not value[0].isdigit()
 
 
 def env_name_errors(value: str) -> list[str]:
-    if not _ENV_NAME.match(value):
+    if not are_letters(value) or value[0].isdigit():
         return [ENV_NAME_ERROR]
     if value in (".", ".."):
         return [f"must not be '{value}'"]
     return ["must not start with '..'"] if value.startswith("..") else []
 
 
+def is_usual_config_key(value: str) -> bool:
+    """Whether nothing is wrong with a key that does not begin with a dot, as few do."""
+    return len(value) <= 253 and are_letters(value) and value[0] != "."
+
+
 def config_key_errors(value: str) -> Sequence[str]:
-    if _USUAL_KEY.match(value):
+    if is_usual_config_key(value):
         return ()
     wrong = ["must be no more than 253 characters"] if len(value) > 253 else []
-    if not _CONFIG_KEY.match(value):
+    if not are_letters(value):
         return [*wrong, CONFIG_KEY_ERROR]
     if value == ".":
         wrong.append("must not be '.'")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairlead.admission.chain import CREATE
+from fairlead.admission.plugin import CREATE
 from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes, of_path
 from fairlead.errors import ResourceRef, invalid

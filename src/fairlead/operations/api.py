@@ -19,6 +19,7 @@ from fairlead.kinds.core.services.allocation import ServiceAllocators
 from fairlead.kinds.gates import Gates
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.actors import Actors
+from fairlead.operations.alarms import Alarms
 from fairlead.operations.auditing import Auditor
 from fairlead.operations.known_applies import KnownApplies
 from fairlead.operations.operation import Operation
@@ -76,6 +77,7 @@ class Api:
         self.allocators: ServiceAllocators | None = None
         self.known_applies = KnownApplies()
         self.actors = Actors()
+        self.alarms = Alarms()
         self.reach = Reach()
         self.shortest_watch = 1800.0  # seconds, where a client does not say how long; 0 for no end
         self.simulated: Simulated | None = None

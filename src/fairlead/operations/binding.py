@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CREATE
+from fairlead.admission.plugin import CREATE
 from fairlead.errors import StatusError, bad_request, conflict, invalid, not_found
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.resources import Resource

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.errors import StatusError, already_exists, bad_request, verb_not_supported
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.services.claims import is_claimed

@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from fairlead import clock
-from fairlead.admission.chain import DELETE, Chain
+from fairlead.admission.chain import Chain
+from fairlead.admission.plugin import DELETE
 from fairlead.errors import StatusError, not_found
 from fairlead.kinds.behaviour import Behaviour
 from fairlead.kinds.context import Context

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fairlead.admission.chain import CREATE, Chain
+from fairlead.admission.chain import Chain
+from fairlead.admission.plugin import CREATE
 from fairlead.errors import (
     Cause,
     ResourceRef,

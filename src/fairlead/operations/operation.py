@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.authentication.user import User
@@ -10,7 +11,6 @@ from fairlead.authorization.decision import Decision
 from fairlead.errors import ResourceRef
 from fairlead.kinds.context import MOST_WARNINGS
 from fairlead.kinds.resources import Resource
-from fairlead.records import dataclass, field
 from fairlead.storage.version import Version
 
 Identity = tuple[str, str, str]  # name, uid and resourceVersion

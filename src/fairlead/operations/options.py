@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from fairlead.errors import ResourceRef, StatusError, bad_request, conflict
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.metadata import go_strings
-from fairlead.records import dataclass
 
 
 def revision_of(text: str, what: str = "resourceVersion") -> int:

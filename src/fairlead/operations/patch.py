@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from fairlead.errors import ResourceRef, StatusError, bad_request, invalid, not_found
 from fairlead.kinds.causes import Causes
@@ -21,7 +22,6 @@ from fairlead.operations.tracking import decode_beside
 from fairlead.operations.update import Changed, store_changed
 from fairlead.operations.views import View, view_of
 from fairlead.patching.errors import MalformedPatch, OperationFailed, UnsupportedPatch
-from fairlead.records import dataclass
 from fairlead.schema.decode import unknown_paths
 from fairlead.schema.mismatch import DecodeError
 from fairlead.storage.version import Version

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 
-from fairlead.admission.chain import Attributes, Options
+from fairlead.admission.plugin import Attributes, Options
 from fairlead.errors import ResourceRef, StatusError, TooManyCauses, bad_request, invalid, too_large
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.conditions import check_condition_states

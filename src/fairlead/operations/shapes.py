@@ -6,7 +6,7 @@ from functools import cached_property
 
 from orjson import dumps
 
-from fairlead.admission.chain import CONNECT, Attributes
+from fairlead.admission.plugin import CONNECT, Attributes
 from fairlead.admission.webhooks.shapes import Patch, ShapeError
 from fairlead.kinds.conversion import from_stored, to_stored
 from fairlead.kinds.custom.kind import CustomKind

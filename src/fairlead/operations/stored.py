@@ -47,15 +47,18 @@ async def shown(resource: Resource, versions: list[Version]) -> list[Version]:
     return await _shown(kind, versions)
 
 
+def are_shown_as_stored(resource: Resource, events: Sequence[Event]) -> bool:
+    """Whether nothing has to be converted for `shown_events`."""
+    kind = resource.main.custom
+    return kind is None or all(kind.keeps(_content(*event)) for event in events)
+
+
 async def shown_events(resource: Resource, events: Sequence[Event]) -> Sequence[Event]:
     """The events of a watch, in the version of a resource."""
     kind = resource.main.custom
-    if kind is None:
+    if kind is None or are_shown_as_stored(resource, events):
         return events
-    contents = [_content(*event) for event in events]
-    if all(map(kind.keeps, contents)):
-        return events
-    made = await _shown(kind, contents)
+    made = await _shown(kind, [_content(*event) for event in events])
     return [
         (type_, _with_content(type_, change, version))
         for (type_, change), version in zip(events, made, strict=True)

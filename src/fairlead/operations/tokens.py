@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from fairlead import clock
-from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.service_accounts import ACCOUNTS, PODS, SECRETS
 from fairlead.authentication.user import User

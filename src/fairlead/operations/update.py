@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from fairlead.admission.chain import UPDATE
+from fairlead.admission.plugin import UPDATE
 from fairlead.errors import Cause, StatusError, conflict, invalid, modified, not_found
 from fairlead.kinds.context import Context
 from fairlead.operations import preparing
@@ -17,7 +18,6 @@ from fairlead.operations.options import WriteOptions, revision_of
 from fairlead.operations.stored import is_unchanged, kept, read, shown_one
 from fairlead.operations.tracking import converting, set_entries, tracked
 from fairlead.operations.views import view_of
-from fairlead.records import dataclass
 from fairlead.storage.backend import ConditionFailed, Conflict
 from fairlead.storage.version import Version
 

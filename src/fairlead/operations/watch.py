@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from sys import intern
 
 from fairlead.errors import StatusError, bad_request, expired
 from fairlead.kinds.custom.resource import CustomResource
@@ -11,7 +12,7 @@ from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
 from fairlead.operations.selecting import by_name
-from fairlead.operations.stored import shown_events
+from fairlead.operations.stored import are_shown_as_stored, shown_events
 from fairlead.records import dataclass
 from fairlead.storage.backend import Compacted
 from fairlead.storage.change import ADDED, Change, existing
@@ -43,10 +44,9 @@ class Watch:
     def name(self) -> str:
         return self.collection.resource
 
-    @property
-    def converts(self) -> bool:
-        """Whether events may have to be brought into another version first."""
-        return self.resource.main.custom is not None
+    def are_shown_as_stored(self, events: Sequence[Event]) -> bool:
+        """Whether `shown` would give these events as they are."""
+        return are_shown_as_stored(self.resource, events)
 
     def close(self) -> None:
         self.collection.audience.remove(self.watcher)
@@ -102,7 +102,7 @@ def _scope(resource: Resource, namespace: str, selection: Selection) -> str:
     namespace = namespace or selection.namespace or ""
     if selection.name is not None and (namespace or not resource.namespaced):
         return resource.storage_key(namespace, selection.name)
-    return f"{namespace}/" if namespace else ""
+    return intern(f"{namespace}/") if namespace else ""  # which very many may watch
 
 
 async def _synthetic(resource: str, versions: list[Version]) -> AsyncIterator[Sequence[Event]]:

@@ -84,10 +84,9 @@ class FaultyWatch(Watch):
         self._faults = faults
         self._cut = cut
 
-    @property
-    def converts(self) -> bool:
+    def are_shown_as_stored(self, events: Sequence[Event]) -> bool:
         """Events must all come by here."""
-        return True
+        return False
 
     async def shown(self, events: Sequence[Event]) -> Sequence[Event]:
         if self._cut is not None:

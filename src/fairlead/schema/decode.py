@@ -1,139 +1,33 @@
 """From parsed JSON to the form in which objects are kept: types checked, unknown fields dropped,
 scalars in their canonical text, zero values present or absent as the type says.
 
-`decoder(struct)` compiles a struct once into a closure. Paths are put together only when
+`decoder(struct)` lays out a struct once as a table. Paths are put together only when
 something is wrong, so a good object pays nothing for them: `unknown_paths` finds the places of
 unknown fields once the decoder has seen that there are any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, Final, final
 
-from fairlead.schema import quantity, times
-from fairlead.schema.base64 import Base64Error, canonical_base64
-from fairlead.schema.mismatch import (
-    DecodeError,
-    Number,
-    mismatch,
-    type_name,
-)
+from fairlead.schema.mismatch import DecodeError, mismatch, type_name
 from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type
-
-# Takes a value and the list that names of unknown fields are added to; gives the value to keep.
-Decode = Callable[[Any, list[str]], Any]
-
-_INT_LIMITS = {"int32": 2**31, "int64": 2**63}
+from fairlead.schema.scalars import SCALAR_ZEROS as SCALAR_ZEROS
+from fairlead.schema.scalars import SCALARS, Decoder
+from fairlead.schema.scalars import Decode as Decode
 
 
-def _decode_string(value: Any, _: list[str]) -> Any:
-    if value.__class__ is str:
-        return value
-    raise mismatch(value, "string")
+class _Called(Decoder):
+    """One that is not made here: of a struct that came with a way of its own."""
 
+    def __init__(self, function: Decode) -> None:
+        self.function = function
 
-def _decode_bool(value: Any, _: list[str]) -> Any:
-    if value.__class__ is bool:
-        return value
-    raise mismatch(value, "bool")
-
-
-def _decode_int(name: str) -> Decode:
-    limit = _INT_LIMITS[name]
-
-    def decode(value: Any, _: list[str]) -> Any:
-        if value.__class__ is int and -limit <= value < limit:
-            return value
-        if isinstance(value, (int, float)) and value.__class__ is not bool:
-            shown = value.text if isinstance(value, Number) else value
-            raise DecodeError(f"number {shown} of type {name}", wants_place=True)
-        raise mismatch(value, name)
-
-    return decode
-
-
-def _decode_double(value: Any, _: list[str]) -> Any:
-    if isinstance(value, (int, float)) and value.__class__ is not bool:
-        return value
-    raise mismatch(value, "float64")
-
-
-def _decode_bytes(value: Any, _: list[str]) -> Any:
-    if value.__class__ is not str:
-        raise mismatch(value, "[]uint8", "slice")
-    try:
-        return canonical_base64(value)
-    except Base64Error as error:
-        raise DecodeError(str(error)) from None
-
-
-def _decode_time(value: Any, _: list[str]) -> Any:
-    if value.__class__ is not str:
-        raise mismatch(value, "string", "text")
-    try:
-        return times.canonical_time(value)
-    except times.TimeError as error:
-        raise DecodeError(str(error)) from None
-
-
-def _decode_micro_time(value: Any, _: list[str]) -> Any:
-    if value.__class__ is not str:
-        raise mismatch(value, "string", "text")
-    try:
-        return times.canonical_micro_time(value)
-    except times.TimeError as error:
-        raise DecodeError(str(error)) from None
-
-
-def _decode_quantity(value: Any, _: list[str]) -> Any:
-    if value.__class__ is not str:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise DecodeError(quantity.FORMAT_ERROR)
-        value = value.text if isinstance(value, Number) else str(value)
-    try:
-        return quantity.canonical(value)
-    except quantity.QuantityError as error:
-        raise DecodeError(str(error)) from None
-
-
-def _decode_int_or_string(value: Any, unknown: list[str]) -> Any:
-    if value.__class__ is str:
-        return value
-    return _DECODE_INT32(value, unknown)
-
-
-def _decode_raw(value: Any, _: list[str]) -> Any:
-    return value
-
-
-_DECODE_INT32 = _decode_int("int32")
-
-_SCALARS: dict[str, Decode] = {
-    "string": _decode_string,
-    "bool": _decode_bool,
-    "int32": _DECODE_INT32,
-    "int64": _decode_int("int64"),
-    "double": _decode_double,
-    "bytes": _decode_bytes,
-    "Time": _decode_time,
-    "MicroTime": _decode_micro_time,
-    "Quantity": _decode_quantity,
-    "IntOrString": _decode_int_or_string,
-    "raw": _decode_raw,
-    "any": _decode_raw,
-}
-
-SCALAR_ZEROS: dict[str, Any] = {
-    "string": "",
-    "bool": False,
-    "int32": 0,
-    "int64": 0,
-    "double": 0,
-    "Quantity": "0",
-    "IntOrString": 0,
-}
+    def decode(self, value: Any, unknown: list[str]) -> Any:
+        return self.function(value, unknown)
 
 
 def zero(node: Type) -> Any:
@@ -150,77 +44,115 @@ def _empty_item(node: Type) -> Any:
     return "" if node == Scalar("bytes") else zero(node)
 
 
-_TEXTS = frozenset((str,))
+class _List(Decoder):
+    def __init__(self, node: ListOf) -> None:
+        self.node = node
+        self.element = _decoder_for(node.element)
+        self.text_only = node.element == Scalar("string")
 
-
-def _decode_list(node: ListOf) -> Decode:
-    wanted = type_name(node)
-    element = _decode_for(node.element)
-    text_only = node.element == Scalar("string")
-
-    def decode(value: Any, unknown: list[str]) -> Any:
-        if value.__class__ is not list:
-            raise mismatch(value, wanted, "slice")
-        if text_only and _TEXTS.issuperset(map(type, value)):
+    def decode(self, value: Any, unknown: list[str]) -> Any:
+        if type(value) is not list:
+            raise mismatch(value, type_name(self.node), "slice")
+        if self.text_only and _are_texts(value):
             return value
-        return [
-            _empty_item(node.element) if item is None else element(item, unknown) for item in value
-        ]
+        element, out = self.element, []
+        for item in value:
+            if item is None:
+                out.append(_empty_item(self.node.element))
+            else:
+                out.append(element.decode(item, unknown))
+        return out
 
-    return decode
+
+def _are_texts(value: list[Any]) -> bool:
+    return all(type(item) is str for item in value)
 
 
-def _decode_map(node: MapOf) -> Decode:
-    wanted = type_name(node)
-    element = _decode_for(node.element)
-    text_only = node.element == Scalar("string")
+class _Map(Decoder):
+    def __init__(self, node: MapOf) -> None:
+        self.node = node
+        self.element = _decoder_for(node.element)
+        self.text_only = node.element == Scalar("string")
 
-    def decode(value: Any, unknown: list[str]) -> Any:
-        if value.__class__ is not dict:
-            raise mismatch(value, wanted, "map")
-        if text_only and _TEXTS.issuperset(map(type, value.values())):
+    def decode(self, value: Any, unknown: list[str]) -> Any:
+        if type(value) is not dict:
+            raise mismatch(value, type_name(self.node), "map")
+        if self.text_only and _has_texts(value):
             return value
-        return {
-            key: _empty_item(node.element) if item is None else element(item, unknown)
-            for key, item in value.items()
-        }
+        element = self.element
+        out: dict[Any, Any] = {}
+        for key, item in value.items():
+            if item is None:
+                out[key] = _empty_item(self.node.element)
+            else:
+                out[key] = element.decode(item, unknown)
+        return out
 
-    return decode
+
+def _has_texts(value: dict[Any, Any]) -> bool:
+    return all(type(item) is str for item in value.values())
 
 
-def _decode_for(node: Type) -> Decode:
-    match node:
-        case Scalar():
-            return _SCALARS[node.name]
-        case ListOf():
-            return _decode_list(node)
-        case MapOf():
-            return _decode_map(node)
-        case Struct():
-            return decoder(node)
+def _decoder_for(node: Type) -> Decoder:
+    if isinstance(node, Scalar):
+        return SCALARS[node.name]
+    if isinstance(node, ListOf):
+        return _List(node)
+    if isinstance(node, MapOf):
+        return _Map(node)
+    found = decoder(node)
+    return found if isinstance(found, Decoder) else _Called(found)
 
 
 def decoder(struct: Struct) -> Decode:
-    """The compiled decoder of a struct; made once."""
+    """The decoder of a struct; made once."""
     found: Decode | None = struct.walkers.get("decode")
     if found is None:
-        found = struct.walkers["decode"] = _compile(struct)
+        found = struct.walkers["decode"] = _Fields(struct)
     return found
 
 
-# What the decoder needs of a field: the class whose values may be kept as they are (None if every
-# value must be looked at), the bound of such a number, whether a zero is dropped, and the decoder.
-_Row = tuple[type | None, int, bool, Decode]
+# What is kept as it is: texts, switches, and numbers that fit into 32 bits. Everything else goes to
+# the field's own decoder.
+_LOOKED_AT: Final = 0
+_TEXT: Final = 1
+_SWITCH: Final = 2
+_NUMBER: Final = 3
+_KEPT: Final[dict[str, int]] = {
+    "string": _TEXT,
+    "bool": _SWITCH,
+    "int32": _NUMBER,
+    "int64": _NUMBER,
+}
 
-_KEPT: dict[str, type] = {"string": str, "bool": bool, "int32": int, "int64": int}
+
+@final
+class _Row:
+    """What the decoder needs of a field. Its name is the one object that all others compare with,
+    so that whoever looks for the field later finds it without comparing letters."""
+
+    def __init__(self, field: Field) -> None:
+        kind = field.type
+        self.name = sys.intern(field.name)
+        self.kept = _KEPT.get(kind.name, _LOOKED_AT) if isinstance(kind, Scalar) else _LOOKED_AT
+        self.drops_zero = field.presence is Presence.OMITTED and not is_struct_like(kind)
+        if field.presence is Presence.ALWAYS and isinstance(kind, (ListOf, MapOf)):
+            self.drops_zero = True  # an empty one is null
+        self.decoder = _decoder_for(kind)
 
 
-def _row(field: Field) -> _Row:
-    name = field.type.name if isinstance(field.type, Scalar) else ""
-    drops_zero = field.presence is Presence.OMITTED and not is_struct_like(field.type)
-    if field.presence is Presence.ALWAYS and isinstance(field.type, (ListOf, MapOf)):
-        drops_zero = True  # an empty one is null
-    return _KEPT.get(name), _INT_LIMITS.get(name, 0), drops_zero, _decode_for(field.type)
+@final
+class _Always:
+    """A field that is there whether it was given or not, and what it holds if not."""
+
+    def __init__(self, field: Field) -> None:
+        self.name = sys.intern(field.name)
+        node = field.type if field.presence is not Presence.NULLABLE else _NULL
+        self.struct = _decoder_for(node) if isinstance(node, Struct) else None
+        self.scalar: Any = None if isinstance(node, Struct) else zero(node)
+
+    def zero(self) -> Any:
+        return self.scalar if self.struct is None else self.struct.decode({}, [])
 
 
 def is_struct_like(node: Type) -> bool:
@@ -232,13 +164,10 @@ _NULL = Scalar("any")
 _STRUCT_LIKE = tuple(Scalar(name) for name in ("Time", "MicroTime", "Quantity", "IntOrString"))
 
 
-def _always(struct: Struct) -> list[tuple[str, Type]]:
-    return [
-        (field.name, field.type if field.presence is not Presence.NULLABLE else _NULL)
-        for field in struct.fields.values()
-        if field.presence in (Presence.ALWAYS, Presence.NULLABLE)
-        or (field.presence is Presence.OMITTED and is_struct_like(field.type))
-    ]
+def _is_always(field: Field) -> bool:
+    if field.presence is Presence.OMITTED:
+        return is_struct_like(field.type)
+    return field.presence in (Presence.ALWAYS, Presence.NULLABLE)
 
 
 class Remembering(dict[str, Any]):
@@ -249,50 +178,71 @@ class Remembering(dict[str, Any]):
         self.empty = empty
 
 
-def _compile(struct: Struct) -> Decode:
-    wanted = type_name(struct)
-    remembers_empty = struct.name == "LabelSelector"  # messages tell empty labels from none
-    rows: dict[str, _Row] = {}
-    always: list[tuple[str, Type]] = []
-    ready = False
+@final
+class _Fields(Decoder):
+    """The decoder of a struct."""
 
-    def decode(value: Any, unknown: list[str]) -> Any:
-        nonlocal ready
-        if not ready:  # on first use, since types may refer to themselves; in any thread
-            rows.update((name, _row(field)) for name, field in struct.fields.items())
-            always[:] = _always(struct)
-            ready = True
+    def __init__(self, struct: Struct) -> None:
+        self.struct = struct
+        # Messages tell empty labels from none.
+        self.remembers_empty = struct.name == "LabelSelector"
+        self.rows: dict[str, _Row] = {}
+        self.always: list[_Always] = []
+        self.ready = False
+
+    def prepare(self) -> None:
+        """On first use, since types may refer to themselves; in any thread."""
+        fields = self.struct.fields
+        self.rows = {name: _Row(field) for name, field in fields.items()}
+        self.always = [_Always(field) for field in fields.values() if _is_always(field)]
+        self.ready = True
+
+    def decode(self, value: Any, unknown: list[str]) -> Any:
+        if not self.ready:
+            self.prepare()
         if not isinstance(value, dict):
-            raise mismatch(value, wanted, "struct")
+            raise mismatch(value, type_name(self.struct), "struct")
         out: dict[str, Any] = {}
+        rows = self.rows
         for key, item in value.items():
             row = rows.get(key)
             if row is None:
-                if struct.preserve_unknown:
+                if self.struct.preserve_unknown:
                     out[key] = item
                 else:
                     unknown.append(key)
-                continue
-            keep, limit, drops_zero, decode_field = row
-            if item.__class__ is not keep or (limit and not -limit <= item < limit):  # type: ignore[operator]
-                if item is None:
-                    continue
-                try:
-                    item = decode_field(item, unknown)
-                except DecodeError as error:
-                    error.at(struct, key)
-                    raise
-            if drops_zero and not item:
-                if remembers_empty and item == {}:
-                    out = Remembering(out, (*getattr(out, "empty", ()), key))
-                continue
-            out[key] = item
-        for name, node in always:
-            if out.get(name) is None:
-                out[name] = zero(node)
+            elif not _is_kept(row.kept, item):
+                if item is not None:
+                    out = self.take(row, item, out, unknown)
+            elif item or not row.drops_zero:
+                out[row.name] = item
+        for field in self.always:
+            if out.get(field.name) is None:
+                out[field.name] = field.zero()
         return out
 
-    return decode
+    def take(self, row: _Row, item: Any, out: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
+        """Decode a field and put it into the struct, which becomes another where it must remember
+        an empty map."""
+        try:
+            item = row.decoder.decode(item, unknown)
+        except DecodeError as error:
+            error.at(self.struct, row.name)
+            raise
+        if item or not row.drops_zero:
+            out[row.name] = item
+        elif self.remembers_empty and item == {}:
+            return Remembering(out, (*getattr(out, "empty", ()), row.name))
+        return out
+
+
+def _is_kept(kept: int, item: Any) -> bool:
+    """Whether a value is of the form that its field keeps as it is."""
+    if kept == _TEXT:
+        return type(item) is str
+    if kept == _NUMBER:
+        return type(item) is int and -(2**31) <= item < 2**31
+    return kept == _SWITCH and type(item) is bool
 
 
 MOST_UNKNOWN = 100  # fields whose places are told

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
-from fairlead.schema.model import ListOf, MapOf, Presence, Struct, Type, structs
+from fairlead.schema.model import Field, ListOf, MapOf, Presence, Struct, Type, structs
 
 Fill = Callable[[Any], None]
 
@@ -18,10 +19,10 @@ def fill_defaults(struct: Struct, value: dict[str, Any]) -> None:
 
 
 def filler(struct: Struct) -> Fill | None:
-    """The compiled filler of a struct, or None when nothing below it has a default."""
+    """The filler of a struct, or None when nothing below it has a default."""
     walkers = struct.walkers
     if "defaults" not in walkers:
-        walkers["defaults"] = _compile(struct) if _any(struct) else None
+        walkers["defaults"] = _Fields(struct) if _any(struct) else None
     found: Fill | None = walkers["defaults"]
     return found
 
@@ -33,30 +34,55 @@ def _any(root: Struct) -> bool:
     )
 
 
-def _filler_for(node: Type) -> Fill | None:
+class Filler:
+    """A Fill for values of one type. Native classes call each other without the interpreter."""
+
+    def __call__(self, value: Any) -> None:
+        self.fill(value)
+
+    def fill(self, value: Any) -> None:
+        raise NotImplementedError
+
+
+class _Called(Filler):
+    """One that is not made here: of a struct that came with a way of its own."""
+
+    def __init__(self, function: Fill) -> None:
+        self.function = function
+
+    def fill(self, value: Any) -> None:
+        self.function(value)
+
+
+class _Items(Filler):
+    def __init__(self, inner: Filler) -> None:
+        self.inner = inner
+
+    def fill(self, value: Any) -> None:
+        items: list[Any] = value
+        for item in items:
+            self.inner.fill(item)
+
+
+class _Values(Filler):
+    def __init__(self, inner: Filler) -> None:
+        self.inner = inner
+
+    def fill(self, value: Any) -> None:
+        values: dict[str, Any] = value
+        for item in values.values():
+            self.inner.fill(item)
+
+
+def _filler_for(node: Type) -> Filler | None:
     if isinstance(node, Struct):
-        return filler(node)
+        found = filler(node)
+        return found if found is None or isinstance(found, Filler) else _Called(found)
     if isinstance(node, (ListOf, MapOf)):
         inner = _filler_for(node.element)
         if inner is not None:
-            return _each_item(inner) if isinstance(node, ListOf) else _each_value(inner)
+            return _Items(inner) if isinstance(node, ListOf) else _Values(inner)
     return None
-
-
-def _each_item(inner: Fill) -> Fill:
-    def fill(value: Any) -> None:
-        for item in value:
-            inner(item)
-
-    return fill
-
-
-def _each_value(inner: Fill) -> Fill:
-    def fill(value: Any) -> None:
-        for item in value.values():
-            inner(item)
-
-    return fill
 
 
 def _fresh(default: Any) -> Any:
@@ -66,34 +92,52 @@ def _fresh(default: Any) -> Any:
     return [_fresh(item) for item in default] if isinstance(default, list) else default
 
 
-def _compile(struct: Struct) -> Fill:
-    constants: list[tuple[str, Any, bool, bool]] = []
-    nested: list[tuple[str, Fill]] = []
-    ready = False
+@final
+class _Constant:
+    """A field with a default."""
 
-    def prepare() -> None:
-        for field in struct.fields.values():
-            if field.default is not None:
-                mutable = isinstance(field.default, (dict, list))
-                distinct = field.presence is Presence.DISTINCT
-                constants.append((field.name, field.default, mutable, distinct))
-            inner = _filler_for(field.type)
-            if inner is not None:
-                nested.append((field.name, inner))
+    def __init__(self, field: Field) -> None:
+        self.name = sys.intern(field.name)
+        self.default: Any = field.default
+        self.is_mutable = isinstance(field.default, (dict, list))
+        self.is_distinct = field.presence is Presence.DISTINCT
 
-    def fill(value: Any) -> None:
-        nonlocal ready
-        if not ready:  # on first use, since types may refer to themselves
-            prepare()
-            ready = True
-        for name, default, mutable, distinct in constants:
-            current = value.get(name)
-            if not current and (current is None or not distinct):
-                value[name] = _fresh(default) if mutable else default
-        for name, inner in nested:
-            if name in value:
-                child = value[name]
+
+@final
+class _Fields(Filler):
+    """The filler of a struct."""
+
+    def __init__(self, struct: Struct) -> None:
+        self.struct = struct
+        self.constants: list[_Constant] = []
+        self.nested: dict[str, Filler] = {}
+        self.ready = False
+
+    def prepare(self) -> None:
+        """On first use, since types may refer to themselves; in any thread."""
+        fields = self.struct.fields.values()
+        self.constants = [_Constant(field) for field in fields if field.default is not None]
+        found = [(sys.intern(field.name), _filler_for(field.type)) for field in fields]
+        self.nested = {name: inner for name, inner in found if inner is not None}
+        self.ready = True
+
+    def fill(self, value: Any) -> None:
+        if not self.ready:
+            self.prepare()
+        fields: dict[str, Any] = value
+        for constant in self.constants:
+            current = fields.get(constant.name)
+            if not current and (current is None or not constant.is_distinct):
+                default = constant.default
+                fields[constant.name] = _fresh(default) if constant.is_mutable else default
+        nested = self.nested
+        if len(nested) < len(fields):
+            for name, inner in nested.items():
+                child = fields.get(name)
                 if child is not None:
-                    inner(child)
-
-    return fill
+                    inner.fill(child)
+        else:
+            for name, child in fields.items():
+                found = nested.get(name)
+                if found is not None and child is not None:
+                    found.fill(child)

@@ -3,9 +3,7 @@ wrong, empty when nothing is."""
 
 from __future__ import annotations
 
-import re
-
-from fairlead.bounded import remembered
+from typing import Final
 
 _DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
@@ -14,45 +12,32 @@ _QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = rf"({_QUALIFIED})?"
 
 
-def _whole(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"\A(?:{pattern})\Z", re.ASCII)
-
-
-_IS_DNS_LABEL = _whole(_DNS_LABEL)
-_IS_DNS_SUBDOMAIN = _whole(_DNS_SUBDOMAIN)
-_IS_DNS_1035 = _whole(_DNS_1035)
-_IS_QUALIFIED = _whole(_QUALIFIED)
-_IS_SHORT_NAME = _whole(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_IS_LABEL_VALUE = _whole(_LABEL_VALUE)
-_IS_SHORT_LABEL = _whole(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-
-
 def _regex_error(what: str, pattern: str, *examples: str) -> str:
     shown = "".join(f"'{example}',  or " for example in examples[:-1]) + f"'{examples[-1]}'"
     return f"{what} (e.g. {shown}, regex used for validation is '{pattern}')"
 
 
-_SUBDOMAIN_ERROR = _regex_error(
+_SUBDOMAIN_ERROR: Final = _regex_error(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or"
     " '.', and must start and end with an alphanumeric character",
     _DNS_SUBDOMAIN,
     "example.com",
 )
-_DNS_LABEL_ERROR = _regex_error(
+_DNS_LABEL_ERROR: Final = _regex_error(
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and"
     " must start and end with an alphanumeric character",
     _DNS_LABEL,
     "my-name",
     "123-abc",
 )
-_DNS_1035_ERROR = _regex_error(
+_DNS_1035_ERROR: Final = _regex_error(
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an"
     " alphabetic character, and end with an alphanumeric character",
     _DNS_1035,
     "my-name",
     "abc-123",
 )
-_QUALIFIED_ERROR = _regex_error(
+_QUALIFIED_ERROR: Final = _regex_error(
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an"
     " alphanumeric character",
     _QUALIFIED,
@@ -60,7 +45,7 @@ _QUALIFIED_ERROR = _regex_error(
     "my.name",
     "123-abc",
 )
-_LABEL_VALUE_ERROR = _regex_error(
+_LABEL_VALUE_ERROR: Final = _regex_error(
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or"
     " '.', and must start and end with an alphanumeric character",
     _LABEL_VALUE,
@@ -74,43 +59,92 @@ def _too_long(limit: int) -> str:
     return f"must be no more than {limit} characters"
 
 
-def _check(text: str, limit: int, pattern: re.Pattern[str], error: str) -> list[str]:
+def are_letters(text: str) -> bool:
+    """Whether a text is one or more letters or digits of ASCII, or '-', '_' and '.'."""
+    plain = text if text.isalnum() else text.replace("-", "a")
+    if not plain.isalnum():
+        plain = plain.replace("_", "a").replace(".", "a")
+    return plain.isalnum() and text.isascii()
+
+
+def _is_name(text: str) -> bool:
+    """Such letters, with a letter or digit at both ends."""
+    return are_letters(text) and text[0].isalnum() and text[-1].isalnum()
+
+
+def _is_label(text: str) -> bool:
+    """Small letters, digits and '-', with a letter or digit at both ends."""
+    return (
+        (text.isalnum() or text.replace("-", "a").isalnum())
+        and text.isascii()
+        and text.lower() == text
+        and text[0] != "-"
+        and text[-1] != "-"
+    )
+
+
+def _is_subdomain(text: str) -> bool:
+    """Labels with dots between them."""
+    if "." not in text:
+        return _is_label(text)
+    if ".." in text or ".-" in text or "-." in text:
+        return False
+    return text[0] != "." and text[-1] != "." and _is_label(text.replace(".", "a"))
+
+
+def is_dns_label(text: str) -> bool:
+    return len(text) <= 63 and _is_label(text)
+
+
+def is_dns_subdomain(text: str) -> bool:
+    return len(text) <= 253 and _is_subdomain(text)
+
+
+def is_label_value(text: str) -> bool:
+    return not text or (len(text) <= 63 and _is_name(text))
+
+
+def is_qualified_name(text: str) -> bool:
+    """A name with an optional DNS prefix: label and annotation keys, finalizers, resources."""
+    if "/" not in text:
+        return len(text) <= 63 and _is_name(text)
+    prefix, _, name = text.partition("/")
+    return len(name) <= 63 and _is_name(name) and is_dns_subdomain(prefix)
+
+
+def _errors(text: str, limit: int, is_right: bool, error: str) -> list[str]:
     wrong = [_too_long(limit)] if len(text) > limit else []
-    if not pattern.match(text):
+    if not is_right:
         wrong.append(error)
     return wrong
 
 
 def dns_subdomain(text: str) -> list[str]:
-    if _IS_SHORT_LABEL.match(text):
-        return []
-    return _check(text, 253, _IS_DNS_SUBDOMAIN, _SUBDOMAIN_ERROR)
+    return _errors(text, 253, _is_subdomain(text), _SUBDOMAIN_ERROR)
 
 
 def dns_label(text: str) -> list[str]:
-    if _IS_SHORT_LABEL.match(text):
-        return []
-    return _check(text, 63, _IS_DNS_LABEL, _DNS_LABEL_ERROR)
+    return _errors(text, 63, _is_label(text), _DNS_LABEL_ERROR)
 
 
 def dns_1035_label(text: str) -> list[str]:
-    return _check(text, 63, _IS_DNS_1035, _DNS_1035_ERROR)
+    is_right = _is_label(text) and not text[0].isdigit()
+    return _errors(text, 63, is_right, _DNS_1035_ERROR)
 
 
 def path_segment(text: str) -> list[str]:
     """What may stand in a URL path as one step."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
+    if "/" not in text and "%" not in text:
+        return []
     return [f"may not contain '{letter}'" for letter in "/%" if letter in text]
 
 
 def qualified_name(text: str) -> tuple[str, ...]:
-    """A name with an optional DNS prefix: label and annotation keys, finalizers, resources."""
-    return () if _IS_SHORT_NAME.match(text) else _qualified_name(text)
-
-
-@remembered(4096)
-def _qualified_name(text: str) -> tuple[str, ...]:
+    """What is wrong with a name that may have a DNS prefix."""
+    if is_qualified_name(text):
+        return ()
     wrong: list[str] = []
     prefix, slash, name = text.partition("/")
     if not slash:
@@ -129,12 +163,10 @@ def _qualified_name(text: str) -> tuple[str, ...]:
         wrong.append("name part must be non-empty")
     elif len(name) > 63:
         wrong.append(f"name part {_too_long(63)}")
-    if not _IS_QUALIFIED.match(name):
+    if not _is_name(name):
         wrong.append(f"name part {_QUALIFIED_ERROR}")
     return tuple(wrong)
 
 
 def label_value(text: str) -> list[str]:
-    if _IS_SHORT_NAME.match(text):
-        return []
-    return _check(text, 63, _IS_LABEL_VALUE, _LABEL_VALUE_ERROR)
+    return _errors(text, 63, not text or _is_name(text), _LABEL_VALUE_ERROR)

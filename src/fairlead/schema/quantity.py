@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, localcontext
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fairlead.bounded import remembered
 
@@ -46,25 +46,44 @@ class Amount(NamedTuple):
         return format_quantity(self.value, self.kind)
 
 
-# What people and programs write, all of it below the largest number. It is canonical unless a
-# larger suffix fits.
-_USUAL = re.compile(
-    r"([1-9][0-9]{0,5}+(?:[0-9]{1,6}+(?![GT]))?+)(?:([mkMGT])|([KMGT]i))?\Z", re.ASCII
-)
-_USUAL_DECIMAL = {name: Decimal(10) ** _DECIMAL[name] for name in ("m", "k", "M", "G", "T")}
-_USUAL_BINARY = {name: 1024 ** _BINARY[name] for name in ("Ki", "Mi", "Gi", "Ti")}
+# What people and programs write: whole numbers with such a suffix, all of them below the largest.
+_USUAL_DECIMAL: Final[dict[str, Decimal]] = {
+    name: Decimal(10) ** _DECIMAL[name] for name in ("", "m", "k", "M", "G", "T")
+}
+_USUAL_BINARY: Final[dict[str, int]] = {
+    name: 1024 ** _BINARY[name] for name in ("Ki", "Mi", "Gi", "Ti")
+}
+
+
+def _usual_digits(text: str) -> int:
+    """How many digits a text has that is written in such a way; none if it is not."""
+    cut = len(text)
+    if cut < 1 or text[0] == "0":
+        return 0
+    unit = text[-1]
+    if unit == "i":
+        cut -= 2
+        if cut < 1 or text[cut] not in "KMGT":
+            return 0
+        unit = text[cut]
+    elif not unit.isdigit():
+        cut -= 1
+        if unit not in "mkMGT":
+            return 0
+    if cut > (6 if unit == "G" or unit == "T" else 12):
+        return 0
+    return cut if text[:cut].isdigit() and text.isascii() else 0
 
 
 @remembered(4096, longest=64)
 def amount(text: str) -> Amount:
     """What a text says, rounded away from zero to nano; raises QuantityError."""
-    usual = _USUAL.match(text)
-    if usual is not None:
-        digits, decimal, binary = usual.groups()
-        if binary:
-            return Amount(Decimal(int(digits) * _USUAL_BINARY[binary]).quantize(_NANO), "binary")
-        number = Decimal(digits)
-        return Amount((number * _USUAL_DECIMAL[decimal] if decimal else number).quantize(_NANO))
+    cut = _usual_digits(text)
+    if cut:
+        digits, suffix = text[:cut], text[cut:]
+        if suffix in _USUAL_BINARY:
+            return Amount(Decimal(int(digits) * _USUAL_BINARY[suffix]).quantize(_NANO), "binary")
+        return Amount((Decimal(digits) * _USUAL_DECIMAL[suffix]).quantize(_NANO))
     match = _PATTERN.match(text)
     if match is None:
         raise QuantityError(FORMAT_ERROR)
@@ -99,10 +118,23 @@ def quantity(text: str) -> Decimal:
 
 def canonical(text: str) -> str:
     """The one way to print a quantity: no fraction, the largest suffix that fits."""
-    usual = _USUAL.match(text)
-    if usual is not None and int(usual[1]) % (1024 if usual[3] else 1000):
-        return text
-    return _canonical(text)
+    cut = _usual_digits(text)
+    return text if cut and _has_largest_suffix(text, cut) else _canonical(text)
+
+
+def _has_largest_suffix(text: str, cut: int) -> bool:
+    """Whether no larger suffix fits to what is written in the usual way."""
+    if text[-1] == "i":
+        return ord(text[cut - 1]) & 1 == 1 or int(text[:cut]) % 1024 != 0
+    return cut < 3 or text[cut - 3 : cut] != "000"
+
+
+def is_less(one: str, other: str) -> bool:
+    """Whether an amount is less than another; raises QuantityError."""
+    cut, beside = _usual_digits(one), _usual_digits(other)
+    if not cut or not beside or one[cut:] != other[beside:]:
+        return quantity(one) < quantity(other)
+    return one < other if cut == beside else cut < beside
 
 
 @remembered(4096, longest=64)

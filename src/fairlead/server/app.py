@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from fairlead.errors import (
 )
 from fairlead.http.exchange import ClientGone, Exchange
 from fairlead.logs import quoted
-from fairlead.server.metrics import Metrics
+from fairlead.server.metrics import Metrics, Series
 from fairlead.storage.backend import StorageError
 from fairlead.storage.basis import Basis, Outdated
 
@@ -69,6 +70,7 @@ class Application:
         self._log_page = log_page
         self._on_end = on_end
         self._gate = gate
+        self._endings: dict[Series, Callable[[bool], None]] = {}
         self._auditor = handler.auditor = auditor
         self._under_way = metrics.under_way
         self._store = handler.api.store
@@ -100,12 +102,7 @@ class Application:
                 if storing is not None:
                     await storing
             if target.verb == "watch" and target.is_stream and answer.code == 200:
-                self.metrics.watch_begins(target)
-                try:
-                    await answer.send(request)
-                finally:
-                    self.metrics.watch_ends(target)
-                self._tell(request, answer.code, perf_counter() - started)
+                await self._stream(request, answer, started)
                 return
             await answer.send(request)
         except asyncio.CancelledError:
@@ -120,13 +117,48 @@ class Application:
         finally:
             if request.seat is not None:
                 request.leave_seat()
-            if auditor is not None and not request.audited.completed:
+            if auditor is not None and not request.audited.completed and not exchange.detached:
                 auditor.ended(request)
         seconds = perf_counter() - started
         if exchange.timed_out:
             self.metrics.terminated(target, request.method)
         self.metrics.answered(target, request.method, answer.code, seconds)
         self._tell(request, answer.code, seconds)
+
+    async def _stream(self, request: Request, answer: Answer, started: float) -> None:
+        """A watch, which mostly goes on behind this."""
+        exchange = request.exchange
+        series = self.metrics.watch_begins(request.target)
+        whole = False
+        try:
+            await answer.send(request)
+            whole = True
+        finally:
+            if exchange.detached:
+                exchange.when_over(self._ending(series, request, started))
+            else:
+                self._end_stream(series, request, started, whole)
+
+    def _ending(self, series: Series, request: Request, started: float) -> Callable[[bool], None]:
+        """What is to be done when a stream is over: where nobody wants to hear of it one for all of
+        a series, and nothing of the request is held."""
+        heard = self._auditor or self._on_end or self._log_page or self.handler.api.observers
+        if heard:
+            return partial(self._end_stream, series, request, started)
+        ending = self._endings.get(series)
+        if ending is None:
+            ending = self._endings[series] = partial(self._count_end, series)
+        return ending
+
+    def _count_end(self, series: Series, _whole: bool) -> None:
+        self.metrics.watch_ends(series)
+
+    def _end_stream(self, series: Series, request: Request, started: float, whole: bool) -> None:
+        self.metrics.watch_ends(series)
+        if whole:
+            self._tell(request, 200, perf_counter() - started)
+        if self._auditor is not None:
+            self._auditor.ended(request)
 
     def _tell(self, request: Request, code: int, seconds: float) -> None:
         if self._on_end is not None:

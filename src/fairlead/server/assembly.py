@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fairlead.admission.chain import Chain, Plugin, UnmadePlugin
+from fairlead.admission.chain import Chain
 from fairlead.admission.configuration import (
     Configuration,
     ConfigurationError,
@@ -21,6 +21,7 @@ from fairlead.admission.enabling import (
     build_plugins,
     switched_on,
 )
+from fairlead.admission.plugin import Plugin, UnmadePlugin
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.admission.webhooks.setup import Surroundings as WebhookSurroundings
 from fairlead.admission.webhooks.setup import webhook_plugins

@@ -27,7 +27,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _VERBS = {"create": "POST", "update": "PUT"}
 
-_Key = tuple[str, str, str, str, str, str]
+Series = tuple[str, str, str, str, str, str]
 Rows = dict[Labels, float | Sequence[float]]
 Gather = Callable[["Metrics"], Awaitable[list[Family]]]
 
@@ -42,10 +42,10 @@ class Metrics:
         self._store = store
         self._gather = gather
         self._started = started or time.time()
-        self._requests: dict[tuple[_Key, int], int] = {}
-        self._durations: dict[_Key, list[float]] = {}
-        self._watches: dict[_Key, int] = {}
-        self._terminated: dict[_Key, int] = {}
+        self._requests: dict[tuple[Series, int], int] = {}
+        self._durations: dict[Series, list[float]] = {}
+        self._watches: dict[Series, int] = {}
+        self._terminated: dict[Series, int] = {}
         self.under_way = [0, 0]
 
     def answered(self, target: Target | None, method: str, code: int, seconds: float) -> None:
@@ -63,12 +63,13 @@ class Metrics:
         key = _key(target, method)
         self._terminated[key] = self._terminated.get(key, 0) + 1
 
-    def watch_begins(self, target: Target) -> None:
+    def watch_begins(self, target: Target) -> Series:
+        """Gives what `watch_ends` is to be told."""
         key = _key(target, "GET")
         self._watches[key] = self._watches.get(key, 0) + 1
+        return key
 
-    def watch_ends(self, target: Target) -> None:
-        key = _key(target, "GET")
+    def watch_ends(self, key: Series) -> None:
         self._watches[key] -= 1
         counter = (key, 200)
         self._requests[counter] = self._requests.get(counter, 0) + 1
@@ -235,7 +236,7 @@ def _family(found: Family) -> Metric:
     return made
 
 
-def _key(target: Target | None, method: str) -> _Key:
+def _key(target: Target | None, method: str) -> Series:
     if target is None or not target.is_resource or not (target.resource or target.remote):
         return (method, "", "", "", "", "")
     verb = _VERBS.get(target.verb) or target.verb.upper()

@@ -6,7 +6,7 @@ out (`Assembly`), and the store takes nothing (`storage.read_only`).
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CONNECT, Attributes, PluginBase
+from fairlead.admission.plugin import CONNECT, Attributes, PluginBase
 from fairlead.errors import forbidden
 
 # Those whose objects are answered and not kept.

@@ -19,7 +19,7 @@ from fairlead.backup import UNFINISHED
 from fairlead.backup.page import add_backup_page
 from fairlead.console.door import add_console
 from fairlead.dialect import DIALECTS, Dialect
-from fairlead.endpoints.chain import Handler
+from fairlead.endpoints.chain import Handler as Handler  # tests put another one here
 from fairlead.endpoints.openapi import OpenApi
 from fairlead.fairness.setup import build_gate, place_gate
 from fairlead.history.door import add_history

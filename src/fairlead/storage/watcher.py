@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from typing import Protocol
 
+from fairlead.compiled import mypyc_attr
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.counts import WATCHERS_ENDED
 from fairlead.storage.selection import Selection
@@ -26,26 +26,39 @@ def event_type(change: Change, selection: Selection) -> str | None:
     return DELETED if before else None
 
 
+class Listener(Protocol):
+    """Who serves a watcher: sends to a client what it collects. All are called in the midst of a
+    delivery to many."""
+
+    def pass_on(self, kind: str, change: Change) -> bool:
+        """Send one event at once, before which nothing is pending, or say that this cannot be."""
+
+    def wake(self) -> None:
+        """Something is pending now."""
+
+    def closed(self) -> None:
+        """There will be no more."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Watcher:
-    """Collects events as commits happen; `take` gives them to the connection, which encodes them.
+    """Collects events as commits happen; `take` gives them to the listener, which encodes them.
 
     It hears of changes after the revision `after`. A watcher that lets too many events or bytes
-    pile up is closed, never waited for, and one whose `pass_on` raises is closed with that
-    `failure`.
+    pile up is closed, never waited for, and one whose listener cannot pass an event on and raises
+    is closed with that `failure`.
     """
 
     __slots__ = (
-        "_bytes",
-        "_waiter",
         "after",
         "closed",
         "failure",
         "lagging",
-        "on_close",
-        "pass_on",
+        "listener",
         "pending",
         "scope",
         "selection",
+        "size",
     )
 
     def __init__(self, scope: str, selection: Selection, after: int) -> None:
@@ -56,46 +69,43 @@ class Watcher:
         self.closed = False
         self.lagging = False
         self.failure: Exception | None = None
-        self.on_close: Callable[[], None] | None = None  # told when someone else closes it
-        # Sends one event at once, or says that it cannot; asked only while `take` waits.
-        self.pass_on: Callable[[str, Change], bool] | None = None
-        self._bytes = 0
-        self._waiter: asyncio.Future[None] | None = None
+        self.listener: Listener | None = None
+        self.size = 0  # bytes of what is pending
 
     def deliver(self, kind: str, change: Change, alone: bool = False) -> None:
         """Hear of a change. One that comes `alone` need not wait for its turn in the queue."""
         if change.revision <= self.after or self.closed:
             return
         pending = self.pending
-        if alone and not pending and self._waiter is not None:
-            pass_on = self.pass_on
+        if pending:
+            self.size += change.size
+            if len(pending) >= MOST_PENDING or self.size > MOST_PENDING_BYTES:
+                self.lagging = True
+                WATCHERS_ENDED.add(of=("lagging",))
+                self.close()
+            else:
+                pending.append((kind, change))
+            return
+        listener = self.listener
+        if alone and listener is not None:
             try:
-                if pass_on is not None and pass_on(kind, change):
+                if listener.pass_on(kind, change):
                     return
             except Exception as error:
                 self.fail(error)
                 return
-        if not pending:
-            pending.append((kind, change))
-            self._bytes = change.size
-            self.wake()
-            return
-        self._bytes += change.size
-        if len(pending) >= MOST_PENDING or self._bytes > MOST_PENDING_BYTES:
-            self.lagging = True
-            WATCHERS_ENDED.add(of=("lagging",))
-            self.close()
-            return
         pending.append((kind, change))
+        self.size = change.size
+        if listener is not None:
+            listener.wake()
 
     def close(self) -> None:
-        """End the stream: what is pending is still given out, then `take` gives nothing."""
+        """End the stream: what is pending is still given out."""
         self.closed = True
         if self.lagging:
             self.pending.clear()
-        if self.on_close is not None:
-            self.on_close()
-        self.wake()
+        if self.listener is not None:
+            self.listener.closed()
 
     def fail(self, error: Exception) -> None:
         """End the stream because a change cannot be told."""
@@ -110,19 +120,7 @@ class Watcher:
         WATCHERS_ENDED.add(of=("expired",))
         self.close()
 
-    def wake(self) -> None:
-        """Let `take` return, with what there is."""
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
-
-    async def take(self) -> list[Event]:
-        """The next events; none when it was woken or closed without any."""
-        if not self.pending and not self.closed:
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
+    def take(self) -> list[Event]:
+        """What is pending, which is no longer then."""
         taken, self.pending = self.pending, []
         return taken

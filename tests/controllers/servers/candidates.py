@@ -11,7 +11,7 @@ from operations.operations_support import config_map
 from support.waiting import comes_true
 
 from fairlead import clock
-from fairlead.admission.chain import Plugin
+from fairlead.admission.plugin import Plugin
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.servers.election import LEASES, Elector, Terms
 from fairlead.errors import StatusError

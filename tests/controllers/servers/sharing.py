@@ -12,7 +12,8 @@ from operations.operations_support import NAMESPACES, system
 from support.sources import MemorySource, Shared
 
 from fairlead import clock
-from fairlead.admission.chain import Chain, Plugin
+from fairlead.admission.chain import Chain
+from fairlead.admission.plugin import Plugin
 from fairlead.authorization.always import AlwaysAllow
 from fairlead.authorization.chain import Authorizer
 from fairlead.dialect import KUBERNETES

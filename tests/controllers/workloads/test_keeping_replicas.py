@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from operations.operations_support import on_api, system
 
-from fairlead.admission.chain import DELETE, Attributes, Plugin, PluginBase
+from fairlead.admission.plugin import DELETE, Attributes, Plugin, PluginBase
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.workloads.index import Owned
 from fairlead.controllers.workloads.pods import PODS, read_pod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.admission.chain import Attributes
+from fairlead.admission.plugin import Attributes
 from fairlead.admission.plugins.base import PluginBase, early_refusal
 from fairlead.authentication.user import is_server
 

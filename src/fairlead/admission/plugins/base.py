@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CREATE, Attributes, PluginBase
+from fairlead.admission.plugin import CREATE, Attributes, PluginBase
 from fairlead.errors import ResourceRef, StatusError, forbidden
 from fairlead.schema.model import Object as Object
 

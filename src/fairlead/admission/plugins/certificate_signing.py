@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.admission.chain import UPDATE, Attributes
+from fairlead.admission.plugin import UPDATE, Attributes
 from fairlead.admission.plugins.base import PluginBase, refusal
 from fairlead.admission.plugins.signer_rights import REQUESTS, Allowed, SignerRights
 from fairlead.dialect import Dialect

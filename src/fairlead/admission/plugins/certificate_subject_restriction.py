@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 
-from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import PluginBase, refusal
 from fairlead.admission.plugins.signer_rights import REQUESTS
 from fairlead.authentication.user import MASTERS

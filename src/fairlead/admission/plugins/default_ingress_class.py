@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import PluginBase
 from fairlead.admission.plugins.default_classes import default_names
 from fairlead.admission.plugins.remembering import CollectionFact, FindCollection

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase, refusal
 
 SERVICES = "core/v1/services"

@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from time import monotonic
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes
 from fairlead.admission.configuration import FLAG, ConfigurationError, Section
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase
 from fairlead.bounded import hashed
 from fairlead.errors import LONGEST_FIELD, StatusError, clipped

@@ -3,7 +3,7 @@ kept for it."""
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase, written_pod_spec
 from fairlead.admission.plugins.tolerations import taint_of
 from fairlead.dialect import Dialect

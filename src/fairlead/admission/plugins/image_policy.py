@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes
 from fairlead.admission.configuration import FLAG, ConfigurationError, Section
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
 from fairlead.bounded import Bounded
 from fairlead.clock import time

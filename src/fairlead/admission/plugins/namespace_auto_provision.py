@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import PluginBase
 from fairlead.admission.plugins.namespace_exists import NAMESPACES
 from fairlead.admission.plugins.namespace_lifecycle import Find

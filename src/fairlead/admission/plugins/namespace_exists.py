@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CONNECT, Attributes
+from fairlead.admission.plugin import CONNECT, Attributes
 from fairlead.admission.plugins.base import PluginBase
 from fairlead.admission.plugins.namespace_lifecycle import Find
 from fairlead.errors import ResourceRef, not_found

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairlead.admission.chain import CREATE, DELETE, Attributes, PluginBase
+from fairlead.admission.plugin import CREATE, DELETE, Attributes, PluginBase
 from fairlead.dialect import Dialect
 from fairlead.errors import Cause, ResourceRef, forbidden, not_found
 from fairlead.storage.backend import Precondition

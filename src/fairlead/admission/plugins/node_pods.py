@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.admission.chain import Attributes
+from fairlead.admission.plugin import Attributes
 from fairlead.admission.plugins.base import Object
 from fairlead.authorization.pod_references import CONFIG_MAPS, SECRETS, pod_references
 from fairlead.errors import ResourceRef, not_found

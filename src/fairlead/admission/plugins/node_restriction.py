@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 
-from fairlead.admission.chain import CONNECT, CREATE, DELETE, UPDATE, Attributes
+from fairlead.admission.plugin import CONNECT, CREATE, DELETE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal
 from fairlead.admission.plugins.node_labels import NodeLabels, changed_labels
 from fairlead.admission.plugins.node_pods import new_pod_error

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase, refusal
 from fairlead.authentication.user import User
 from fairlead.authorization import attributes as questions

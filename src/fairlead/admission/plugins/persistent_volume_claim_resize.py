@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from fairlead.admission.chain import UPDATE, Attributes
+from fairlead.admission.plugin import UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase, refusal
 from fairlead.admission.plugins.default_storage_class import CLAIMS, CLASSES
 from fairlead.admission.plugins.namespace_lifecycle import Find

@@ -11,7 +11,7 @@ import logging
 import re
 from typing import NamedTuple
 
-from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase, early_refusal
 from fairlead.dialect import Dialect
 

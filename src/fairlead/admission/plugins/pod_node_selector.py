@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CREATE, Attributes
 from fairlead.admission.configuration import Section
+from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import (
     Object,
     PluginBase,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import orjson
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes
 from fairlead.admission.configuration import Section
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import (
     Object,
     PluginBase,

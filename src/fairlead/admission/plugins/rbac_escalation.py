@@ -6,7 +6,7 @@ the object as it will be, and before the kind's rules, because that is the order
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes, PluginBase
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes, PluginBase
 from fairlead.authorization.bindings import RoleKey
 from fairlead.authorization.escalation import EscalationGuard, Object
 from fairlead.authorization.rbac import (

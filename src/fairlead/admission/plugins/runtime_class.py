@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from fairlead.admission.chain import CREATE, Attributes
+from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal, refusal
 from fairlead.admission.plugins.namespace_lifecycle import Find
 from fairlead.admission.plugins.remembering import EntryFacts

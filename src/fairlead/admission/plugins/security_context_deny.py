@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
 
 # Our name of a field and the one in messages.

@@ -6,13 +6,13 @@ import logging
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 
-from fairlead.admission.chain import Attributes
 from fairlead.admission.counts import (
     WEBHOOK_FAIL_OPEN,
     WEBHOOK_REJECTIONS,
     WEBHOOK_REQUESTS,
     WEBHOOKS,
 )
+from fairlead.admission.plugin import Attributes
 from fairlead.admission.webhooks.hooks import Hook
 from fairlead.admission.webhooks.matching import Match
 from fairlead.admission.webhooks.reviews import (

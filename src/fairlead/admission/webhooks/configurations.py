@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from fairlead.admission.chain import Attributes
+from fairlead.admission.plugin import Attributes
 from fairlead.admission.webhooks.hooks import Hook, MakeWebhook, hooks_of
 from fairlead.admission.webhooks.matching import Match, equivalents, is_exempt, matched, may_match
 from fairlead.authentication.user import is_server

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.remembering import FindNamespace
 from fairlead.admission.webhooks.hooks import ANY, Hook, Rule
 from fairlead.errors import ResourceRef, not_found

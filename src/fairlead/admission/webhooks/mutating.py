@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import orjson
 
-from fairlead.admission.chain import Attributes
+from fairlead.admission.plugin import Attributes
 from fairlead.admission.webhooks.calling import MUTATING, CallFailed, annotate
 from fairlead.admission.webhooks.matching import Match, selects
 from fairlead.admission.webhooks.plugin import Means, WebhookPlugin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fairlead.admission.chain import PluginBase
+from fairlead.admission.plugin import PluginBase
 from fairlead.admission.plugins.remembering import FindNamespace
 from fairlead.admission.webhooks.calling import Asking
 from fairlead.admission.webhooks.configurations import Configurations

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 from orjson import dumps
 
-from fairlead.admission.chain import Attributes
+from fairlead.admission.plugin import Attributes
 from fairlead.admission.webhooks.matching import Match, namespace_of
 from fairlead.admission.webhooks.shapes import Documents
 from fairlead.authentication.user import User

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from fairlead.admission.chain import Plugin
 from fairlead.admission.configuration import Configuration, Section
+from fairlead.admission.plugin import Plugin
 from fairlead.admission.plugins.remembering import FindNamespace
 from fairlead.admission.webhooks.configurations import Configurations
 from fairlead.admission.webhooks.mutating import MutatingAdmissionWebhook

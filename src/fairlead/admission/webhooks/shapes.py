@@ -7,7 +7,7 @@ from typing import Protocol
 
 import orjson
 
-from fairlead.admission.chain import UPDATE, Attributes
+from fairlead.admission.plugin import UPDATE, Attributes
 from fairlead.kinds.resources import Resource
 from fairlead.schema.model import Object
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fairlead.admission.chain import Attributes
+from fairlead.admission.plugin import Attributes
 from fairlead.admission.webhooks.calling import VALIDATING
 from fairlead.admission.webhooks.matching import selects
 from fairlead.admission.webhooks.plugin import Means, WebhookPlugin

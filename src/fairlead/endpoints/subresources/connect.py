@@ -7,7 +7,7 @@ import random
 import re
 from urllib.parse import quote, urlencode
 
-from fairlead.admission.chain import CONNECT
+from fairlead.admission.plugin import CONNECT
 from fairlead.endpoints.answers import Answer, Verb
 from fairlead.endpoints.parameters import flag, integer
 from fairlead.endpoints.relaying.answers import Relayed

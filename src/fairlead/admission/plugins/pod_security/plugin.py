@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
 from fairlead.admission.plugins.pod_security.levels import Labels, Policy, Standard
 from fairlead.admission.plugins.pod_security.settings import Settings

@@ -7,8 +7,8 @@ and no number of writes at once comes to more than is allowed.
 
 from __future__ import annotations
 
-from fairlead.admission.chain import CREATE, UPDATE, Attributes
 from fairlead.admission.configuration import Section
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, PluginBase, refusal
 from fairlead.admission.plugins.namespace_lifecycle import Find
 from fairlead.admission.plugins.remembering import FindCollection

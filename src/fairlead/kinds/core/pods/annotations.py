@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, Final
 
 import orjson
 
@@ -15,6 +16,7 @@ from fairlead.kinds.core.pods.scheduling import check_tolerations
 from fairlead.kinds.core.pods.visiting import all_containers, containers_with_paths
 from fairlead.kinds.core.volumes.paths import descending_path
 from fairlead.kinds.rules import bounded_int
+from fairlead.schema.mismatch import json_kind
 
 RUNTIME_DEFAULT, DOCKER_DEFAULT = "runtime/default", "docker/default"
 UNCONFINED, LOCALHOST = "unconfined", "localhost/"
@@ -34,8 +36,8 @@ class Keys:
 
     def names_seccomp(self, annotations: dict[str, str]) -> bool:
         """Whether one of them is about seccomp; hardly any pod has such."""
-        wanted = self.seccomp_pod, self.seccomp_container
-        return any(key.startswith(wanted) for key in annotations)
+        pod, container = self.seccomp_pod, self.seccomp_container
+        return any(key.startswith(pod) or key.startswith(container) for key in annotations)
 
 
 @cache
@@ -93,8 +95,37 @@ def _check_tolerations(text: str, key: str, path: str, causes: Causes) -> None:
     except ValueError as error:
         causes.invalid(path, key, str(error))
         return
-    if isinstance(tolerations, list):
-        check_tolerations(tolerations, f"{path}.{key}", causes)
+    wrong = _misfit(tolerations)
+    if wrong:
+        causes.invalid(path, key, f"json: cannot unmarshal {wrong}")
+    elif tolerations:
+        check_tolerations([one or {} for one in tolerations], f"{path}.{key}", causes)
+
+
+_TOLERATION_TYPES: Final[dict[str, str]] = {
+    "key": "string",
+    "operator": "core.TolerationOperator",
+    "value": "string",
+    "effect": "core.TaintEffect",
+    "tolerationSeconds": "int64",
+}
+
+
+def _misfit(tolerations: Any) -> str:
+    """What keeps parsed JSON, which is anything, from being a list of tolerations."""
+    if tolerations is not None and not isinstance(tolerations, list):
+        return f"{json_kind(tolerations)} into Go value of type []core.Toleration"
+    for toleration in tolerations or ():
+        if toleration is None:
+            continue
+        if not isinstance(toleration, dict):
+            return f"{json_kind(toleration)} into Go value of type core.Toleration"
+        for name, kind in _TOLERATION_TYPES.items():
+            value = toleration.get(name)
+            if value is not None and type(value) is not (int if kind == "int64" else str):
+                field = f"Toleration.{name[0].upper()}{name[1:]}"
+                return f"{json_kind(value)} into Go struct field {field} of type {kind}"
+    return ""
 
 
 def _check_seccomp(annotations: dict[str, str], known: Keys, path: str, causes: Causes) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.kinds.behaviour import Behaviour, Object, keep
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
@@ -13,7 +15,7 @@ from fairlead.kinds.core.pods.annotations import (
     keys,
 )
 from fairlead.kinds.core.pods.changes import check_ephemeral_change, check_spec_change
-from fairlead.kinds.core.pods.containers import check_image_space
+from fairlead.kinds.core.pods.containers import check_image_space, has_image_space
 from fairlead.kinds.core.pods.defaults import (
     drop_disabled_fields,
     fill_requests,
@@ -22,12 +24,13 @@ from fairlead.kinds.core.pods.defaults import (
 from fairlead.kinds.core.pods.qos import qos_class
 from fairlead.kinds.core.pods.spec import check_spec
 from fairlead.kinds.core.pods.status import align_addresses, check_conditions, check_status
+from fairlead.kinds.core.pods.visiting import DECLARED_LISTS
 from fairlead.kinds.core.pods.warnings import warn_of_pod
 from fairlead.kinds.metadata import check_metadata, check_metadata_update
 from fairlead.kinds.resources import Resource
 from fairlead.schema.remembering import ContentMemory
 
-ANNOTATIONS = "metadata.annotations"
+ANNOTATIONS: Final = "metadata.annotations"
 # Metadata that stays when an update is for one part of the pod only.
 _STATUS_KEEPS = ("ownerReferences",)
 _EPHEMERAL_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences", "managedFields")
@@ -133,30 +136,32 @@ class PodBehaviour(Behaviour):
         if old is not None and spec == old["spec"]:
             return  # it was found good when it was stored
         key = self._good_specs.key(spec)
-        if self._good_specs.get(key):
+        if key is not None and self._good_specs.get(key):
             return
         found = len(causes)
         self._check_spec(spec, metadata.get("name", ""), causes, context)
-        if len(causes) == found and not _depends_on_name(spec):
+        if key is not None and len(causes) == found and not _depends_on_name(spec):
             self._good_specs.keep(key, True)
 
     def _check_spec(self, spec: Object, name: str, causes: Causes, context: Context) -> None:
         check_spec(spec, name, "spec", causes, context)
         if not spec.get("serviceAccountName"):
             _check_no_tokens(spec, causes)
-        for kind in ("containers", "initContainers"):
-            for index, container in enumerate(spec.get(kind) or ()):
-                check_image_space(container, f"spec.{kind}[{index}]", causes)
+        for kind in DECLARED_LISTS:
+            containers: list[Object] | None = spec.get(kind)
+            for index, container in enumerate(containers or ()):
+                if has_image_space(container):
+                    check_image_space(container, f"spec.{kind}[{index}]", causes)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         if old is not None:  # pods are changed by machines, which do not read
             return
         key = self._quiet_pods.key([value["spec"], value["metadata"].get("annotations")])
-        if self._quiet_pods.get(key):
+        if key is not None and self._quiet_pods.get(key):
             return
         found = len(context.warnings)
         warn_of_pod(value["spec"], value["metadata"], "", context)
-        if len(context.warnings) == found:
+        if key is not None and len(context.warnings) == found:
             self._quiet_pods.keep(key, True)
 
     def grace_period(self, value: Object, wanted: int | None) -> int | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
-from fairlead.kinds.core.pods.containers import SURROUNDING_SPACE
+from fairlead.kinds.core.pods.containers import check_image_space, has_image_space
 from fairlead.kinds.core.pods.difference import difference
 from fairlead.kinds.core.pods.scheduling import check_tolerations
 from fairlead.kinds.core.pods.spec import LONGEST_DEADLINE
+from fairlead.kinds.core.pods.visiting import DECLARED_LISTS
 
 NO_OTHER_CHANGES = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
@@ -18,15 +19,20 @@ NO_OTHER_CHANGES = (
 
 
 def check_spec_change(spec: Object, old: Object, path: str, causes: Causes) -> None:
-    for name in ("containers", "initContainers"):
-        new_list, old_list = spec.get(name) or [], old.get(name) or []
+    for name in DECLARED_LISTS:
+        new_list: list[Object] = spec.get(name) or []
+        old_list: list[Object] = old.get(name) or []
         if len(new_list) != len(old_list):
             causes.forbidden(f"{path}.{name}", "pod updates may not add or remove containers")
             return
-        _check_images(new_list, f"{path}.{name}", causes)
-    field = f"{path}.activeDeadlineSeconds"
-    new_deadline, old_deadline = (s.get("activeDeadlineSeconds") for s in (spec, old))
-    if not _check_deadline(new_deadline, old_deadline, field, causes):
+        for index, container in enumerate(new_list):
+            if not container.get("image"):
+                causes.required(f"{path}.{name}[{index}].image")
+            if has_image_space(container):
+                check_image_space(container, f"{path}.{name}[{index}]", causes)
+    new_deadline: int | None = spec.get("activeDeadlineSeconds")
+    old_deadline: int | None = old.get("activeDeadlineSeconds")
+    if not _check_deadline(new_deadline, old_deadline, f"{path}.activeDeadlineSeconds", causes):
         return
     _check_toleration_changes(spec, old, f"{path}.tolerations", causes)
     if spec == old:
@@ -34,15 +40,6 @@ def check_spec_change(spec: Object, old: Object, path: str, causes: Causes) -> N
     kept = _with_allowed_changes_undone(spec, old)
     if kept != old:
         causes.forbidden(path, f"{NO_OTHER_CHANGES}\n{difference('PodSpec', old, kept)}")
-
-
-def _check_images(containers: list[Object], path: str, causes: Causes) -> None:
-    for index, container in enumerate(containers):
-        image = container.get("image", "")
-        if not image:
-            causes.required(f"{path}[{index}].image")
-        if image != image.strip():
-            causes.invalid(f"{path}[{index}].image", image, SURROUNDING_SPACE)
 
 
 def _check_deadline(new: int | None, old: int | None, path: str, causes: Causes) -> bool:
@@ -80,7 +77,7 @@ def _without_seconds(toleration: Object) -> Object:
 
 def _with_allowed_changes_undone(spec: Object, old: Object) -> Object:
     kept = dict(spec)
-    for name in ("containers", "initContainers"):
+    for name in DECLARED_LISTS:
         if spec.get(name):
             kept[name] = [
                 _with_image(new, before) for new, before in zip(spec[name], old[name], strict=True)

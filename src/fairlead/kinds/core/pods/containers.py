@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
@@ -10,12 +12,12 @@ from fairlead.kinds.core.pods.handlers import check_lifecycle, check_probes
 from fairlead.kinds.core.pods.mounts import check_mounts
 from fairlead.kinds.core.pods.resources import check_resources
 from fairlead.kinds.core.pods.security import check_security_context
-from fairlead.kinds.rules import PORT_RANGE, port_name_errors
-from fairlead.schema.names import dns_label
+from fairlead.kinds.rules import PORT_RANGE, is_usual_port_name, port_name_errors
+from fairlead.schema.names import dns_label, is_dns_label
 
-PROTOCOLS = ("SCTP", "TCP", "UDP")
-PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
+PROTOCOLS: Final[tuple[str, ...]] = ("SCTP", "TCP", "UDP")
+PULL_POLICIES: Final[tuple[str, ...]] = ("Always", "IfNotPresent", "Never")
+MESSAGE_POLICIES: Final[tuple[str, ...]] = ("File", "FallbackToLogsOnError")
 NOT_FOR_INIT = "may not be set for init containers"
 NOT_FOR_EPHEMERAL = "cannot be set for an Ephemeral Container"
 SURROUNDING_SPACE = "must not have leading or trailing whitespace"
@@ -46,9 +48,10 @@ def check_containers(
     for index, container in enumerate(containers):
         container_path = f"{path}[{index}]"
         _check_common(container, volumes, container_path, causes, context)
-        if container["name"] in names:
-            causes.duplicate(f"{container_path}.name", container["name"])
-        names.add(container["name"])
+        name: str = container["name"]
+        if name in names:
+            causes.duplicate(f"{container_path}.name", name)
+        names.add(name)
         if "lifecycle" in container:
             check_lifecycle(container["lifecycle"], f"{container_path}.lifecycle", causes)
         check_probes(container, container_path, causes)
@@ -103,41 +106,45 @@ def _check_ephemeral_mounts(container: Object, path: str, causes: Causes) -> Non
                 causes.forbidden(f"{path}[{index}].{name}", NOT_FOR_EPHEMERAL)
 
 
+def has_image_space(container: Object) -> bool:
+    """Whether there is space before or behind the name of the image."""
+    image: str = container.get("image", "")
+    return image[:1].isspace() or image[-1:].isspace()
+
+
 def check_image_space(container: Object, path: str, causes: Causes) -> None:
-    image = container.get("image", "")
-    if image != image.strip():
-        causes.invalid(f"{path}.image", image, SURROUNDING_SPACE)
+    if has_image_space(container):
+        causes.invalid(f"{path}.image", container["image"], SURROUNDING_SPACE)
 
 
 def _check_common(
     container: Object, volumes: Volumes, path: str, causes: Causes, context: Context
 ) -> None:
     """What holds of every container."""
-    name = container["name"]
+    name: str = container["name"]
     if not name:
         causes.required(f"{path}.name")
-    else:
-        wrong = dns_label(name)
-        if wrong:
-            causes.invalid_each(f"{path}.name", name, wrong)
+    elif not is_dns_label(name):
+        causes.invalid_each(f"{path}.name", name, dns_label(name))
     if not container.get("image"):
         causes.required(f"{path}.image")
-    policy = container.get("terminationMessagePolicy", "")
+    policy: str = container.get("terminationMessagePolicy", "")
     if policy not in MESSAGE_POLICIES:
         _check_choice(policy, MESSAGE_POLICIES, f"{path}.terminationMessagePolicy", causes)
     if "ports" in container:
-        _check_ports(container["ports"], f"{path}.ports", causes)
+        _check_ports(container["ports"], path, causes)
     if "env" in container:
-        check_env(container["env"], f"{path}.env", causes)
+        check_env(container["env"], path, causes)
     if "envFrom" in container:
         check_env_from(container["envFrom"], f"{path}.envFrom", causes)
     check_mounts(container, volumes, path, causes)
-    pull = container.get("imagePullPolicy", "")
+    pull: str = container.get("imagePullPolicy", "")
     if pull not in PULL_POLICIES:
         _check_choice(pull, PULL_POLICIES, f"{path}.imagePullPolicy", causes)
-    if container["resources"]:
-        check_resources(container["resources"], f"{path}.resources", causes, context)
-    security = container.get("securityContext")
+    resources: Object = container["resources"]
+    if resources:
+        check_resources(resources, f"{path}.resources", causes, context)
+    security: Object | None = container.get("securityContext")
     if security:
         check_security_context(security, f"{path}.securityContext", causes)
 
@@ -150,21 +157,27 @@ def _check_choice(value: str, supported: tuple[str, ...], path: str, causes: Cau
 
 
 def _check_ports(ports: list[Object], path: str, causes: Causes) -> None:
+    """The ports of the container at a path."""
     names: set[str] = set()
     for index, port in enumerate(ports):
-        name, number, host = port.get("name", ""), port["containerPort"], port.get("hostPort", 0)
-        if name:
-            _check_port_name(name, names, f"{path}[{index}].name", causes)
+        name: str = port.get("name", "")
+        number: int = port["containerPort"]
+        host: int = port.get("hostPort", 0)
+        if name in names or not is_usual_port_name(name):
+            if name:
+                _check_port_name(name, names, f"{path}.ports[{index}].name", causes)
+        else:
+            names.add(name)
         if not 1 <= number <= 65535:
             if number:
-                causes.invalid(f"{path}[{index}].containerPort", number, PORT_RANGE)
+                causes.invalid(f"{path}.ports[{index}].containerPort", number, PORT_RANGE)
             else:
-                causes.required(f"{path}[{index}].containerPort")
+                causes.required(f"{path}.ports[{index}].containerPort")
         if host and not 1 <= host <= 65535:
-            causes.invalid(f"{path}[{index}].hostPort", host, PORT_RANGE)
-        protocol = port.get("protocol", "")
+            causes.invalid(f"{path}.ports[{index}].hostPort", host, PORT_RANGE)
+        protocol: str = port.get("protocol", "")
         if protocol not in PROTOCOLS:
-            _check_choice(protocol, PROTOCOLS, f"{path}[{index}].protocol", causes)
+            _check_choice(protocol, PROTOCOLS, f"{path}.ports[{index}].protocol", causes)
 
 
 def _check_port_name(name: str, names: set[str], path: str, causes: Causes) -> None:
@@ -181,8 +194,9 @@ def _check_host_ports(containers: list[Object], path: str, causes: Causes) -> No
     """Each port of the host is used once."""
     used: set[str] = set()
     for index, container in enumerate(containers):
-        for number, port in enumerate(container.get("ports", ())):
-            host = port.get("hostPort")
+        ports: list[Object] | None = container.get("ports")
+        for number, port in enumerate(ports or ()):
+            host: int | None = port.get("hostPort")
             if not host:
                 continue
             shown = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{host}"

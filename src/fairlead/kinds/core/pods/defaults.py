@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.images import default_pull_policy
 from fairlead.kinds.core.pods.resources import round_up_amounts
-from fairlead.kinds.core.pods.visiting import all_containers
-from fairlead.kinds.core.volumes import sources_of
+from fairlead.kinds.core.pods.visiting import CONTAINER_LISTS, DECLARED_LISTS, all_containers
+from fairlead.kinds.core.volumes import has_source
 
 
 def fill_spec_defaults(spec: Object) -> None:
     """What holds in pods and in templates."""
-    for volume in spec.get("volumes") or ():
-        if not sources_of(volume):
+    volumes: list[Object] | None = spec.get("volumes")
+    for volume in volumes or ():
+        if not has_source(volume):
             volume["emptyDir"] = {}
-        _round_claim(volume.get("ephemeral"))
-    host_network = spec.get("hostNetwork")
-    for name in ("containers", "initContainers", "ephemeralContainers"):
-        for container in spec.get(name) or ():
-            if not container.get("imagePullPolicy"):
-                container["imagePullPolicy"] = default_pull_policy(container.get("image", ""))
-            resources = container["resources"]
-            if resources:
-                round_up_amounts(resources.get("limits"))
-                round_up_amounts(resources.get("requests"))
+        if "ephemeral" in volume:
+            _round_claim(volume["ephemeral"])
+    host_network = bool(spec.get("hostNetwork"))
+    for name in CONTAINER_LISTS:
+        containers: list[Object] | None = spec.get(name)
+        for container in containers or ():
+            _fill_container(container)
             if host_network and name != "ephemeralContainers":
                 _fill_host_ports(container)
     round_up_amounts(spec.get("overhead"))
-    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    account: str | None = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:  # two names of one field; the newer one wins
         spec["serviceAccountName"] = spec["serviceAccount"] = account
+
+
+def _fill_container(container: Object) -> None:
+    if not container.get("imagePullPolicy"):
+        container["imagePullPolicy"] = default_pull_policy(container.get("image", ""))
+    resources: Object = container["resources"]
+    if resources:
+        round_up_amounts(resources.get("limits"))
+        round_up_amounts(resources.get("requests"))
 
 
 def _round_claim(ephemeral: Object | None) -> None:
@@ -49,41 +58,45 @@ def _fill_host_ports(container: Object) -> None:
 
 def fill_requests(spec: Object) -> None:
     """In a pod, what is limited is also requested."""
-    for name in ("containers", "initContainers"):
-        for container in spec.get(name) or ():
-            limits = container["resources"].get("limits")
+    for name in DECLARED_LISTS:
+        containers: list[Object] | None = spec.get(name)
+        for container in containers or ():
+            resources: Object = container["resources"]
+            limits: Object | None = resources.get("limits")
             if not limits:
                 continue
-            requests = container["resources"].get("requests")
+            requests: Object | None = resources.get("requests")
             if requests is None:
-                container["resources"]["requests"] = dict(limits)
+                resources["requests"] = dict(limits)
             else:
                 for resource, amount in limits.items():
                     requests.setdefault(resource, amount)
 
 
 # Fields of spread constraints and the gate each needs.
-_GATED_CONSTRAINTS = {
+_GATED_CONSTRAINTS: Final[dict[str, str]] = {
     "minDomains": "MinDomainsInPodTopologySpread",
     "nodeAffinityPolicy": "NodeInclusionPolicyInPodTopologySpread",
     "nodeTaintsPolicy": "NodeInclusionPolicyInPodTopologySpread",
     "matchLabelKeys": "MatchLabelKeysInPodTopologySpread",
 }
 # Fields of probes and the gate each needs.
-_GATED_PROBES = {
+_GATED_PROBES: Final[dict[str, str]] = {
     "terminationGracePeriodSeconds": "ProbeTerminationGracePeriod",
     "grpc": "GRPCContainerProbe",
 }
-_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_PROBES: Final[tuple[str, ...]] = ("livenessProbe", "readinessProbe", "startupProbe")
+# Fields of pods and the gate each needs.
+_GATED_FIELDS: Final[dict[str, str]] = {
+    "hostUsers": "UserNamespacesStatelessPodsSupport",
+    "os": "IdentifyPodOS",
+}
 
 
 def drop_disabled_fields(spec: Object, old: Object | None, context: Context) -> None:
     gates = context.gates
     before = old or {}
-    for field, gate in (
-        ("hostUsers", "UserNamespacesStatelessPodsSupport"),
-        ("os", "IdentifyPodOS"),
-    ):
+    for field, gate in _GATED_FIELDS.items():
         if field in spec and not gates[gate] and before.get(field) is None:
             del spec[field]
     if "topologySpreadConstraints" in spec:
@@ -94,7 +107,7 @@ def drop_disabled_fields(spec: Object, old: Object | None, context: Context) -> 
         _drop_gated(_probes(spec), _probes(before), _GATED_PROBES, context)
     if not gates["ProcMountType"] and not (old and _uses_proc_mount(old)):
         for container in all_containers(spec):
-            security = container.get("securityContext")
+            security: Object | None = container.get("securityContext")
             if security and security.get("procMount") is not None:
                 security["procMount"] = "Default"
 

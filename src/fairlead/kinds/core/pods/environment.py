@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Final
 
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
@@ -10,10 +10,15 @@ from fairlead.kinds.core.volumes.references import (
     check_field_reference,
     check_resource_reference,
 )
-from fairlead.kinds.rules import are_usual_env_names, config_key_errors, env_name_errors
-from fairlead.schema.names import dns_subdomain
+from fairlead.kinds.rules import (
+    config_key_errors,
+    env_name_errors,
+    is_usual_config_key,
+    is_usual_env_name,
+)
+from fairlead.schema.names import dns_subdomain, is_dns_subdomain
 
-FIELDS_IN_VARIABLES = (
+FIELDS_IN_VARIABLES: Final[tuple[str, ...]] = (
     "metadata.name",
     "metadata.namespace",
     "metadata.uid",
@@ -23,18 +28,20 @@ FIELDS_IN_VARIABLES = (
     "status.podIP",
     "status.podIPs",
 )
+_KEY_SOURCES: Final[tuple[str, ...]] = ("configMapKeyRef", "secretKeyRef")
 MORE_THAN_ONE = "may not have more than one field specified at a time"
 
 
 def check_env(variables: list[Object], path: str, causes: Causes) -> None:
-    well_named = are_usual_env_names([variable["name"] for variable in variables])
+    """The variables of the container at a path."""
     for index, variable in enumerate(variables):
-        if not well_named:
-            _check_name(variable["name"], f"{path}[{index}].name", causes)
-        source = variable.get("valueFrom")
+        name: str = variable["name"]
+        if not is_usual_env_name(name):
+            _check_name(name, f"{path}.env[{index}].name", causes)
+        source: Object | None = variable.get("valueFrom")
         if source is not None:
             has_value = bool(variable.get("value"))
-            _check_value_source(source, has_value, f"{path}[{index}].valueFrom", causes)
+            _check_value_source(source, has_value, f"{path}.env[{index}].valueFrom", causes)
 
 
 def _check_name(name: str, path: str, causes: Causes) -> None:
@@ -45,10 +52,17 @@ def _check_name(name: str, path: str, causes: Causes) -> None:
 
 
 def _check_value_source(source: Object, has_value: bool, path: str, causes: Causes) -> None:
-    given = [name for name in _VALUE_SOURCES if name in source]
-    for name in given:
-        _VALUE_SOURCES[name](source[name], f"{path}.{name}", causes)
-    found = len(given)
+    found = 0
+    if "fieldRef" in source:
+        found += 1
+        check_field_reference(source["fieldRef"], FIELDS_IN_VARIABLES, path, causes)
+    if "resourceFieldRef" in source:
+        found += 1
+        check_resource_reference(source["resourceFieldRef"], f"{path}.resourceFieldRef", causes)
+    for name in _KEY_SOURCES:
+        if name in source:
+            found += 1
+            _check_key(source[name], path, name, causes)
     if not found:
         detail = (
             "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or"
@@ -61,26 +75,16 @@ def _check_value_source(source: Object, has_value: bool, path: str, causes: Caus
         causes.invalid(path, "", MORE_THAN_ONE)
 
 
-def _check_field(reference: Object, path: str, causes: Causes) -> None:
-    check_field_reference(reference, FIELDS_IN_VARIABLES, path, causes)
-
-
-def _check_key(reference: Object, path: str, causes: Causes) -> None:
-    name, key = reference.get("name", ""), reference["key"]
-    if wrong := dns_subdomain(name):
-        causes.invalid_each(f"{path}.name", name, wrong)
+def _check_key(reference: Object, path: str, field: str, causes: Causes) -> None:
+    """The key of an object that a field below the path names."""
+    name: str = reference.get("name", "")
+    key: str = reference["key"]
+    if not is_dns_subdomain(name):
+        causes.invalid_each(f"{path}.{field}.name", name, dns_subdomain(name))
     if not key:
-        causes.required(f"{path}.key")
-    elif mistakes := config_key_errors(key):
-        causes.invalid_each(f"{path}.key", key, mistakes)
-
-
-_VALUE_SOURCES: dict[str, Callable[[Object, str, Causes], None]] = {
-    "fieldRef": _check_field,
-    "resourceFieldRef": check_resource_reference,
-    "configMapKeyRef": _check_key,
-    "secretKeyRef": _check_key,
-}
+        causes.required(f"{path}.{field}.key")
+    elif not is_usual_config_key(key):
+        causes.invalid_each(f"{path}.{field}.key", key, config_key_errors(key))
 
 
 def check_env_from(sources: list[Object], path: str, causes: Causes) -> None:

@@ -11,7 +11,8 @@ PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 
 def check_mounts(container: Object, volumes: dict[str, Object], path: str, causes: Causes) -> None:
     """`volumes` are the pod's volumes that are in order, by name."""
-    mounts, devices = container.get("volumeMounts"), container.get("volumeDevices")
+    mounts: list[Object] | None = container.get("volumeMounts")
+    devices: list[Object] | None = container.get("volumeDevices")
     if mounts:
         _check_volume_mounts(container, mounts, devices or (), volumes, path, causes)
     if devices:
@@ -26,24 +27,25 @@ def _check_volume_mounts(
     path: str,
     causes: Causes,
 ) -> None:
-    list_path = f"{path}.volumeMounts"
-    device_paths = {device["name"]: device["devicePath"] for device in devices}
-    seen = set()
+    device_paths: dict[str, str] = {one["name"]: one["devicePath"] for one in devices}
+    seen: set[str] = set()
     for index, mount in enumerate(mounts):
-        name, mount_path = mount["name"], mount["mountPath"]
+        name: str = mount["name"]
+        mount_path: str = mount["mountPath"]
         if not name:
-            causes.required(f"{list_path}[{index}].name")
+            causes.required(f"{path}.volumeMounts[{index}].name")
         if name not in volumes:
-            causes.not_found(f"{list_path}[{index}].name", name)
+            causes.not_found(f"{path}.volumeMounts[{index}].name", name)
         if not mount_path:
-            causes.required(f"{list_path}[{index}].mountPath")
+            causes.required(f"{path}.volumeMounts[{index}].mountPath")
         if mount_path in seen:
-            causes.invalid(f"{list_path}[{index}].mountPath", mount_path, "must be unique")
+            field = f"{path}.volumeMounts[{index}].mountPath"
+            causes.invalid(field, mount_path, "must be unique")
         seen.add(mount_path)
         if device_paths:
-            _check_overlap(mount, device_paths, f"{list_path}[{index}]", causes)
+            _check_overlap(mount, device_paths, f"{path}.volumeMounts[{index}]", causes)
         if len(mount) > 2:
-            _check_mount_options(container, mount, index, list_path, causes)
+            _check_mount_options(container, mount, index, f"{path}.volumeMounts", causes)
 
 
 def _check_overlap(mount: Object, device_paths: dict[str, str], path: str, causes: Causes) -> None:
@@ -59,7 +61,8 @@ def _check_mount_options(
     container: Object, mount: Object, index: int, list_path: str, causes: Causes
 ) -> None:
     """Some of these paths lack the index, as in the reference."""
-    part, expression = mount.get("subPath", ""), mount.get("subPathExpr", "")
+    part: str = mount.get("subPath", "")
+    expression: str = mount.get("subPathExpr", "")
     if part:
         descending_path(part, f"{list_path}.subPath", causes)
     if expression:
@@ -67,7 +70,7 @@ def _check_mount_options(
             detail = "subPathExpr and subPath are mutually exclusive"
             causes.invalid(f"{list_path}[{index}].subPathExpr", expression, detail)
         descending_path(expression, f"{list_path}.subPathExpr", causes)
-    propagation = mount.get("mountPropagation")
+    propagation: str | None = mount.get("mountPropagation")
     if propagation is not None:
         _check_propagation(container, propagation, f"{list_path}.mountPropagation", causes)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.context import Context
@@ -9,7 +11,12 @@ from fairlead.kinds.metadata import go_strings
 from fairlead.kinds.rules import is_ip
 from fairlead.schema.names import dns_subdomain
 
-DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+DNS_POLICIES: Final[tuple[str, ...]] = (
+    "ClusterFirstWithHostNet",
+    "ClusterFirst",
+    "Default",
+    "None",
+)
 NOT_AN_ADDRESS = "must be valid IP address"
 MOST_NAMESERVERS = 3
 # Search paths and their characters, without and with the gate.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Final
 
 from fairlead.kinds.behaviour import Object
-from fairlead.schema.quantity import quantity
+from fairlead.kinds.core.pods.visiting import DECLARED_LISTS
+from fairlead.schema.quantity import is_less, quantity
 
 BEST_EFFORT, BURSTABLE, GUARANTEED = "BestEffort", "Burstable", "Guaranteed"
-_COUNTED = ("cpu", "memory")
+_COUNTED: Final[tuple[str, ...]] = ("cpu", "memory")
 
 
 def qos_class(spec: Object) -> str:
@@ -16,10 +18,12 @@ def qos_class(spec: Object) -> str:
     what they request. BestEffort: none asks for anything. Burstable: all others."""
     uneven: list[tuple[str, str, str]] = []  # resources with what is requested and what is allowed
     is_asking, all_limited = False, True
-    for kind in ("containers", "initContainers"):
-        for container in spec.get(kind) or ():
-            resources = container["resources"]
-            requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+    for kind in DECLARED_LISTS:
+        containers: list[Object] | None = spec.get(kind)
+        for container in containers or ():
+            resources: Object = container["resources"]
+            requests: Object = resources.get("requests") or {}
+            limits: Object = resources.get("limits") or {}
             for name in _COUNTED:
                 request, limit = _asked(requests.get(name)), _asked(limits.get(name))
                 is_asking = is_asking or bool(request or limit)
@@ -38,6 +42,8 @@ def _asked(amount: str | None) -> str:
 
 def _is_even(uneven: list[tuple[str, str, str]]) -> bool:
     """Whether sums are the same where the parts are not."""
+    if all(not request or is_less(request, limit) for _, request, limit in uneven):
+        return not uneven  # nowhere is more requested to make up for it
     sums: dict[str, Decimal] = dict.fromkeys(_COUNTED, Decimal(0))
     for name, request, limit in uneven:
         sums[name] += (quantity(request) if request else 0) - quantity(limit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import ROUND_UP, Decimal
+from typing import Final
 
 from fairlead.bounded import Bounded, remembered
 from fairlead.dialect import Dialect
@@ -11,9 +12,9 @@ from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.rules import NON_NEGATIVE
 from fairlead.schema.names import qualified_name
-from fairlead.schema.quantity import QuantityError, format_quantity, quantity
+from fairlead.schema.quantity import QuantityError, format_quantity, is_less, quantity
 
-HUGE_PAGES = "hugepages-"
+HUGE_PAGES: Final = "hugepages-"
 COUNTED_RESOURCES = (
     "pods",
     "resourcequotas",
@@ -25,7 +26,7 @@ COUNTED_RESOURCES = (
     "services.nodeports",
     "services.loadbalancers",
 )
-CONTAINER_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+CONTAINER_RESOURCES: Final[tuple[str, ...]] = ("cpu", "memory", "ephemeral-storage")
 STANDARD_RESOURCES = frozenset(
     (
         *COUNTED_RESOURCES,
@@ -106,12 +107,12 @@ def _check_huge_pages(name: str, amount: str, path: str, causes: Causes) -> None
         causes.invalid(path, amount, f"{amount} is not positive integer multiple of {name}")
 
 
-def _check_amounts(amounts: Object, path: str, causes: Causes, dialect: Dialect) -> None:
-    for name, amount in amounts.items():
-        if name not in CONTAINER_RESOURCES or amount[0] == "-":
-            _check_amount(name, amount, f"{path}[{name}]", causes, dialect)
-            if name.startswith(HUGE_PAGES):
-                _check_huge_pages(name, amount, f"{path}[{name}]", causes)
+_PLAIN_RESOURCES: Final = frozenset(CONTAINER_RESOURCES)
+
+
+def _is_plain(name: str, amount: str) -> bool:
+    """Whether there is nothing to say of an amount by itself, as of nearly all."""
+    return name in _PLAIN_RESOURCES and amount[0] != "-"
 
 
 def _check_amount(name: str, amount: str, path: str, causes: Causes, dialect: Dialect) -> None:
@@ -121,27 +122,31 @@ def _check_amount(name: str, amount: str, path: str, causes: Causes, dialect: Di
 
 def check_resources(resources: Object, path: str, causes: Causes, context: Context) -> None:
     """The rules of a container's ResourceRequirements."""
-    limits, requests = resources.get("limits"), resources.get("requests")
-    if not limits and not requests:
-        return
+    limits: dict[str, str] = resources.get("limits") or {}
+    requests: dict[str, str] = resources.get("requests") or {}
     dialect = context.dialect
-    limits, requests = limits or {}, requests or {}
-    _check_amounts(limits, f"{path}.limits", causes, dialect)
+    for name, amount in limits.items():
+        if not _is_plain(name, amount):
+            _check_amount(name, amount, f"{path}.limits[{name}]", causes, dialect)
+            if name.startswith(HUGE_PAGES):
+                _check_huge_pages(name, amount, f"{path}.limits[{name}]", causes)
     for name, amount in requests.items():
-        is_plain = name in CONTAINER_RESOURCES and amount[0] != "-"
+        is_plain = _is_plain(name, amount)
         if not is_plain:
             _check_amount(name, amount, f"{path}.requests[{name}]", causes, dialect)
         limit = limits.get(name)
         if amount != limit and (limit is not None or not is_plain):
             _check_against_limit(name, amount, limit, path, causes, dialect)
-        if name.startswith(HUGE_PAGES):
+        if not is_plain and name.startswith(HUGE_PAGES):
             _check_huge_pages(name, amount, f"{path}.requests[{name}]", causes)
-    is_compute = not (limits.keys().isdisjoint(_COMPUTE) and requests.keys().isdisjoint(_COMPUTE))
-    if not is_compute and any(name.startswith(HUGE_PAGES) for name in (*limits, *requests)):
+    if _asks_compute(limits) or _asks_compute(requests):
+        return
+    if any(name.startswith(HUGE_PAGES) for name in (*limits, *requests)):
         causes.forbidden(path, "HugePages require cpu or memory")
 
 
-_COMPUTE = ("cpu", "memory")
+def _asks_compute(amounts: dict[str, str]) -> bool:
+    return "cpu" in amounts or "memory" in amounts
 
 
 def _check_against_limit(
@@ -152,10 +157,10 @@ def _check_against_limit(
             detail = "Limit must be set for non overcommitable resources"
             causes.required(f"{path}.limits", detail)
         return
-    wanted, most = quantity(amount), quantity(limit)
-    if wanted != most and not can_overcommit(name, dialect):
-        causes.invalid(f"{path}.requests", amount, f"must be equal to {name} limit")
-    elif wanted > most:
+    if not can_overcommit(name, dialect):
+        if quantity(amount) != quantity(limit):
+            causes.invalid(f"{path}.requests", amount, f"must be equal to {name} limit")
+    elif is_less(limit, amount):
         causes.invalid(f"{path}.requests", amount, f"must be less than or equal to {name} limit")
 
 
@@ -170,8 +175,9 @@ def round_up_amounts(amounts: Object | None) -> None:
     if not amounts:
         return
     for name, amount in amounts.items():
-        if amount[-1] in "nu" or "e-" in amount:
-            amounts[name] = _rounded(amount)
+        text: str = amount
+        if text[-1] == "n" or text[-1] == "u" or "e-" in text:
+            amounts[name] = _rounded(text)
 
 
 @remembered(256, longest=64)

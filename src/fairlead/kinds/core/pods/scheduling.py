@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.pods.go_text import TOLERATION, go_struct
 from fairlead.kinds.rules import label_selector
-from fairlead.schema.names import dns_label, dns_subdomain, label_value, qualified_name
+from fairlead.schema.names import (
+    dns_label,
+    dns_subdomain,
+    is_qualified_name,
+    label_value,
+    qualified_name,
+)
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 WEIGHT_RANGE = "must be in the range 1-100"
 NOT_AN_OPERATOR = "not a valid selector operator"
-TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+TAINT_EFFECTS: Final[tuple[str, ...]] = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 TOLERATION_OPERATORS = ("Equal", "Exists")
 UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
 INCLUSION_POLICIES = ("Honor", "Ignore")
@@ -124,7 +131,8 @@ def _check_toleration(toleration: Object, path: str, causes: Causes) -> None:
     key, operator = toleration.get("key", ""), toleration.get("operator", "")
     value, effect = toleration.get("value", ""), toleration.get("effect", "")
     if key:
-        causes.invalid_each(f"{path}.key", key, qualified_name(key))
+        if not is_qualified_name(key):
+            causes.invalid_each(f"{path}.key", key, qualified_name(key))
     elif operator != "Exists":
         detail = (
             'operator must be Exists when `key` is empty, which means "match all values and all'

@@ -74,12 +74,12 @@ def check_seccomp_profile(profile: Object | None, path: str, causes: Causes) -> 
 
 def check_pod_security(spec: Object, spec_path: str, causes: Causes) -> None:
     """The security context of a pod, to which the reference counts the host's namespaces."""
-    path = f"{spec_path}.securityContext"
     if spec.get("hostNetwork"):
         _check_host_network(spec, f"{spec_path}.containers", causes)
-    context = spec.get("securityContext") or {}
+    context: Object = spec.get("securityContext") or {}
     if not context and not spec.get("shareProcessNamespace"):
         return
+    path = f"{spec_path}.securityContext"
     for name in ("fsGroup", "runAsUser", "runAsGroup"):
         _check_id(context.get(name), f"{path}.{name}", causes)
     for index, group in enumerate(context.get("supplementalGroups") or ()):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
@@ -30,18 +32,20 @@ from fairlead.kinds.core.pods.windows import (
 from fairlead.kinds.core.volumes import check_volumes
 from fairlead.kinds.metadata import check_labels
 from fairlead.kinds.rules import one_of
-from fairlead.schema.names import dns_label, dns_subdomain, qualified_name
+from fairlead.schema.names import (
+    dns_label,
+    dns_subdomain,
+    is_dns_label,
+    is_dns_subdomain,
+    qualified_name,
+)
 
-RESTART_POLICIES = ("Always", "OnFailure", "Never")
-PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
-LONGEST_DEADLINE = 2**31 - 1
+RESTART_POLICIES: Final[tuple[str, ...]] = ("Always", "OnFailure", "Never")
+PREEMPTION_POLICIES: Final[tuple[str, ...]] = ("PreemptLowerPriority", "Never")
+LONGEST_DEADLINE: Final = 2**31 - 1
 DEADLINE_RANGE = f"must be between 1 and {LONGEST_DEADLINE}, inclusive"
 STATELESS_VOLUMES = ("emptyDir", "secret", "downwardAPI", "configMap", "projected")
 WITH_OWN_USERS = "when `pod.Spec.HostUsers` is false"
-
-# Names in a pod spec and their syntax, in the two places where they are looked at.
-_FIRST_NAMES = (("serviceAccountName", dns_subdomain), ("nodeName", dns_subdomain))
-_NETWORK_NAMES = (("hostname", dns_label), ("subdomain", dns_label))
 
 
 def check_spec(spec: Object, pod_name: str, path: str, causes: Causes, context: Context) -> None:
@@ -53,45 +57,55 @@ def check_spec(spec: Object, pod_name: str, path: str, causes: Causes, context: 
         check_init_containers(spec, volumes, f"{path}.initContainers", causes, context)
     if "ephemeralContainers" in spec:
         check_ephemeral_containers(spec, volumes, f"{path}.ephemeralContainers", causes, context)
-    one_of(spec.get("restartPolicy"), RESTART_POLICIES, f"{path}.restartPolicy", causes)
-    one_of(spec.get("dnsPolicy"), DNS_POLICIES, f"{path}.dnsPolicy", causes)
-    check_labels(spec.get("nodeSelector"), f"{path}.nodeSelector", causes)
+    if spec.get("restartPolicy") not in RESTART_POLICIES:
+        one_of(spec.get("restartPolicy"), RESTART_POLICIES, f"{path}.restartPolicy", causes)
+    if spec.get("dnsPolicy") not in DNS_POLICIES:
+        one_of(spec.get("dnsPolicy"), DNS_POLICIES, f"{path}.dnsPolicy", causes)
+    if "nodeSelector" in spec:
+        check_labels(spec["nodeSelector"], f"{path}.nodeSelector", causes)
     check_pod_security(spec, path, causes)
     _check_placing(spec, path, causes, context)
     if uses_windows_options(spec):
         check_host_process(spec, path, causes)
     if spec.get("hostUsers") is False:
         _check_own_users(spec, path, causes)
-    _check_names(spec, _FIRST_NAMES, path, causes)
-    deadline = spec.get("activeDeadlineSeconds")
+    _check_subdomain(spec, "serviceAccountName", path, causes)
+    _check_subdomain(spec, "nodeName", path, causes)
+    deadline: int | None = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= LONGEST_DEADLINE:
         causes.invalid(f"{path}.activeDeadlineSeconds", deadline, DEADLINE_RANGE)
-    _check_names(spec, _NETWORK_NAMES, path, causes)
-    check_tolerations(spec.get("tolerations") or [], f"{path}.tolerations", causes)
-    check_host_aliases(spec.get("hostAliases") or [], f"{path}.hostAliases", causes)
+    _check_label(spec, "hostname", path, causes)
+    _check_label(spec, "subdomain", path, causes)
+    if spec.get("tolerations"):
+        check_tolerations(spec["tolerations"], f"{path}.tolerations", causes)
+    if spec.get("hostAliases"):
+        check_host_aliases(spec["hostAliases"], f"{path}.hostAliases", causes)
     _check_class(spec, path, causes, context)
     if spec.get("os") is not None:
         check_system(spec, path, causes)
 
 
-def _check_names(
-    spec: Object, rows: tuple[tuple[str, object], ...], path: str, causes: Causes
-) -> None:
-    for name, rule in rows:
-        value = spec.get(name)
-        if value:
-            assert callable(rule)
-            causes.invalid_each(f"{path}.{name}", value, rule(value))
+def _check_subdomain(spec: Object, name: str, path: str, causes: Causes) -> None:
+    value: str | None = spec.get(name)
+    if value and not is_dns_subdomain(value):
+        causes.invalid_each(f"{path}.{name}", value, dns_subdomain(value))
+
+
+def _check_label(spec: Object, name: str, path: str, causes: Causes) -> None:
+    value: str | None = spec.get(name)
+    if value and not is_dns_label(value):
+        causes.invalid_each(f"{path}.{name}", value, dns_label(value))
 
 
 def _check_placing(spec: Object, path: str, causes: Causes, context: Context) -> None:
     if spec.get("affinity") is not None:
         check_affinity(spec["affinity"], f"{path}.affinity", causes)
-    policy = spec.get("dnsPolicy", "")
+    policy: str = spec.get("dnsPolicy", "")
     if policy == "None" or "dnsConfig" in spec:
         config = spec.get("dnsConfig")
         check_dns_config(config, policy, f"{path}.dnsConfig", causes, context)
-    for index, gate in enumerate(spec.get("readinessGates") or ()):
+    gates: list[Object] | None = spec.get("readinessGates")
+    for index, gate in enumerate(gates or ()):
         kind = gate["conditionType"]
         field = f"{path}.readinessGates[{index}].conditionType"
         causes.invalid_each(field, kind, qualified_name(kind))
@@ -113,14 +127,12 @@ def _check_own_users(spec: Object, path: str, causes: Causes) -> None:
 
 def _check_class(spec: Object, path: str, causes: Causes, context: Context) -> None:
     """Which class a pod is of, in importance and in how it runs."""
-    priority = spec.get("priorityClassName")
-    if priority:
-        causes.invalid_each(f"{path}.priorityClassName", priority, dns_subdomain(priority))
+    _check_subdomain(spec, "priorityClassName", path, causes)
     runtime = spec.get("runtimeClassName")
     if runtime is not None:
         causes.invalid_each(f"{path}.runtimeClassName", runtime, dns_subdomain(runtime))
     preemption = spec.get("preemptionPolicy")
-    if preemption is not None:
+    if preemption is not None and preemption not in PREEMPTION_POLICIES:
         one_of(preemption, PREEMPTION_POLICIES, f"{path}.preemptionPolicy", causes)
     overhead = spec.get("overhead")
     if overhead:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from fairlead.kinds.behaviour import Object
 
-CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
+# Those that a pod is made with.
+DECLARED_LISTS: Final[tuple[str, ...]] = ("containers", "initContainers")
+CONTAINER_LISTS: Final[tuple[str, ...]] = ("initContainers", "containers", "ephemeralContainers")
 
 
 def containers_with_paths(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
@@ -17,4 +20,9 @@ def containers_with_paths(spec: Object, path: str) -> Iterator[tuple[Object, str
 
 
 def all_containers(spec: Object) -> list[Object]:
-    return [container for name in CONTAINER_LISTS for container in spec.get(name) or ()]
+    found: list[Object] = []
+    for name in CONTAINER_LISTS:
+        given: list[Object] | None = spec.get(name)
+        if given:
+            found += given
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from fairlead.dialect import Dialect
 from fairlead.kinds.behaviour import Object
@@ -10,10 +11,9 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.annotations import keys
 from fairlead.kinds.core.pods.resources import is_fractional
 from fairlead.kinds.core.pods.scheduling import PREFERRED, REQUIRED
-from fairlead.kinds.core.pods.visiting import all_containers, containers_with_paths
+from fairlead.kinds.core.pods.visiting import CONTAINER_LISTS, all_containers
 
-_BYTES = ("memory", "ephemeral-storage")
-_AMOUNTS = ("limits", "requests")
+_BYTES: Final[tuple[str, ...]] = ("memory", "ephemeral-storage")
 
 # Node labels that have newer names: since when, and the name.
 _OLD_NODE_LABELS = {
@@ -29,7 +29,7 @@ _OLD_ANNOTATIONS = {
     "security.alpha.@/unsafe-sysctls": ("v1.11", "sysctls"),
 }
 # Volume sources on their way out: how messages spell them, and their state.
-_OLD_SOURCES = {
+_OLD_SOURCES: Final[dict[str, tuple[str, str]]] = {
     "photonPersistentDisk": ("photonPersistentDisk", "v1.11, non-functional in v1.16+"),
     "gitRepo": ("gitRepo", "v1.11"),
     "scaleIO": ("scaleIO", "v1.16, non-functional in v1.22+"),
@@ -54,25 +54,30 @@ def warn_of_pod(spec: Object, metadata: Object, path: str, context: Context) -> 
                 context.warn(f"{spec_path}.nodeSelector[{key}]: {newer}")
     if "affinity" in spec:
         _warn_of_affinity(spec["affinity"], f"{spec_path}.affinity", context)
-    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+    constraints: list[Object] | None = spec.get("topologySpreadConstraints")
+    for index, constraint in enumerate(constraints or ()):
         key = constraint["topologyKey"]
         if newer := newer_node_label(key, dialect):
             field = f"{spec_path}.topologySpreadConstraints[{index}].topologyKey"
             context.warn(f"{field}: {key} is {newer}")
     if annotations:
         _warn_of_annotations(annotations, f"{path}metadata.annotations", context)
-    for index, volume in enumerate(spec.get("volumes") or ()):
+    volumes: list[Object] | None = spec.get("volumes")
+    for index, volume in enumerate(volumes or ()):
         for source in volume:
             if source in _OLD_SOURCES:
                 name, state = _OLD_SOURCES[source]
                 context.warn(f"{spec_path}.volumes[{index}].{name}: deprecated in {state}")
     _warn_of_repeats(spec, spec_path, context)
     if "overhead" in spec:
-        _warn_of_fractions([(f"{spec_path}.overhead", spec["overhead"])], context)
+        for name in _BYTES:
+            _warn_of_fraction(spec, "overhead", name, spec_path, context)
     if annotations:
         _warn_of_seccomp(spec, annotations, f"{path}metadata.annotations", context)
-    for container, container_path in containers_with_paths(spec, spec_path):
-        _warn_of_container(container, container_path, context)
+    for name in CONTAINER_LISTS:
+        containers: list[Object] | None = spec.get(name)
+        for index, container in enumerate(containers or ()):
+            _warn_of_container(container, f"{spec_path}.{name}[{index}]", context)
 
 
 def newer_node_label(key: str, dialect: Dialect) -> str:
@@ -154,24 +159,29 @@ def _warn_of_repeats(spec: Object, path: str, context: Context) -> None:
             context.warn(f'{path}.imagePullSecrets[{index}].name: invalid empty name ""')
 
 
-def _warn_of_fractions(lists: list[tuple[str, Object | None]], context: Context) -> None:
-    for name in _BYTES:
-        for path, amounts in lists:
-            amount = amounts.get(name) if amounts else None
-            # A whole number has neither a fraction's suffix nor an exponent.
-            if amount and (amount[-1] == "m" or "e-" in amount) and is_fractional(amount):
-                context.warn(
-                    f'{path}[{name}]: fractional byte value "{amount}" is invalid, must be an'
-                    " integer"
-                )
+def _warn_of_fraction(holder: Object, field: str, name: str, path: str, context: Context) -> None:
+    """Say so where an amount, in a field of what stands at a path, is a fraction of a byte."""
+    amounts: Object | None = holder.get(field)
+    amount: str | None = amounts.get(name) if amounts else None
+    # A whole number has neither a fraction's suffix nor an exponent.
+    if amount and (amount[-1] == "m" or "e-" in amount) and is_fractional(amount):
+        context.warn(
+            f'{path}.{field}[{name}]: fractional byte value "{amount}" is invalid, must be an'
+            " integer"
+        )
 
 
 def _warn_of_container(container: Object, path: str, context: Context) -> None:
-    resources = container["resources"]
+    resources: Object = container["resources"]
     if resources:
-        lists = [(f"{path}.resources.{kind}", resources.get(kind)) for kind in _AMOUNTS]
-        _warn_of_fractions(lists, context)
-    names = [variable["name"] for variable in container.get("env", ())]
+        inside = f"{path}.resources"
+        for name in _BYTES:
+            _warn_of_fraction(resources, "limits", name, inside, context)
+            _warn_of_fraction(resources, "requests", name, inside, context)
+    variables: list[Object] | None = container.get("env")
+    if not variables:
+        return
+    names: list[str] = [variable["name"] for variable in variables]
     if len(names) != len(set(names)):
         for index, name in _repeated(names):
             context.warn(f'{path}.env[{index}].name: duplicate name "{name}"')

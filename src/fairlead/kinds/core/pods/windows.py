@@ -6,7 +6,7 @@ import re
 
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
-from fairlead.kinds.core.pods.visiting import all_containers, containers_with_paths
+from fairlead.kinds.core.pods.visiting import CONTAINER_LISTS, containers_with_paths
 from fairlead.schema.names import dns_subdomain
 
 SYSTEMS = ("linux", "windows")
@@ -25,11 +25,19 @@ _DOTS_OR_SPACES = re.compile(r"\A[. ]+\Z")
 
 def uses_windows_options(spec: Object) -> bool:
     """Whether anything in a pod is said about how it runs on Windows."""
-    for holder in (spec, *all_containers(spec)):
-        context = holder.get("securityContext")
-        if context and "windowsOptions" in context:
-            return True
+    if _has_windows_options(spec):
+        return True
+    for name in CONTAINER_LISTS:
+        containers: list[Object] | None = spec.get(name)
+        for container in containers or ():
+            if _has_windows_options(container):
+                return True
     return False
+
+
+def _has_windows_options(holder: Object) -> bool:
+    context: Object | None = holder.get("securityContext")
+    return context is not None and "windowsOptions" in context
 
 
 def check_windows_options(options: Object | None, path: str, causes: Causes) -> None:

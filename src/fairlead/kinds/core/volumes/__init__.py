@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
@@ -30,7 +32,7 @@ from fairlead.kinds.core.volumes.sources import (
     requires,
     storage_os,
 )
-from fairlead.schema.names import dns_label, dns_subdomain
+from fairlead.schema.names import dns_label, dns_subdomain, is_dns_label
 
 
 def _iscsi(source: Object, path: str, causes: Causes, context: Context) -> None:
@@ -55,7 +57,7 @@ def _ephemeral(source: Object, path: str, causes: Causes, context: Context) -> N
 
 
 # In the order in which sources are looked at: the first one given is the volume's.
-SOURCES: dict[str, Check] = {
+SOURCES: Final[dict[str, Check]] = {
     "emptyDir": check_empty_dir,
     "hostPath": check_host_path,
     "gitRepo": check_git_repo,
@@ -88,8 +90,8 @@ SOURCES: dict[str, Check] = {
 }
 # Where the reference's paths differ from the field's name: for what is wrong inside a source,
 # and for a source that is one too many.
-PATHS_INSIDE = {"gcePersistentDisk": "persistentDisk"}
-PATHS_BESIDE = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+PATHS_INSIDE: Final[dict[str, str]] = {"gcePersistentDisk": "persistentDisk"}
+PATHS_BESIDE: Final[dict[str, str]] = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 
 
 def check_volumes(
@@ -101,18 +103,18 @@ def check_volumes(
     brought = _brought_claims(volumes, pod_name)
     for index, volume in enumerate(volumes):
         volume_path = f"{path}[{index}]"
-        name = volume["name"]
+        name: str = volume["name"]
         before = len(causes)
         _check_source(volume, pod_name, volume_path, causes, context)
         if not name:
             causes.required(f"{volume_path}.name")
-        elif wrong := dns_label(name):
-            causes.invalid_each(f"{volume_path}.name", name, wrong)
+        elif not is_dns_label(name):
+            causes.invalid_each(f"{volume_path}.name", name, dns_label(name))
         if name in found:
             causes.duplicate(f"{volume_path}.name", name)
         if len(causes) == before:
             found[name] = volume
-        claim = volume.get("persistentVolumeClaim")
+        claim: Object | None = volume.get("persistentVolumeClaim")
         if claim is not None and claim["claimName"] in brought:
             detail = "must not reference a PVC that gets created for an ephemeral volume"
             field = f"{volume_path}.persistentVolumeClaim.claimName"
@@ -131,6 +133,11 @@ def sources_of(volume: Object) -> list[str]:
     if len(volume) == 2:  # a name and one source, as nearly always
         return [name for name in volume if name in SOURCES]
     return [name for name in SOURCES if name in volume]
+
+
+def has_source(volume: Object) -> bool:
+    """Whether a volume gives a source."""
+    return any(name in SOURCES for name in volume)
 
 
 def _check_source(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
@@ -12,7 +14,7 @@ from fairlead.kinds.core.volumes.references import (
 )
 from fairlead.kinds.core.volumes.sources import Check
 
-FIELDS_IN_FILES = (
+FIELDS_IN_FILES: Final[tuple[str, ...]] = (
     "metadata.annotations",
     "metadata.labels",
     "metadata.name",
@@ -54,7 +56,7 @@ def check_pod_file(file: Object, path: str, causes: Causes) -> None:
     file_path(file["path"], f"{path}.path", causes)
     field, resource = file.get("fieldRef"), file.get("resourceFieldRef")
     if field is not None:
-        check_field_reference(field, FIELDS_IN_FILES, f"{path}.fieldRef", causes)
+        check_field_reference(field, FIELDS_IN_FILES, path, causes)
         if resource is not None:
             detail = "fieldRef and resourceFieldRef can not be specified simultaneously"
             causes.invalid(path, "resource", detail)

@@ -48,10 +48,14 @@ _DIVISORS = {
 
 
 def check_field_reference(
-    reference: Object, allowed: tuple[str, ...], path: str, causes: Causes
+    reference: Object, allowed: tuple[str, ...], parent: str, causes: Causes
 ) -> None:
-    """A `fieldRef`; `allowed` are the fields that the place may use, sorted."""
-    version, field = reference.get("apiVersion", ""), reference["fieldPath"]
+    """The `fieldRef` of what stands at a path; `allowed` are the fields that it may use, sorted."""
+    version: str = reference.get("apiVersion", "")
+    field: str = reference["fieldPath"]
+    if version == "v1" and field in allowed:
+        return
+    path = f"{parent}.fieldRef"
     if not version:
         causes.required(f"{path}.apiVersion")
         return
