@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fairlead.records import dataclass
 
 # The annotation in which client-side apply keeps its last configuration; `Dialect.label`
 # fills in the domain.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from fairlead.records import dataclass
 
 # How much a refusal tells. The reference has no such limits, but an answer must not grow with the
 # square of the question.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from pathlib import Path
 
 import pytest
 import yaml
-from admission_support import World
+from admission_support import USER, World
 
+from fairlead.admission.chain import Chain
 from fairlead.admission.configuration import Configuration, ConfigurationError, Section
 from fairlead.admission.enabling import (
     ORDER,
@@ -17,8 +19,10 @@ from fairlead.admission.enabling import (
     on_by_default,
     switched_on,
 )
-from fairlead.admission.plugins.base import PluginBase
+from fairlead.admission.plugin import CREATE, Attributes, PluginBase, UnmadePlugin
+from fairlead.admission.plugins.base import refusal
 from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.errors import StatusError
 
 
 def _built(dialect: Dialect = KUBERNETES, enabled: str = "", disabled: str = "") -> list[str]:
@@ -120,7 +124,47 @@ def test_every_plugin_bears_the_name_it_is_built_by(tmp_path: Path) -> None:
     known = [name for name in ORDER if name not in webhooks]
     needs = dataclasses.replace(World().needs, configuration=_configuration(tmp_path))
     built = build_plugins(KUBERNETES, ",".join(known), "", needs)
-    assert [plugin.name for plugin in built] == known
+    made = [plugin.made if isinstance(plugin, UnmadePlugin) else plugin for plugin in built]
+    assert [plugin.name for plugin in made] == [plugin.name for plugin in built] == known
+
+
+def test_a_plugin_that_is_made_later_is_asked_about_all_that_concerns_it() -> None:
+    built = build_plugins(KUBERNETES, "", "", World().needs)
+    later = [plugin for plugin in built if isinstance(plugin, UnmadePlugin)]
+    assert later
+    assert not any(plugin.is_made for plugin in later)
+    assert [plugin.concerns for plugin in later] == [plugin.made.concerns for plugin in later]
+
+
+def test_a_plugin_is_made_by_the_first_write_that_concerns_it() -> None:
+    world, made = World(), []
+
+    class Picky(PluginBase):
+        name = "Picky"
+        concerns = frozenset({"core/v1/pods"})
+
+        def __init__(self) -> None:
+            made.append(self)
+
+        async def validate(self, attributes: Attributes) -> None:
+            raise refusal(attributes, "no pods")
+
+    chain = Chain([UnmadePlugin(Picky.name, Picky.concerns, Picky)])
+
+    async def write(key: str) -> None:
+        value = {"metadata": {"name": "a"}}
+        resource = world.resources.named(key)
+        await chain.validate(
+            Attributes(CREATE, resource, "ns", "a", value, None, USER, world.context())
+        )
+
+    asyncio.run(write("core/v1/configmaps"))
+    asyncio.run(chain.close())
+    assert not made
+    for _ in range(2):
+        with pytest.raises(StatusError, match="no pods"):
+            asyncio.run(write("core/v1/pods"))
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize("name", ["EventRateLimit", "ImagePolicyWebhook"])

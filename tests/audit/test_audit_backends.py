@@ -13,13 +13,14 @@ from support.answering import Answering
 from support.waiting import comes_true
 
 from fairlead.audit import buffer
-from fairlead.audit.backend import Blocking, Both, Limits, in_json, truncated
-from fairlead.audit.buffer import Batching, Buffer
+from fairlead.audit.backend import Blocking, Both, in_json, truncated
+from fairlead.audit.buffer import Buffer
 from fairlead.audit.counts import ERRORS
 from fairlead.audit.fragments import Caller, caller
 from fairlead.audit.legacy import legacy_line
 from fairlead.audit.policy import METADATA, REQUEST_RESPONSE, Verdict
 from fairlead.audit.record import Names, Record, Subject, asked
+from fairlead.audit.settings import Batching, Limits
 from fairlead.audit.webhook import Webhook
 from fairlead.authentication.user import User
 from fairlead.authorization.decision import Decision

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.decode import decoder
 from fairlead.schema.model import ListOf, MapOf, Presence, Scalar, Struct, at, structs
-from fairlead.schema.notation import NotationError, parse
+from fairlead.schema.notation import NotationError, Structs, parse
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "types.json"
 TABLES = sorted(
@@ -190,3 +191,27 @@ def test_fields_have_the_numbers_of_the_reference(reference: dict[str, Any]) -> 
             if row.get("num") and found and found != row["num"]:
                 wrong.append(f"{name}.{field}: {found} instead of {row['num']}")
     assert wrong == []
+
+
+def test_fields_are_read_when_a_struct_is_asked_for_that_refers_to_them() -> None:
+    text = "A\n b B 1\nB\n c [C] 1\nC\n x string 1\nD\n a A 1\n"
+    structs = Structs("test/v1", text, lambda name: {})
+    assert sorted(structs) == ["A", "B", "C", "D"]
+    assert structs["B"].fields["c"]
+    assert sorted(structs.unread) == ["A", "D"]
+    found = structs["A"].fields["b"].type
+    assert found is structs["B"]
+
+
+def test_threads_that_ask_at_once_get_whole_structs() -> None:
+    names = sorted(BuiltinTypes(KUBERNETES).group_version("core/v1"))
+    for _ in range(3):
+        types = BuiltinTypes(KUBERNETES)
+
+        def fields(name: str, types: BuiltinTypes = types) -> int:
+            return len(types.struct(f"core/v1.{name}").fields)
+
+        with ThreadPoolExecutor(8) as pool:
+            counts = list(pool.map(fields, [*names, *reversed(names)]))
+        assert counts[: len(names)] == counts[: len(names) - 1 : -1]
+        assert counts[: len(names)] == [fields(name) for name in names]

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from time import perf_counter
 
 from fairlead.admission.counts import CONTROLLERS, PROMPT, REFUSALS, STEPS
-from fairlead.admission.plugin import Attributes, Plugin, PluginBase
+from fairlead.admission.plugin import Attributes, Plugin, PluginBase, UnmadePlugin
 from fairlead.errors import StatusError
 from fairlead.kinds.resources import Resource
 
@@ -66,7 +66,7 @@ class Chain:
     """All plugins in their order; steps that a plugin leaves out cost nothing, nor do plugins that
     a resource does not concern."""
 
-    def __init__(self, plugins: Sequence[Plugin]) -> None:
+    def __init__(self, plugins: Sequence[Plugin | UnmadePlugin]) -> None:
         self.plugins = tuple(plugins)
         self._admit: dict[tuple[str, str], _Steps] = {}
         self._validate: dict[tuple[str, str], _Steps] = {}
@@ -82,7 +82,7 @@ class Chain:
         key = resource.main.key
         alone = self._alone.get(key)
         if alone is None:
-            by_more = (plugin.judged_by_more for plugin in self.plugins)
+            by_more = (plugin.judged_by_more for plugin in self._concerned(key))
             alone = self._alone[key] = not any(key in found or "*" in found for found in by_more)
         return alone
 
@@ -112,8 +112,12 @@ class Chain:
             await steps.take(attributes)
 
     def _concerned(self, key: str) -> list[Plugin]:
-        return [p for p in self.plugins if p.concerns is None or key in p.concerns]
+        found = (p for p in self.plugins if p.concerns is None or key in p.concerns)
+        return [p.made if isinstance(p, UnmadePlugin) else p for p in found]
 
     async def close(self) -> None:
         for plugin in self.plugins:
-            await plugin.close()
+            if not isinstance(plugin, UnmadePlugin):
+                await plugin.close()
+            elif plugin.is_made:
+                await plugin.made.close()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fairlead.packaged import text_beside
+from fairlead.records import dataclass, field
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.decode import decoder, unknown_paths
 from fairlead.schema.mismatch import DecodeError
@@ -223,5 +223,5 @@ def _reason(error: DecodeError) -> str:
 
 @cache
 def _structs(types: BuiltinTypes) -> dict[str, Struct]:
-    text = files(__package__).joinpath("configuration.types").read_text()
+    text = text_beside(__file__, "configuration.types")
     return parse("configuration", text, types.group_version)

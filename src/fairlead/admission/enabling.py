@@ -4,55 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from fairlead.admission.configuration import Configuration
-from fairlead.admission.plugin import Plugin
-from fairlead.admission.plugins.always import AlwaysAdmit, AlwaysDeny
-from fairlead.admission.plugins.always_pull_images import AlwaysPullImages
-from fairlead.admission.plugins.anti_affinity_topology import LimitPodHardAntiAffinityTopology
-from fairlead.admission.plugins.certificate_approval import CertificateApproval
-from fairlead.admission.plugins.certificate_signing import CertificateSigning
-from fairlead.admission.plugins.certificate_subject_restriction import (
-    CertificateSubjectRestriction,
-)
-from fairlead.admission.plugins.default_ingress_class import DefaultIngressClass
-from fairlead.admission.plugins.default_storage_class import DefaultStorageClass
-from fairlead.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
-from fairlead.admission.plugins.deny_service_external_ips import DenyServiceExternalIPs
-from fairlead.admission.plugins.event_rate_limit import EventRateLimit
-from fairlead.admission.plugins.extended_resource_toleration import ExtendedResourceToleration
-from fairlead.admission.plugins.limit_ranger import LimitRanger
-from fairlead.admission.plugins.namespace_auto_provision import (
-    CreateNamespace,
-    NamespaceAutoProvision,
-)
-from fairlead.admission.plugins.namespace_exists import NamespaceExists
-from fairlead.admission.plugins.namespace_lifecycle import Find, NamespaceLifecycle
-from fairlead.admission.plugins.node_restriction import NodeRestriction
-from fairlead.admission.plugins.owner_references import (
-    Decide,
-    OwnerReferencesPermissionEnforcement,
-)
-from fairlead.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
-from fairlead.admission.plugins.persistent_volume_label import PersistentVolumeLabel
-from fairlead.admission.plugins.pod_node_selector import PodNodeSelector
-from fairlead.admission.plugins.pod_security.plugin import PodSecurity
-from fairlead.admission.plugins.pod_security.settings import settings_of
-from fairlead.admission.plugins.pod_toleration_restriction import PodTolerationRestriction
-from fairlead.admission.plugins.priority import Priority
-from fairlead.admission.plugins.remembering import FindCollection, FindNamespace
-from fairlead.admission.plugins.resource_quota import ResourceQuota
-from fairlead.admission.plugins.runtime_class import RuntimeClass
-from fairlead.admission.plugins.security_context_deny import SecurityContextDeny
-from fairlead.admission.plugins.service_account import ServiceAccount
-from fairlead.admission.plugins.signer_rights import Allowed
-from fairlead.admission.plugins.storage_object_in_use_protection import (
-    StorageObjectInUseProtection,
-)
-from fairlead.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
+from fairlead.admission.plugin import Plugin, UnmadePlugin
 from fairlead.dialect import Dialect
 from fairlead.kinds.resources import Resources
+from fairlead.records import dataclass, field
+
+if TYPE_CHECKING:  # plugins are loaded when they are switched on and there is something to judge
+    from fairlead.admission.plugins.namespace_auto_provision import CreateNamespace
+    from fairlead.admission.plugins.namespace_lifecycle import Find
+    from fairlead.admission.plugins.owner_references import Decide
+    from fairlead.admission.plugins.remembering import FindCollection, FindNamespace
+    from fairlead.admission.plugins.signer_rights import Allowed
 
 logger = logging.getLogger("fairlead")
 
@@ -141,8 +108,72 @@ class Needs:
     others: Mapping[str, Plugin] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Where a plugin is found, whose class has its name, and what it is made of: fields of `Needs`,
+    and what `_made_by_row` adds. One whose resources are known here is made when the first of them
+    is written."""
+
+    module: str
+    made_of: str = ""
+    concerns: frozenset[str] | None = None
+
+
+_PODS, _CLAIMS = "core/v1/pods", "core/v1/persistentvolumeclaims"
+_REQUESTS = frozenset({"certificates/v1/certificatesigningrequests"})
+_OF_PODS = frozenset({_PODS})
+_PLUGINS = {
+    "AlwaysAdmit": _Row("always"),
+    "NamespaceAutoProvision": _Row("namespace_auto_provision", "find create_namespace"),
+    "NamespaceLifecycle": _Row("namespace_lifecycle", "dialect find"),
+    "NamespaceExists": _Row("namespace_exists", "find"),
+    "SecurityContextDeny": _Row("security_context_deny"),
+    "LimitPodHardAntiAffinityTopology": _Row("anti_affinity_topology", "dialect"),
+    "LimitRanger": _Row("limit_ranger", "dialect collection", frozenset({_PODS, _CLAIMS})),
+    "ServiceAccount": _Row("service_account", "dialect find", _OF_PODS),
+    "NodeRestriction": _Row("node_restriction", "dialect"),
+    "TaintNodesByCondition": _Row(
+        "taint_nodes_by_condition", "dialect", frozenset({"core/v1/nodes"})
+    ),
+    "AlwaysPullImages": _Row("always_pull_images"),
+    "PodNodeSelector": _Row("pod_node_selector", "dialect namespace configuration"),
+    "Priority": _Row(
+        "priority", "find collection", frozenset({_PODS, "scheduling/v1/priorityclasses"})
+    ),
+    "DefaultTolerationSeconds": _Row("default_toleration_seconds", "dialect", _OF_PODS),
+    "PodTolerationRestriction": _Row(
+        "pod_toleration_restriction", "dialect namespace types configuration"
+    ),
+    "EventRateLimit": _Row("event_rate_limit", "configuration"),
+    "ExtendedResourceToleration": _Row("extended_resource_toleration", "dialect"),
+    "PersistentVolumeLabel": _Row("persistent_volume_label", "dialect"),
+    "DefaultStorageClass": _Row(
+        "default_storage_class", "dialect collection", frozenset({_CLAIMS})
+    ),
+    "StorageObjectInUseProtection": _Row(
+        "storage_object_in_use_protection",
+        "dialect",
+        frozenset({_CLAIMS, "core/v1/persistentvolumes"}),
+    ),
+    "OwnerReferencesPermissionEnforcement": _Row("owner_references", "dialect resources decide"),
+    "PersistentVolumeClaimResize": _Row(
+        "persistent_volume_claim_resize", "dialect find", frozenset({_CLAIMS})
+    ),
+    "RuntimeClass": _Row("runtime_class", "find", _OF_PODS),
+    "CertificateApproval": _Row("certificate_approval", "dialect allowed", _REQUESTS),
+    "CertificateSigning": _Row("certificate_signing", "dialect allowed", _REQUESTS),
+    "CertificateSubjectRestriction": _Row("certificate_subject_restriction", "dialect", _REQUESTS),
+    "DefaultIngressClass": _Row(
+        "default_ingress_class", "dialect collection", frozenset({"networking/v1/ingresses"})
+    ),
+    "DenyServiceExternalIPs": _Row("deny_service_external_ips"),
+    "ResourceQuota": _Row("resource_quota", "dialect find collection configuration"),
+    "AlwaysDeny": _Row("always"),
+}
+
+
 def _image_policy(dialect: Dialect, needs: Needs) -> Plugin:
-    from fairlead.admission.plugins import image_policy  # and what it calls out with
+    from fairlead.admission.plugins import image_policy
 
     return image_policy.configured(
         dialect,
@@ -151,8 +182,16 @@ def _image_policy(dialect: Dialect, needs: Needs) -> Plugin:
     )
 
 
+def _pod_security(dialect: Dialect, needs: Needs) -> Plugin:
+    from fairlead.admission.plugins.pod_security.plugin import PodSecurity
+    from fairlead.admission.plugins.pod_security.settings import settings_of
+
+    settings = settings_of(needs.configuration.of(PodSecurity.name))
+    return PodSecurity(dialect, needs.namespace, needs.collection, settings)
+
+
 def _pod_security_policy(dialect: Dialect, needs: Needs) -> Plugin:
-    from fairlead.admission.plugins.pod_security_policy import plugin  # off by default, and large
+    from fairlead.admission.plugins.pod_security_policy import plugin
 
     try:
         return plugin.PodSecurityPolicy(dialect, needs.collection, needs.allowed)
@@ -163,65 +202,37 @@ def _pod_security_policy(dialect: Dialect, needs: Needs) -> Plugin:
         ) from None
 
 
+# Those for which it takes more than a row.
 _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
-    "AlwaysAdmit": lambda dialect, needs: AlwaysAdmit(),
-    "NamespaceAutoProvision": lambda dialect, needs: NamespaceAutoProvision(
-        needs.find, needs.create_namespace
-    ),
-    "NamespaceLifecycle": lambda dialect, needs: NamespaceLifecycle(dialect, needs.find),
-    "NamespaceExists": lambda dialect, needs: NamespaceExists(needs.find),
-    "SecurityContextDeny": lambda dialect, needs: SecurityContextDeny(),
-    "LimitPodHardAntiAffinityTopology": lambda dialect, needs: LimitPodHardAntiAffinityTopology(
-        dialect
-    ),
-    "LimitRanger": lambda dialect, needs: LimitRanger(dialect, needs.collection),
-    "ServiceAccount": lambda dialect, needs: ServiceAccount(dialect, needs.find),
-    "NodeRestriction": lambda dialect, needs: NodeRestriction(dialect),
-    "TaintNodesByCondition": lambda dialect, needs: TaintNodesByCondition(dialect),
-    "AlwaysPullImages": lambda dialect, needs: AlwaysPullImages(),
     "ImagePolicyWebhook": _image_policy,
-    "PodSecurity": lambda dialect, needs: PodSecurity(
-        dialect,
-        needs.namespace,
-        needs.collection,
-        settings_of(needs.configuration.of("PodSecurity")),
-    ),
+    "PodSecurity": _pod_security,
     "PodSecurityPolicy": _pod_security_policy,
-    "PodNodeSelector": lambda dialect, needs: PodNodeSelector(
-        dialect, needs.namespace, needs.configuration.of("PodNodeSelector")
-    ),
-    "Priority": lambda dialect, needs: Priority(needs.find, needs.collection),
-    "DefaultTolerationSeconds": lambda dialect, needs: DefaultTolerationSeconds(dialect),
-    "PodTolerationRestriction": lambda dialect, needs: PodTolerationRestriction(
-        dialect,
-        needs.namespace,
-        needs.resources.types,
-        needs.configuration.of("PodTolerationRestriction"),
-    ),
-    "EventRateLimit": lambda dialect, needs: EventRateLimit(
-        needs.configuration.of("EventRateLimit")
-    ),
-    "ExtendedResourceToleration": lambda dialect, needs: ExtendedResourceToleration(dialect),
-    "PersistentVolumeLabel": lambda dialect, needs: PersistentVolumeLabel(dialect),
-    "DefaultStorageClass": lambda dialect, needs: DefaultStorageClass(dialect, needs.collection),
-    "StorageObjectInUseProtection": lambda dialect, needs: StorageObjectInUseProtection(dialect),
-    "OwnerReferencesPermissionEnforcement": lambda dialect, needs: (
-        OwnerReferencesPermissionEnforcement(dialect, needs.resources, needs.decide)
-    ),
-    "PersistentVolumeClaimResize": lambda dialect, needs: PersistentVolumeClaimResize(
-        dialect, needs.find
-    ),
-    "RuntimeClass": lambda dialect, needs: RuntimeClass(needs.find),
-    "CertificateApproval": lambda dialect, needs: CertificateApproval(dialect, needs.allowed),
-    "CertificateSigning": lambda dialect, needs: CertificateSigning(dialect, needs.allowed),
-    "CertificateSubjectRestriction": lambda dialect, needs: CertificateSubjectRestriction(dialect),
-    "DefaultIngressClass": lambda dialect, needs: DefaultIngressClass(dialect, needs.collection),
-    "DenyServiceExternalIPs": lambda dialect, needs: DenyServiceExternalIPs(),
-    "ResourceQuota": lambda dialect, needs: ResourceQuota(
-        dialect, needs.find, needs.collection, needs.configuration.of("ResourceQuota")
-    ),
-    "AlwaysDeny": lambda dialect, needs: AlwaysDeny(),
 }
+
+
+def _made(name: str, dialect: Dialect, needs: Needs) -> Plugin | UnmadePlugin | None:
+    if name in needs.others:
+        return needs.others[name]
+    if name in _MAKERS:
+        return _MAKERS[name](dialect, needs)
+    row = _PLUGINS.get(name)
+    if row is None:
+        return None
+    make = partial(_made_by_row, name, row, dialect, needs)
+    return make() if row.concerns is None else UnmadePlugin(name, row.concerns, make)
+
+
+def _made_by_row(name: str, row: _Row, dialect: Dialect, needs: Needs) -> Plugin:
+    given = {
+        "dialect": dialect,
+        "configuration": needs.configuration.of(name),
+        "types": needs.resources.types,
+    }
+    words = row.made_of.split()
+    parts = (given[word] if word in given else getattr(needs, word) for word in words)
+    module = import_module(f"fairlead.admission.plugins.{row.module}")
+    plugin: Plugin = getattr(module, name)(*parts)
+    return plugin
 
 
 def on_by_default(dialect: Dialect) -> frozenset[str]:
@@ -247,16 +258,16 @@ def _names(flag: str, text: str) -> set[str]:
     return names
 
 
-def build_plugins(dialect: Dialect, enabled: str, disabled: str, needs: Needs) -> list[Plugin]:
+def build_plugins(
+    dialect: Dialect, enabled: str, disabled: str, needs: Needs
+) -> list[Plugin | UnmadePlugin]:
     """The plugins of the chain. `enabled` and `disabled` are the values of the two flags; raises
     PluginNameError for a name that is unknown or contradicted. One that is asked for and that this
     server does not have is warned of."""
     asked_for = _names(ENABLE_FLAG, enabled)
-    plugins: list[Plugin] = []
+    plugins: list[Plugin | UnmadePlugin] = []
     for name in switched_on(dialect, enabled, disabled):
-        made = needs.others.get(name)
-        if made is None and name in _MAKERS:
-            made = _MAKERS[name](dialect, needs)
+        made = _made(name, dialect, needs)
         if made is not None:
             plugins.append(made)
         elif name in asked_for:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import dataclass
+from collections.abc import Callable, Container
+from functools import cached_property
 from typing import Any, Protocol
 
 from fairlead.authentication.user import User
 from fairlead.kinds.context import Context
 from fairlead.kinds.resources import Resource
+from fairlead.records import dataclass
 
 CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
 
@@ -85,3 +86,21 @@ class PluginBase:
 
     async def close(self) -> None:
         pass
+
+
+class UnmadePlugin:
+    """A plugin that is loaded and made when there is the first write to one of the resources that
+    it concerns."""
+
+    def __init__(self, name: str, concerns: Container[str], make: Callable[[], Plugin]) -> None:
+        self.name = name
+        self.concerns = concerns
+        self._make = make
+
+    @cached_property
+    def made(self) -> Plugin:
+        return self._make()
+
+    @property
+    def is_made(self) -> bool:
+        return "made" in self.__dict__

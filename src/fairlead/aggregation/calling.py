@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from fairlead.aggregation.extension import Extension
 from fairlead.aggregation.identity import DISCOVERER, identity_fields
@@ -12,6 +11,7 @@ from fairlead.aggregation.links import Links
 from fairlead.authentication.user import User
 from fairlead.endpoints.relaying.headers import request_head
 from fairlead.outgoing.client import MOST_ANSWER_BYTES, CallError
+from fairlead.records import dataclass
 
 Header = tuple[str, str]
 

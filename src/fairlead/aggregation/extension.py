@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from fairlead.records import dataclass
 
 Object = dict[str, Any]
 _DEFAULT_PORT = 443

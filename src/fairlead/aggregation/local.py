@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.resources import files
 from itertools import islice
 
 from fairlead.aggregation.registry import Registration
 from fairlead.dialect import Dialect
 from fairlead.kinds.resources import GroupVersion, Resources
+from fairlead.packaged import text_beside
 
 # Of groups that definitions make: behind all others, and their versions by name alone.
 _CUSTOM = (1000, 100)
@@ -38,7 +38,7 @@ class LocalVersions:
         self._resources = resources
         dialect = resources.dialect
         self.own_group = dialect.group_name("apiregistration.@")
-        text = files(__package__).joinpath("priorities.table").read_text()
+        text = text_beside(__file__, "priorities.table")
         self._priorities = _read(dialect, text)
 
     @property

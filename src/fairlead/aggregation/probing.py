@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.aggregation.calling import ExtensionCalls
 from fairlead.aggregation.extension import Extension
 from fairlead.outgoing.client import CallError
 from fairlead.outgoing.webhooks import Find, Webhooks
+from fairlead.records import dataclass
 
 Object = dict[str, Any]
 

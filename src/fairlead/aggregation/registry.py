@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.aggregation.extension import Extension, extension_of
 from fairlead.controllers.elsewhere import API_SERVICES as API_SERVICES
+from fairlead.records import dataclass
 from fairlead.storage.change import Change
 
 Object = dict[str, Any]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -21,6 +20,7 @@ from fairlead.dialect import Dialect
 from fairlead.errors import REASONS, StatusError
 from fairlead.outgoing.answers import WORDS, check_success
 from fairlead.outgoing.client import CallError, Reply
+from fairlead.records import dataclass
 from fairlead.schema.names import path_segment
 
 Object = dict[str, Any]

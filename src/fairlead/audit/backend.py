@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from fairlead.audit.counts import ERRORS
 from fairlead.audit.policy import REQUEST
 from fairlead.audit.record import Record
+from fairlead.audit.settings import Limits
 from fairlead.logs import Tally
 
 Outcome = bool | Awaitable[bool]  # whether an event was stored, at once or later
@@ -71,13 +72,6 @@ class Blocking:
 async def _whatever(outcome: Awaitable[bool]) -> bool:
     await outcome
     return True
-
-
-class Limits(NamedTuple):
-    """Of `--audit-…-truncate-…`, in bytes."""
-
-    event: int
-    batch: int
 
 
 def in_json(before: str, after: str) -> Shape:

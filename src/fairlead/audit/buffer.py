@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import NamedTuple
 
 from fairlead.audit.backend import Shape, Sink, logger, lose
 from fairlead.audit.record import Record
+from fairlead.audit.settings import Batching
 
 MOST_BYTES = 64 * 1024 * 1024  # of events that wait or are on their way, however few they are
 MOST_BATCH_BYTES = 10 * 1024 * 1024
 _MOST_ON_THEIR_WAY = 10
 _SECONDS_TO_END = 10.0
 _NO_TIME = "there was no time left to send them"
-
-
-class Batching(NamedTuple):
-    """Of `--audit-…-batch-…`. `qps` is 0 where nothing is throttled."""
-
-    buffer_size: int
-    max_size: int
-    max_wait: float
-    qps: float
-    burst: int
 
 
 class Buffer:

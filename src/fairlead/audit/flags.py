@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairlead.audit.backend import Limits
-from fairlead.audit.buffer import Batching
-from fairlead.audit.policy_file import api_version
+from fairlead.audit import counts as counts  # shown whether or not there is a log
+from fairlead.audit.settings import Batching, Limits, api_version
 from fairlead.authentication.flags import switch
 from fairlead.dialect import DIALECTS
 
@@ -34,6 +33,12 @@ _BACKENDS = {
     "log": _Defaults(BLOCKING, Batching(10_000, 1, 0.0, 0.0, 0), False),
     "webhook": _Defaults(BATCH, Batching(10_000, 400, 30.0, 10.0, 15), True),
 }
+
+
+def wants_audit(options: argparse.Namespace) -> bool:
+    """Whether there is anything to put together, or to be warned of."""
+    given = (options.audit_policy_file, options.audit_log_path, options.audit_webhook_config_file)
+    return any(given)
 
 
 def add_audit_flags(parser: argparse.ArgumentParser, duration: Reads, whole_number: Reads) -> None:

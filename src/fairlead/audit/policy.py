@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fairlead.authentication.user import User
 from fairlead.authorization.requests import Target
+from fairlead.records import dataclass
 from fairlead.schema.model import Object
 
 NONE, METADATA, REQUEST, REQUEST_RESPONSE = range(4)

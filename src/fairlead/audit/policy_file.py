@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from fairlead.audit.policy import LEVELS, STAGES, Policy
+from fairlead.audit.settings import api_version
 from fairlead.dialect import Dialect
+from fairlead.packaged import text_beside
 from fairlead.schema.decode import decoder, unknown_paths
 from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.model import Object, Struct
@@ -66,11 +67,6 @@ def _decoded(path: Path, value: Object, dialect: Dialect) -> Object:
     return decoded
 
 
-def api_version(dialect: Dialect) -> str:
-    """The one version of the group of policies and events."""
-    return dialect.group_name("audit.@/v1")
-
-
 def _checked(path: Path, value: Object) -> Object:
     if not value.get("rules"):
         raise _error(path, "rules", "there are none, so that nothing would be recorded")
@@ -123,5 +119,5 @@ def _resource_faults(place: str, resources: Object) -> Iterator[tuple[str, str]]
 
 @cache
 def _struct() -> Struct:
-    text = files(__package__).joinpath("policy.types").read_text()
+    text = text_beside(__file__, "policy.types")
     return parse("policy", text, lambda _: {})["Policy"]

@@ -13,10 +13,11 @@ from fairlead.audit.buffer import MOST_BATCH_BYTES, Buffer
 from fairlead.audit.flags import BATCH, LEGACY, STRICT, BackendFlags, backend_flags
 from fairlead.audit.legacy import legacy_line
 from fairlead.audit.log import STDOUT, FileLog, StreamLog
-from fairlead.audit.policy_file import PolicyError, api_version, read_policy
+from fairlead.audit.policy_file import PolicyError, read_policy
 from fairlead.audit.reads import Deliver, Reads
 from fairlead.audit.record import Names
 from fairlead.audit.rotation import RotatingFile, Rotation
+from fairlead.audit.settings import api_version
 from fairlead.audit.shared_file import SharedFile
 from fairlead.audit.subjects import Subjects
 from fairlead.audit.turns import Turns

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from fairlead.authentication.account_names import account_user_name
@@ -13,6 +12,7 @@ from fairlead.authentication.service_accounts import AccountClaims, account_clai
 from fairlead.authentication.tokens import Claims, sign
 from fairlead.clock import time
 from fairlead.dialect import Dialect
+from fairlead.records import dataclass, field
 from fairlead.schema.model import Object as Object
 
 JWKS_PATH = "/openid/v1/jwks"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.clock import time
 from fairlead.logs import Tally
+from fairlead.records import dataclass
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from fairlead.authentication.origins import refuse_foreign
 from fairlead.authentication.service_accounts import Lookup
 from fairlead.authentication.user import User
 from fairlead.clock import time
+from fairlead.records import dataclass
 
 PREFIX = "fairlead-console."
 CODE_SECONDS, SESSION_SECONDS, LONGEST_SECONDS = 60.0, 3600.0, 12 * 3600.0

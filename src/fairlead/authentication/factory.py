@@ -7,7 +7,6 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,11 +31,13 @@ from fairlead.authentication.service_accounts import (
 )
 from fairlead.authentication.token_file import StaticTokens, TokenFileError, read_token_file
 from fairlead.dialect import Dialect
+from fairlead.records import dataclass, field
 from fairlead.storage.change import Change
 
 logger = logging.getLogger("fairlead.authentication")
 
 _RELOAD_EVERY = 1.0
+_WARM_UP_AFTER = 1.0
 _SHORTEST_LIMIT, _LONGEST_LIMIT = 3600.0, float(2**32)
 
 # Calls a listener after each commit to a resource (our name for it).
@@ -77,7 +78,8 @@ class Authentication:
         async with asyncio.TaskGroup() as group:
             for work in self._background:
                 group.create_task(work())
-            group.create_task(asyncio.to_thread(_warm_up, self.issuer.keys))
+            group.create_task(asyncio.to_thread(_load_keys, self.issuer.keys))
+            group.create_task(_warm_up())
             while True:
                 await asyncio.sleep(_RELOAD_EVERY)
                 for authorities in self.authorities:
@@ -88,10 +90,15 @@ class Authentication:
             await closable.close()
 
 
-def _warm_up(keys: KeyRing) -> None:
-    """Import what the first token or certificate needs, so that no request waits for it."""
-    import_module("cryptography.x509")
-    import_module("jwt")
+async def _warm_up() -> None:
+    """Import what the first token needs, so that no request waits for it, nor for this: the first
+    ones after the start have the interpreter to themselves."""
+    await asyncio.sleep(_WARM_UP_AFTER)
+    await asyncio.to_thread(import_module, "jwt")
+
+
+def _load_keys(keys: KeyRing) -> None:
+    """Have those who look after the server know at once of keys that cannot be used."""
     try:
         keys.load()
     except KeyFileError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
@@ -11,6 +10,7 @@ from fairlead.authentication.chain import Credentials
 from fairlead.authentication.user import User, user_bytes
 from fairlead.bounded import Bounded
 from fairlead.clock import time
+from fairlead.records import dataclass
 
 Audiences = tuple[str, ...]
 # An object that a token stands or falls with: our name for its resource, and its storage key.

@@ -12,11 +12,11 @@ import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from fairlead.clock import time
+from fairlead.records import dataclass
 
 _SECRET = re.compile(r"[0-9a-f]{16}\.[-\w]{43}", re.ASCII)
 _BITS = 256

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
 from fairlead.authentication.account_names import account_groups, split_account_name
@@ -15,6 +14,7 @@ from fairlead.authentication.user import (
 )
 from fairlead.dialect import Dialect
 from fairlead.errors import bad_request
+from fairlead.records import dataclass
 
 RawHeaders = Iterable[tuple[bytes, bytes]]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.grants import Audiences, Grant, common
@@ -13,6 +12,7 @@ from fairlead.authentication.oidc_verifying import IssuedTokens
 from fairlead.authentication.tokens import BadToken, Claims, unverified
 from fairlead.authentication.user import User, with_authenticated_group
 from fairlead.clock import time
+from fairlead.records import dataclass, field
 
 _LONGEST_KEPT = 60.0  # a token of a key that the provider withdrew must not live on for long
 

@@ -7,7 +7,6 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -17,6 +16,7 @@ from fairlead.authentication.tokens import ALGORITHMS
 from fairlead.logs import Tally, quoted
 from fairlead.outgoing.client import CallError
 from fairlead.outgoing.json_calls import Documents
+from fairlead.records import dataclass
 
 logger = logging.getLogger("fairlead.authentication")
 _keys = Tally(logger, logging.WARNING, "the OIDC provider")

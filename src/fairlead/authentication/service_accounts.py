@@ -10,7 +10,6 @@ from __future__ import annotations
 import hmac
 from base64 import b64decode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf
 
 from fairlead.authentication.account_names import (
@@ -32,6 +31,7 @@ from fairlead.authentication.tokens import (
 from fairlead.authentication.user import User, with_authenticated_group
 from fairlead.clock import time
 from fairlead.dialect import Dialect
+from fairlead.records import dataclass
 from fairlead.schema.model import Object as Object
 from fairlead.schema.times import parse_time
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fairlead.authentication.chain import Rejected
@@ -12,6 +11,7 @@ from fairlead.authentication.user import User, user_bytes, with_authenticated_gr
 from fairlead.bounded import Bounded, hashed
 from fairlead.clock import time
 from fairlead.outgoing.client import CallError
+from fairlead.records import dataclass
 
 _TIMEOUT = 10.0  # seconds of one call
 _LONGEST = 30.0  # seconds of a call with all its repetitions

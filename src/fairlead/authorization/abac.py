@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.chain import ImmediateMode
 from fairlead.authorization.decision import ALLOWED, Decision, UserRules
 from fairlead.dialect import Dialect
+from fairlead.records import dataclass
 
 ALL = "*"
 _READING = ("get", "list", "watch")

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib.resources import files
 
 from fairlead.authorization.rbac import (
     CLUSTER_ROLE_BINDINGS,
@@ -35,6 +34,7 @@ from fairlead.authorization.rbac import (
 from fairlead.authorization.rules import Rule
 from fairlead.dialect import Dialect
 from fairlead.kinds.gates import Gates
+from fairlead.packaged import text_beside
 from fairlead.schema.model import Object as Object
 
 _READ = ("get", "list", "watch")
@@ -51,7 +51,7 @@ def autoupdate_annotation(dialect: Dialect) -> str:
 
 def bootstrap_objects(dialect: Dialect, gates: Gates | None = None) -> list[tuple[str, Object]]:
     """All of them, each with our name for its resource; without kind and apiVersion."""
-    text = files(__package__).joinpath("bootstrap.table").read_text()
+    text = text_beside(__file__, "bootstrap.table")
     return list(_Reader(dialect, gates or Gates()).read(text))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from fairlead.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

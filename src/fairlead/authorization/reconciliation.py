@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from copy import deepcopy
 from typing import Any, Protocol
 
 from fairlead.authorization.bootstrap import autoupdate_annotation, bootstrap_objects
@@ -12,6 +11,7 @@ from fairlead.authorization.rbac import CLUSTER_ROLES, ROLES
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.kinds.gates import Gates
+from fairlead.patching.values import copied
 from fairlead.schema.model import Object as Object
 
 _ATTEMPTS = 3
@@ -49,7 +49,7 @@ async def _reconcile(dialect: Dialect, objects: Objects, key: str, wanted: Objec
     """Another server may be at the same work: look again after a conflict."""
     for _ in range(_ATTEMPTS - 1):
         try:
-            return await _reconcile_once(dialect, objects, key, deepcopy(wanted))
+            return await _reconcile_once(dialect, objects, key, copied(wanted))
         except StatusError as error:
             if error.code != 409:
                 raise
@@ -77,7 +77,7 @@ async def _reconcile_once(dialect: Dialect, objects: Objects, key: str, wanted: 
 
 def completed(key: str, wanted: Object, found: Object) -> Object:
     """The object that exists with what it lacks of the wanted one."""
-    better = deepcopy(found)
+    better: Object = copied(found)
     for name in ("labels", "annotations"):
         existing = found["metadata"].get(name) or {}
         better["metadata"][name] = {**wanted["metadata"][name], **existing}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from fairlead.authorization.node import Node
 from fairlead.authorization.node_graph import NodeGraph
 from fairlead.authorization.rbac import Rbac
 from fairlead.dialect import Dialect
+from fairlead.records import dataclass
 
 if TYPE_CHECKING:  # what only the mode Webhook needs is imported when it is asked for
     from fairlead.authorization.webhook import Webhook

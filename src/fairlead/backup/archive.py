@@ -16,7 +16,6 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
@@ -26,6 +25,7 @@ import orjson
 from fairlead import clock
 from fairlead.backup.errors import BackupError
 from fairlead.dialect import DIALECTS
+from fairlead.records import dataclass
 from fairlead.storage.backend import Row
 
 FORMAT = 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
+from typing import TYPE_CHECKING
 
 from fairlead.backup import MEDIA_TYPE, PATH
-from fairlead.backup.archive import Header, pieces
 from fairlead.endpoints.answers import Answer, LongAnswer
 from fairlead.endpoints.chain import Handler, check_reading
 from fairlead.endpoints.request import Request
@@ -14,6 +14,9 @@ from fairlead.errors import too_many_requests
 from fairlead.operations.api import Api
 from fairlead.storage.backend import Row
 from fairlead.storage.version import Version, encoded_of
+
+if TYPE_CHECKING:
+    from fairlead.backup.archive import Header
 
 _MOST_AT_ONCE = 2
 
@@ -44,6 +47,8 @@ class BackupPage:
     async def _pieces(self) -> AsyncGenerator[bytes]:
         self._under_way += 1
         try:
+            from fairlead.backup.archive import pieces  # few servers are asked
+
             header, rows = self._snapshot()
             found = pieces(header, rows)
             # Not closed at the end: the thread may still be in it when the client has gone.
@@ -53,6 +58,8 @@ class BackupPage:
             self._under_way -= 1
 
     def _snapshot(self) -> tuple[Header, Iterator[Row]]:
+        from fairlead.backup.archive import Header
+
         store = self._api.store
         state = [(found.resource, found.current("")) for found in store.collections()]
         header = Header.of(self._api.dialect.name, store.revision)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from dataclasses import dataclass
 
 from fairlead.backup import UNFINISHED
 from fairlead.backup.archive import Header
 from fairlead.backup.errors import BackupError
 from fairlead.backup.progress import Progress
+from fairlead.records import dataclass
 from fairlead.storage.backend import ConditionFailed, Conflict, Row, StorageError, Write
 from fairlead.storage.source import Snapshot, Source
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead.backup.archive import Header
 from fairlead.dialect import DIALECTS
+from fairlead.records import dataclass
 from fairlead.storage import format as file_format
 from fairlead.storage.backend import Row, StorageError
 from fairlead.storage.directory import Directory

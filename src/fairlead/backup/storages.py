@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +14,7 @@ from fairlead.backup.errors import BackupError
 from fairlead.backup.progress import Progress
 from fairlead.backup.shared import Raising, check_empty, fill
 from fairlead.backup.stopped import stopped_store
+from fairlead.records import dataclass
 from fairlead.storage.backend import Row
 from fairlead.storage.embedded import Sealing
 from fairlead.storage.source import Snapshot, Source

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
 
 from fairlead.cli.connecting import access_of
 from fairlead.cli.screen import Screen, printable
 from fairlead.client import Client
+from fairlead.records import dataclass, field
 
 
 @dataclass(slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.client.errors import ApiError
 from fairlead.client.session import Request, Session
 from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.records import dataclass
 
 _AT_ONCE = 8  # requests for the resources of groups
 

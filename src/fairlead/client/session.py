@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from itertools import count
 from random import uniform
 from typing import Any
@@ -25,6 +24,7 @@ from fairlead.client.transport.dialing import Route
 from fairlead.client.transport.errors import Unreachable
 from fairlead.client.transport.pool import Pool
 from fairlead.outgoing.proxies import LOOPBACK
+from fairlead.records import dataclass
 
 JSON = "application/json"
 Query = Mapping[str, Any] | Iterable[tuple[str, Any]]

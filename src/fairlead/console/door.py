@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from fairlead.authentication.user import ANONYMOUS, User
 from fairlead.console import PATH
 from fairlead.console.about import about
-from fairlead.console.files import StaticFiles
 from fairlead.console.headers import NO_STORE, SafeAnswer
 from fairlead.console.signing_in import LONGEST_BODY, SigningIn
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.chain import Handler, check_reading
 from fairlead.endpoints.request import Request
+
+if TYPE_CHECKING:  # loaded by who opens the console
+    from fairlead.console.files import StaticFiles
 
 _LINK, _SESSION, _ABOUT = f"{PATH}/link", f"{PATH}/session", f"{PATH}/about"
 
@@ -23,8 +27,13 @@ class Door:
 
     def __init__(self, signing_in: SigningIn, facts: dict[str, object]) -> None:
         self._signing_in = signing_in
-        self._files = StaticFiles()
         self._about = SafeAnswer(200, json.dumps(facts).encode(), "application/json", (NO_STORE,))
+
+    @cached_property
+    def _files(self) -> StaticFiles:
+        from fairlead.console.files import StaticFiles
+
+        return StaticFiles()
 
     async def rule(self, request: Request) -> User | None:
         """Who asks; None where that has to be found out."""

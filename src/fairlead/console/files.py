@@ -10,10 +10,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
-from dataclasses import dataclass
 from hashlib import sha256
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from fairlead.console import PATH
 from fairlead.console.headers import SafeAnswer
@@ -22,6 +20,8 @@ from fairlead.endpoints.answers import Answer, accepts_gzip, has_it
 from fairlead.endpoints.request import Request
 from fairlead.errors import no_such_path
 from fairlead.http.writing import Header
+from fairlead.packaged import file_beside
+from fairlead.records import dataclass
 
 _INDEX = "index.html"
 _TYPES = {
@@ -76,10 +76,10 @@ class File:
 
 
 class StaticFiles:
-    """Read at the first request, from a directory or wherever the package is."""
+    """Read at the first request, from a directory, by default the one of the package."""
 
-    def __init__(self, directory: Traversable | None = None) -> None:
-        self._directory = directory or files(__package__).joinpath("static")
+    def __init__(self, directory: Path | None = None) -> None:
+        self._directory = directory or file_beside(__file__, "static")
         self._reading = asyncio.Lock()
         self._files: dict[str, tuple[File, Header]] = {}  # by the path below the console's
 
@@ -95,7 +95,7 @@ class StaticFiles:
         return file.answer(request, caching)
 
 
-def served_from(directory: Traversable) -> dict[str, tuple[File, Header]]:
+def served_from(directory: Path) -> dict[str, tuple[File, Header]]:
     """What is at which path below the console's, and how long browsers may keep it."""
     contents = dict(sorted(_contents(directory, "")))
     listed = ((name.encode(), sha256(content).digest()) for name, content in contents.items())
@@ -109,7 +109,7 @@ def served_from(directory: Traversable) -> dict[str, tuple[File, Header]]:
     return served | {f"{folder}/{name}": (file, _FOR_GOOD) for name, file in made.items()}
 
 
-def _contents(directory: Traversable, prefix: str) -> list[tuple[str, bytes]]:
+def _contents(directory: Path, prefix: str) -> list[tuple[str, bytes]]:
     found = []
     for entry in directory.iterdir():
         if entry.name.startswith((".", "__")):

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from fairlead.admission.plugins.resource_quota import QUOTAS
 from fairlead.controllers.bootstrap_signer import BootstrapSigner
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
-from fairlead.controllers.disruption.controller import Disruption
-from fairlead.controllers.framework import Controller
+from fairlead.controllers.framework import Asleep, Controller
 from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
 from fairlead.controllers.nodes.catalogue import BUILDERS as NODES
 from fairlead.controllers.nodes.catalogue import COMPANIONS
-from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
 from fairlead.controllers.service_endpoints.catalogue import BUILDERS as ENDPOINTS
-from fairlead.controllers.surroundings import Build, Surroundings
+from fairlead.controllers.surroundings import Build, Later, Surroundings, built
 from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
 from fairlead.controllers.volumes.catalogue import BUILDERS as VOLUMES
 from fairlead.controllers.workloads.catalogue import BUILDERS as WORKLOADS
 from fairlead.operations.client import Client, system_user
+from fairlead.operations.eviction import BUDGETS
 
 
 def _bootstrap_signer(given: Surroundings) -> Controller:
@@ -44,6 +44,8 @@ def _namespace(given: Surroundings) -> Controller:
 
 
 def _quota(given: Surroundings) -> Controller:
+    from fairlead.controllers.resource_quotas import ResourceQuotas
+
     return ResourceQuotas(given.api, given.client("resourcequota-controller"))
 
 
@@ -65,21 +67,23 @@ def _token_cleaner(given: Surroundings) -> Controller:
 
 
 def _disruption(given: Surroundings) -> Controller:
+    from fairlead.controllers.disruption.controller import Disruption
+
     client = given.client("disruption-controller")
     return Disruption(given.api, client, given.recorder(client, "controllermanager"))
 
 
-_BUILDERS: dict[str, Build] = {
+_BUILDERS: dict[str, Build | Later] = {
     **CERTIFICATES,
     **ENDPOINTS,
     **NODES,
     **VOLUMES,
     **WORKLOADS,
     "bootstrapsigner": _bootstrap_signer,
-    "disruption": _disruption,
+    "disruption": Later("disruption-controller", (BUDGETS,), _disruption),
     "garbagecollector": _garbage,
     "namespace": _namespace,
-    "resourcequota": _quota,
+    "resourcequota": Later("resourcequota-controller", (QUOTAS,), _quota),
     "root-ca-cert-publisher": _root_ca,
     "serviceaccount": _accounts,
     "serviceaccount-token": _account_tokens,
@@ -87,7 +91,9 @@ _BUILDERS: dict[str, Build] = {
 }
 
 
-def build_controllers(given: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
+def build_controllers(
+    given: Surroundings, running: frozenset[str]
+) -> Sequence[Controller | Asleep]:
     """The controllers of these names. Raises SigningFlagError."""
     builders = (*_BUILDERS.items(), *COMPANIONS.items())
-    return [build(given) for name, build in builders if name in running]
+    return [built(build, given) for name, build in builders if name in running]

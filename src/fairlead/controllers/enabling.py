@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fairlead.records import dataclass
 
 _NAMES = frozenset(
     """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from time import time_ns
 
 from fairlead import clock
@@ -17,6 +16,7 @@ from fairlead.errors import StatusError
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.records import dataclass
 from fairlead.schema.times import now
 from fairlead.storage.backend import StorageError
 

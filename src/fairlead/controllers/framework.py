@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from fairlead.authentication.account_names import account_groups, account_user_name
 from fairlead.authentication.user import MASTERS, User, with_authenticated_group
@@ -96,6 +96,18 @@ def manager_user(dialect: Dialect, *, privileged: bool = False) -> User:
     return with_authenticated_group(User(name, "", groups))
 
 
+class Asleep(NamedTuple):
+    """A controller that has nothing to do, and is not even made, before there is an object of the
+    resources (our names) that wake it. It must be one that takes up what it finds."""
+
+    name: str
+    woken_by: Sequence[str]
+    wake: Callable[[], Controller]
+
+
+_WAKING = ""  # instead of a key, in the queue of who is asleep
+
+
 class Controllers:
     """Runs controllers on the watch cache of a server, once: whoever wants to go on after the end
     builds them anew, as they are full of what they knew. `at_end` forgets what they share."""
@@ -103,22 +115,22 @@ class Controllers:
     def __init__(
         self,
         api: Api,
-        controllers: Sequence[Controller],
+        controllers: Sequence[Controller | Asleep],
         events: EventWriter | None = None,
         at_end: Callable[[], None] = lambda: None,
     ) -> None:
         self._api = api
         self._events = events or EventWriter()
         self._at_end = at_end
-        self._queues: list[tuple[Controller, WorkQueue[str]]] = []
+        self._queues: list[tuple[Controller | Asleep, WorkQueue[str]]] = []
         self._followed: dict[Callable[[Change], None], Unfollow] = {}
         self._pace = Pace()
-        self._is_starting = True
-        self._replays: list[Replay] = []  # of what one controller follows, while they start
+        self._beginning = asyncio.Lock()  # held by who takes in what exists
+        self._replays: list[Replay] = []  # of what is followed meanwhile
         for controller in controllers:
             self.add(controller)
 
-    def add(self, controller: Controller) -> None:
+    def add(self, controller: Controller | Asleep) -> None:
         """Have another one run, before they start."""
         is_steady = isinstance(controller, Steady) and controller.is_steady
         queue = WorkQueue[str](controller.name, is_steady=is_steady)
@@ -129,17 +141,70 @@ class Controllers:
         """Take in what exists and follow what changes: one controller after the other, since a
         large store takes a while and the server serves already. What one finds it is told at once,
         and nobody works before all of them know."""
-        for controller, queue in self._queues:
-            if isinstance(controller, Adding):
-                controller.add_by(queue.add)
-            if isinstance(controller, Growing):
-                controller.grow_by(partial(self._follow, queue))
-            for resource, keys in controller.follows().items():
-                self._follow(queue, resource, keys)
-            while self._replays:
-                await self._replays.pop(0).run(self._pace)
-            await asyncio.sleep(0)
-        self._is_starting = False
+        async with self._beginning:
+            for n, (controller, queue) in enumerate(self._queues):
+                if isinstance(controller, Asleep):
+                    if not self._has_work(controller):
+                        continue
+                    controller = controller.wake()
+                    self._queues[n] = controller, queue
+                await self._begin(controller, queue)
+
+    async def _begin(self, controller: Controller, queue: WorkQueue[str]) -> None:
+        if isinstance(controller, Adding):
+            controller.add_by(queue.add)
+        if isinstance(controller, Growing):
+            controller.grow_by(partial(self._follow, queue))
+        for resource, keys in controller.follows().items():
+            self._follow(queue, resource, keys)
+        await asyncio.sleep(0)
+        while self._replays:
+            await self._replays.pop(0).run(self._pace)
+
+    def _has_work(self, asleep: Asleep) -> bool:
+        return any(len(collection) for collection in self._waking(asleep))
+
+    def _waking(self, asleep: Asleep) -> list[Collection]:
+        resources = self._api.resources
+        return [
+            self._api.collection(resources.named(name))
+            for name in asleep.woken_by
+            if resources.serves(name)
+        ]
+
+    async def _sleep(self, asleep: Asleep, queue: WorkQueue[str], group: asyncio.TaskGroup) -> None:
+        """Until there is something to do. Whoever asks sees that the queue is not empty from then
+        on until the controller works."""
+
+        def look() -> None:
+            if self._has_work(asleep):
+                queue.add(_WAKING)
+
+        ends = [
+            self._until(
+                lambda: None,
+                partial(self._api.store.follow, resync=look, replay=False),
+                collection,
+                lambda change: queue.add(_WAKING),
+            )
+            for collection in self._waking(asleep)
+        ]
+        look()
+        await queue.get()
+        await self._pace.keep()
+        async with self._beginning:
+            for end in ends:
+                end()
+            controller = asleep.wake()
+            await self._begin(controller, queue)
+        queue.done(_WAKING)
+        self._employ(controller, queue, group)
+
+    def _employ(
+        self, controller: Controller, queue: WorkQueue[str], group: asyncio.TaskGroup
+    ) -> None:
+        for _ in range(controller.workers):
+            group.create_task(_work(controller, queue, self._pace))
 
     def _follow(
         self, queue: WorkQueue[str], resource: str, keys: Keys, *, replay: bool = True
@@ -157,7 +222,7 @@ class Controllers:
             for version in collection.current(""):
                 tell(existing(collection.resource, version))
 
-        if replay and self._is_starting:
+        if replay and self._beginning.locked():
             told = Replay(collection, tell)
             self._replays.append(told)
             follow = partial(store.follow, resync=told.begin_again, replay=False)
@@ -191,8 +256,10 @@ class Controllers:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._events.run())
                 for controller, queue in self._queues:
-                    for _ in range(controller.workers):
-                        group.create_task(_work(controller, queue, self._pace))
+                    if isinstance(controller, Asleep):
+                        group.create_task(self._sleep(controller, queue, group))
+                    else:
+                        self._employ(controller, queue, group)
         finally:
             self.close()
 

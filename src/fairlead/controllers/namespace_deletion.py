@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from time import monotonic
 
 from fairlead.controllers.changing import with_fewer
@@ -20,6 +19,7 @@ from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
+from fairlead.records import dataclass
 from fairlead.storage.change import Change
 
 _BACKGROUND = DeleteOptions(propagation="Background")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from fairlead.errors import StatusError
 from fairlead.operations.api import Object
+from fairlead.records import dataclass, field
 from fairlead.schema.times import now
 
 

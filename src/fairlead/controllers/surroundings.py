@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.authentication.user import User
 from fairlead.controllers.elsewhere import Elsewhere, NothingElsewhere
 from fairlead.controllers.events import EventWriter, Recorder
-from fairlead.controllers.framework import Controller, controller_user, manager_user
-from fairlead.controllers.nodes.pods_by_node import PodsByNode
-from fairlead.controllers.pod_members import PodMembers
+from fairlead.controllers.framework import Asleep, Controller, controller_user, manager_user
+from fairlead.controllers.pod_members import PODS, PodMembers
 from fairlead.controllers.service_endpoints.pods import ServicePods, facts_of, selector_of
-from fairlead.controllers.workloads.index import Owned
-from fairlead.controllers.workloads.pods import PODS, Pod, read_pod
 from fairlead.dialect import Dialect
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client
+from fairlead.records import dataclass, field
+
+if TYPE_CHECKING:  # loaded by the first controller that needs them
+    from fairlead.controllers.nodes.pods_by_node import PodsByNode
+    from fairlead.controllers.workloads.index import Owned
+    from fairlead.controllers.workloads.pods import Pod
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Surroundings:
 
     @cached_property
     def pods_by_node(self) -> PodsByNode:
+        from fairlead.controllers.nodes.pods_by_node import PodsByNode
+
         return PodsByNode(self.api)
 
     def close(self) -> None:
@@ -74,7 +79,24 @@ class Surroundings:
     @cached_property
     def pods(self) -> Owned[Pod]:
         """The pods by their controller, for all that make pods."""
+        from fairlead.controllers.workloads.index import Owned
+        from fairlead.controllers.workloads.pods import read_pod
+
         return Owned(self.api.collection(self.api.resources.named(PODS)), read_pod)
 
 
 Build = Callable[[Surroundings], Controller]
+
+
+class Later(NamedTuple):
+    """How a controller is built whose modules are not loaded before it has something to do."""
+
+    name: str
+    woken_by: Sequence[str]
+    build: Build
+
+
+def built(build: Build | Later, given: Surroundings) -> Controller | Asleep:
+    if isinstance(build, Later):
+        return Asleep(build.name, build.woken_by, partial(build.build, given))
+    return build(given)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from fairlead.kinds.apiextensions.conditions import (
     ESTABLISHED,
@@ -14,6 +13,7 @@ from fairlead.kinds.apiextensions.conditions import (
 )
 from fairlead.kinds.custom.kind import Definition
 from fairlead.operations.api import Object
+from fairlead.records import dataclass, field
 
 
 @dataclass(slots=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
-from fairlead.authentication.user import AUTHENTICATED
 from fairlead.endpoints.answers import Answer, value_answer
 from fairlead.endpoints.chain import Handler, check_reading
 from fairlead.endpoints.negotiation import NOTHING, negotiate
 from fairlead.endpoints.parameters import flag, list_options
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
-from fairlead.endpoints.routing import PAST, Target
+from fairlead.endpoints.routing import Target
 from fairlead.endpoints.watch import ErrorStream, WatchStream
 from fairlead.errors import (
     StatusError,
@@ -25,6 +24,7 @@ from fairlead.errors import (
 )
 from fairlead.history import API_VERSION, KIND
 from fairlead.history.denied import Denied
+from fairlead.history.door import ALL, DENIED
 from fairlead.history.feed import BOOKMARK_EVERY, Feed, Lines
 from fairlead.history.items import Telling
 from fairlead.history.parameters import wanted
@@ -39,33 +39,22 @@ from fairlead.operations.stored import shown_one
 from fairlead.operations.watch import too_old
 from fairlead.storage.backend import Compacted
 
-_ALL = f"/{PAST}"
-_DENIED = f"{_ALL}/denied"
 _BYTES_AN_ITEM = 500  # about
 _MOST_FEEDS = 100
 _MOST_OF_A_USER = 40
 
 
 class HistoryPage:
-    """Requests for an object or a collection were authorized as reading it; who asks about
-    everything is told what they may list."""
+    """Answers who came through the door."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, denied: Denied) -> None:
         self._handler = handler
         self._api = handler.api
         self._served = Served(handler.api)
         self._telling = Telling(handler.api.actors)
         self._past = ObjectsPast(handler.api, self._served, self._telling)
-        self._denied = Denied()
+        self._denied = denied
         self._listening: Counter[str] = Counter()  # feeds, by the names of users
-        handler.refused = self._denied.note
-
-    def judges(self, request: Request) -> bool:
-        target = request.target
-        if target.is_resource or AUTHENTICATED not in request.user.groups:
-            return False
-        path = target.path.rstrip("/")
-        return path == _ALL or (path == _DENIED and flag(request, "mine"))
 
     async def answer(self, request: Request) -> Answer:
         check_reading(request)
@@ -76,11 +65,11 @@ class HistoryPage:
             except Compacted as error:
                 raise expired(f"The provided resourceVersion is too old: {error}") from None
         path = target.path.rstrip("/")
-        if path == _DENIED:
+        if path == DENIED:
             only = request.user.name if flag(request, "mine") else None
             denied = {"items": self._denied.shown(only)}
             return await self._document(request, denied, "DeniedRequests")
-        if path != _ALL:
+        if path != ALL:
             raise no_such_path()
         if request.method == "GET" and flag(request, "watch"):
             return self._feed(request)
@@ -131,7 +120,7 @@ class HistoryPage:
         if resource is None or target.subresource or target.rest or target.watch_prefix:
             raise no_such_path()
         if target.verb == "watch" or flag(request, "watch"):
-            raise bad_request(f"watch: what happens can be watched at {_ALL} only")
+            raise bad_request(f"watch: what happens can be watched at {ALL} only")
         if "get" not in resource.verbs or "list" not in resource.verbs:
             raise no_such_path()
         if not target.name:
@@ -148,7 +137,7 @@ class HistoryPage:
 
     def _is_remote(self, target: Target) -> bool:
         """Whether another server answers for the path in the API."""
-        probe = Request("GET", target.path[len(_ALL) :])
+        probe = Request("GET", target.path[len(ALL) :])
         probe.target = target
         return self._handler.remote(probe) is not None
 
@@ -192,8 +181,3 @@ def _refuse_revision(request: Request, instead: str) -> None:
     """What happened to many is no state at a revision; raises StatusError."""
     if request.parameter("resourceVersion"):
         raise bad_request(f"resourceVersion: only one object is shown as it was; {instead}")
-
-
-def add_history(handler: Handler) -> None:
-    """Serve the past. It is not among the paths that clients are told of."""
-    handler.past = HistoryPage(handler)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fairlead.endpoints.parameters import flag, integer
 from fairlead.endpoints.request import Request
 from fairlead.errors import bad_request
 from fairlead.operations.options import revision_of
+from fairlead.records import dataclass
 
 _USUAL, _MOST = 500, 5_000
 

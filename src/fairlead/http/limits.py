@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fairlead.records import dataclass
 
 KIB, MIB = 1024, 1024 * 1024
 MOST_CONNECTIONS, MOST_CONNECTIONS_OF_AN_ADDRESS = 10_000, 5_000

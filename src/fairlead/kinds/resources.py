@@ -18,13 +18,13 @@ many, and nothing is decided by them: what is served, who may do what, what admi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from fairlead.dialect import Dialect
 from fairlead.errors import ResourceRef
+from fairlead.packaged import text_beside
+from fairlead.records import dataclass, field
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.model import Struct, TypeProvider
 from fairlead.schema.remembering import ContentMemory
@@ -215,7 +215,7 @@ class Resources:
         # only ever sent to others.
         self.sent_only: set[str] = set()
         self.generation = 0  # counts changes of what is served
-        self.read(files(__package__).joinpath("resources.table").read_text())
+        self.read(text_beside(__file__, "resources.table"))
 
     def read(self, text: str) -> None:
         """Serve what a table lists, too."""

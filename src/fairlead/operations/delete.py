@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 from fairlead import clock
@@ -21,6 +21,7 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
 from fairlead.operations.stored import kept, read, shown_one
 from fairlead.patching.values import copied
+from fairlead.records import dataclass
 from fairlead.schema.times import format_time
 from fairlead.storage.backend import Conflict
 from fairlead.storage.selection import Selection

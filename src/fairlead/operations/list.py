@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fairlead.errors import StatusError, bad_request, expired, too_large_resource_version
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
@@ -11,6 +9,7 @@ from fairlead.operations.get import wait_until
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
 from fairlead.operations.stored import shown
+from fairlead.records import dataclass
 from fairlead.serialization.continuation import Continuation, ContinuationError
 from fairlead.storage.backend import Compacted
 from fairlead.storage.collection import Page

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from importlib.resources import files
 
 from orjson import dumps
 
@@ -16,6 +15,7 @@ from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.aside import aside
 from fairlead.operations.views import ScaleView, typed
+from fairlead.packaged import text_beside
 from fairlead.patching.values import copied
 from fairlead.schema.decode import decoder
 from fairlead.schema.defaults import fill_defaults
@@ -36,7 +36,7 @@ class ApiShapes:
     @cached_property
     def _options(self) -> dict[str, Struct]:
         """The types of the options of connections."""
-        text = files(__package__).joinpath("connecting.types").read_text()
+        text = text_beside(__file__, "connecting.types")
         return parse("connecting", text, self._api.types.group_version)
 
     async def shown(self, attributes: Attributes, value: Object, resource: Resource) -> Object:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from fairlead.errors import StatusError
+from fairlead.records import dataclass
 from fairlead.schema.model import Object
 
 

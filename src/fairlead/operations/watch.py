@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
 from sys import intern
 
 from fairlead.errors import StatusError, bad_request, expired
@@ -14,6 +13,7 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
 from fairlead.operations.selecting import by_name
 from fairlead.operations.stored import are_shown_as_stored, shown_events
+from fairlead.records import dataclass
 from fairlead.storage.backend import Compacted
 from fairlead.storage.change import ADDED, Change, existing
 from fairlead.storage.collection import Collection

@@ -10,8 +10,9 @@ import asyncio
 import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from fairlead.records import dataclass, field
 
 if TYPE_CHECKING:  # imported at the first call: no start waits for it
     from aiohttp import ClientResponse, ClientSession

@@ -12,11 +12,13 @@ import os
 import ssl
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
+
+from fairlead.records import dataclass
 
 _OWN_FILES = "/proc/self/fd"
 _MOST_DEPTH = 200

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from fairlead.outgoing import dialing
@@ -16,6 +15,7 @@ from fairlead.outgoing.addresses import AddressPolicy
 from fairlead.outgoing.client import SECONDS_TO_CONNECT, CallError
 from fairlead.outgoing.conversation import Conversation
 from fairlead.outgoing.conversations import Conversations
+from fairlead.records import dataclass
 
 _SECONDS_TO_ANSWER = 60.0
 

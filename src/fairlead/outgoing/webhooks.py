@@ -8,7 +8,6 @@ import random
 import re
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -23,6 +22,7 @@ from fairlead.outgoing.host_credentials import HostCredentials
 from fairlead.outgoing.kept_connections import KeptConnections
 from fairlead.outgoing.proxies import proxy_of_environment
 from fairlead.outgoing.waiting import Room, TimeLimit, TimeLimits
+from fairlead.records import dataclass
 
 Object = dict[str, Any]
 # Reads an object by our name for its resource, namespace and name.

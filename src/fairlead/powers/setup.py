@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 
 from fairlead.endpoints.chain import Handler
 from fairlead.operations.api import Api
+from fairlead.packaged import text_beside
 from fairlead.powers import clock_moves, pausing
 from fairlead.powers.faults import Faults
 from fairlead.powers.handler import PowerfulHandler
@@ -23,7 +23,7 @@ class Powers:
         self._api = api
         self.record = Record()
         self.under_way: Sequence[int] = (0, 0)
-        api.resources.read(files(__package__).joinpath("powers.table").read_text())
+        api.resources.read(text_beside(__file__, "powers.table"))
 
     def handler(self, address: str) -> Handler:
         """What answers requests, the group of the powers included."""

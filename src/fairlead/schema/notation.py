@@ -16,7 +16,9 @@ types of another file that this one does not define.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from threading import Lock
 from typing import Any
 
 from fairlead.schema.model import Embedded, Field, ListOf, MapOf, Presence, Scalar, Struct, Type
@@ -30,37 +32,146 @@ class NotationError(ValueError):
     """A table that does not follow the notation."""
 
 
-Load = Callable[[str], dict[str, Struct]]
+Load = Callable[[str], Mapping[str, Struct]]
+_reading = Lock()  # threads ask for types too
 
 
-class _File:
-    """One table being read: the structs it defines and how it finds those of other tables."""
+class Structs(Mapping[str, Struct]):
+    """The structs of one table by name; every kind has one of its collections, too. The fields of
+    each are read when somebody asks for it, or for one that refers to it: most servers need few of
+    the types of a large table."""
 
-    def __init__(self, group_version: str, load: Load) -> None:
+    def __init__(self, group_version: str, text: str, load: Load) -> None:
+        """`load` gives the structs of another group-version."""
         self.group_version = group_version
         self.load = load
-        self.structs: dict[str, Struct] = {}
+        self.unread: dict[str, list[str]] = {}  # the lines of fields, by the name of the struct
+        self._own: dict[str, Struct] = {}
+        self._alike: list[Mapping[str, Struct]] = []
+        self._scan(text)
+        for kind in [one for one in self._own.values() if one.is_kind]:
+            self._add_collection(kind)
 
-    def struct(self, name: str) -> Struct:
+    def _scan(self, text: str) -> None:
+        lines: list[str] = []
+        for line in text.splitlines():
+            if line[:1] == " ":
+                lines.append(line)
+                continue
+            words = line.split()
+            if not words or words[0] == "#":
+                continue
+            name, *marks = words
+            if name == "like":
+                self._alike.append(self.load(marks[0]))
+                continue
+            lines = self.unread[name] = []
+            self._own[name] = Struct(
+                name, self.group_version, atomic="atomic" in marks, is_kind="kind" in marks
+            )
+
+    def _add_collection(self, kind: Struct) -> None:
+        name = f"{kind.name}List"
+        if name in self:
+            return
+        made = self._own[name] = Struct(name, self.group_version)
+        _add_type_meta(made)
+        self.unread[name] = [f" metadata {LIST_META} 1", f" items [{kind.name}]! 2"]
+
+    def __getitem__(self, name: str) -> Struct:
+        if name in self.unread:
+            with _reading:
+                _Reading().read(self, name)
+        if name in self._own:
+            return self._own[name]
+        for alike in self._alike:
+            if name in alike:
+                return alike[name]
+        raise KeyError(name)
+
+    def place(self, name: str) -> tuple[Mapping[str, Struct], Struct]:
+        """A struct whose fields may have to be read yet, and the table that it is in."""
+        if name in self._own:
+            return self, self._own[name]
+        for alike in self._alike:
+            if name in alike:
+                return alike.place(name) if isinstance(alike, Structs) else (alike, alike[name])
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(chain(*self._alike, self._own)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or any(name in alike for alike in self._alike)
+
+
+class _Reading:
+    """Reads the fields of a struct and of all that it refers to. They count as unread until all of
+    them are there."""
+
+    def __init__(self) -> None:
+        self._table: Structs
+        self._due: list[tuple[Structs, str]] = []
+
+    def read(self, table: Structs, name: str) -> None:
+        self._due.append((table, name))
+        read: dict[tuple[int, str], tuple[Structs, Struct]] = {}
+        while self._due:
+            self._table, name = self._due.pop()
+            key = id(self._table), name
+            if key not in read and name in self._table.unread:
+                struct = self._table.place(name)[1]
+                read[key] = self._table, struct
+                self._fill(struct, self._table.unread[name])
+        for _, struct in reversed(read.values()):  # what is embedded comes after what it is in
+            for part in struct.embedded.values():
+                struct.fields.update(part.struct.fields)
+        for _, struct in read.values():
+            if struct.is_kind:
+                _add_type_meta(struct)
+        for table, struct in read.values():
+            del table.unread[struct.name]
+
+    def _fill(self, struct: Struct, lines: list[str]) -> None:
+        for line in lines:
+            words = line.split()
+            if not words or words[0] == "#":
+                continue
+            name, text, number, *marks = words
+            if text.startswith("..."):
+                struct.embedded[name] = Embedded(name, self._struct(text[3:]), int(number))
+            else:
+                struct.fields[name] = self._field(name, text, number, marks)
+
+    def _struct(self, name: str) -> Struct:
+        table = self._table
         group_version, _, short = name.rpartition(".")
-        own = group_version in ("", self.group_version)
-        found = self.structs if own else self.load(group_version)
+        is_own = group_version in ("", table.group_version)
+        found = table if is_own else table.load(group_version)
         try:
-            return found[short]
+            if not isinstance(found, Structs):
+                return found[short]
+            where, struct = found.place(short)
         except KeyError:
-            raise NotationError(f"{self.group_version}: no type {name}") from None
+            raise NotationError(f"{table.group_version}: no type {name}") from None
+        if isinstance(where, Structs):
+            self._due.append((where, short))
+        return struct
 
-    def type(self, text: str) -> Type:
+    def _type(self, text: str) -> Type:
         if text.startswith("["):
-            return ListOf(self.type(text[1:-1]))
+            return ListOf(self._type(text[1:-1]))
         if text.startswith("{"):
-            return MapOf(self.type(text[1:-1]))
-        return SCALARS.get(text) or self.struct(text)
+            return MapOf(self._type(text[1:-1]))
+        return SCALARS.get(text) or self._struct(text)
 
-    def field(self, name: str, text: str, number: str, marks: list[str]) -> Field:
+    def _field(self, name: str, text: str, number: str, marks: list[str]) -> Field:
         bare = text.rstrip("?!")
         text, presence = bare, Presence(text[len(bare) :])
-        made = Field(name, self.type(text), presence, int(number) if number != "-" else 0)
+        made = Field(name, self._type(text), presence, int(number) if number != "-" else 0)
         for mark in marks:
             word, _, value = mark.partition("=")
             _MARKS[word](made, value)
@@ -128,62 +239,10 @@ def parse_value(text: str) -> Any:
 
 
 def parse(group_version: str, text: str, load: Load) -> dict[str, Struct]:
-    """The structs of one table by name; `load` gives the structs of another group-version."""
-    file = _File(group_version, load)
-    blocks: list[tuple[Struct, list[list[str]]]] = []
-    rows: list[list[str]] = []
-    for line in text.splitlines():
-        words = line.split()
-        if not words or words[0] == "#":
-            continue
-        if line[0] == " ":
-            rows.append(words)
-        elif words[0] == "like":
-            file.structs.update(load(words[1]))
-        else:
-            struct = Struct(
-                words[0],
-                group_version,
-                atomic="atomic" in words,
-                is_kind="kind" in words,
-            )
-            rows = []
-            blocks.append((struct, rows))
-            file.structs[struct.name] = struct
-    for struct, field_rows in blocks:
-        _fill(file, struct, field_rows)
-    for struct, _ in blocks:
-        _spread(struct)
-    for struct, _ in blocks:
-        if struct.is_kind:
-            _add_type_meta(struct)
-            file.structs.setdefault(struct.name + "List", _list_of(file, struct))
-    return file.structs
-
-
-def _fill(file: _File, struct: Struct, rows: list[list[str]]) -> None:
-    for row in rows:
-        name, text, number, *marks = row
-        if text.startswith("..."):
-            struct.embedded[name] = Embedded(name, file.struct(text[3:]), int(number))
-        else:
-            struct.fields[name] = file.field(name, text, number, marks)
-
-
-def _spread(struct: Struct) -> None:
-    for part in struct.embedded.values():
-        struct.fields.update(part.struct.fields)
+    """The structs of one table by name, all of them read."""
+    return dict(Structs(group_version, text, load))
 
 
 def _add_type_meta(struct: Struct) -> None:
     for name in ("apiVersion", "kind"):
         struct.fields[name] = Field(name, SCALARS["string"])
-
-
-def _list_of(file: _File, struct: Struct) -> Struct:
-    """The collection type that every kind has."""
-    made = Struct(struct.name + "List", struct.group_version)
-    _add_type_meta(made)
-    made.fields["metadata"] = Field("metadata", file.struct(LIST_META), number=1)
-    made.fields["items"] = Field("items", ListOf(struct), Presence.ALWAYS, 2)
-    return made

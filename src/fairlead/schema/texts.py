@@ -8,11 +8,11 @@ when they are first asked for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from importlib.resources import files
 
 from fairlead.dialect import Dialect
+from fairlead.packaged import file_beside
+from fairlead.records import dataclass, field
 from fairlead.schema import builtin
 from fairlead.schema.model import Struct
 
@@ -90,8 +90,8 @@ class Texts:
     def _table(self, group_version: str) -> _Table:
         table = self._tables.get(group_version)
         if table is None:
-            file = files(builtin).joinpath(group_version.replace("/", "-") + ".texts")
-            text = file.read_text() if file.is_file() else ""
+            file = file_beside(builtin.__file__, group_version.replace("/", "-") + ".texts")
+            text = file.read_text("utf-8") if file.is_file() else ""
             table = parse_texts(text.replace("x-@-", self._dialect.marked("x-@-")))
             self._tables[group_version] = table
         return table

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import base64
 import posixpath
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from fairlead.records import dataclass
 from fairlead.schema.mismatch import json_kind
 from fairlead.serialization.json_syntax import describe_json_error
 

@@ -9,7 +9,6 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from fairlead.audit.auditor import Auditor
 from fairlead.authentication.service_accounts import account_claims
 from fairlead.authentication.user import MASTERS
 from fairlead.authorization.refusal import Refused
@@ -32,6 +31,7 @@ from fairlead.storage.backend import StorageError
 from fairlead.storage.basis import Basis, Outdated
 
 if TYPE_CHECKING:
+    from fairlead.audit.auditor import Auditor
     from fairlead.fairness.gate import Gate
     from fairlead.storage.local.page import Slot
 

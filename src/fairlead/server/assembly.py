@@ -21,7 +21,7 @@ from fairlead.admission.enabling import (
     build_plugins,
     switched_on,
 )
-from fairlead.admission.plugin import Plugin
+from fairlead.admission.plugin import Plugin, UnmadePlugin
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.admission.webhooks.setup import Surroundings as WebhookSurroundings
 from fairlead.admission.webhooks.setup import webhook_plugins
@@ -224,7 +224,7 @@ class Assembly:
         except (AuthenticationError, FileError) as error:
             raise StartError(str(error)) from None
 
-    def _plugins(self) -> list[Plugin]:
+    def _plugins(self) -> list[Plugin | UnmadePlugin]:
         api = self.api
 
         async def create_namespace(name: str) -> None:

@@ -99,9 +99,8 @@ def _size(count: float) -> str:
 
 def _own_command() -> str:
     """How this program is run by those who start it, in a shell where it may not be known."""
-    from shutil import which
-
-    return "fairlead" if which("fairlead") else f"{_quoted(Path(sys.executable))} -m fairlead"
+    is_known = any(os.access(Path(one, "fairlead"), os.X_OK) for one in os.get_exec_path())
+    return "fairlead" if is_known else f"{_quoted(Path(sys.executable))} -m fairlead"
 
 
 def _quoted(path: Path) -> str:

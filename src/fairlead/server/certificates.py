@@ -6,13 +6,14 @@ import logging
 import os
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead import clock
+from fairlead.records import dataclass
 from fairlead.server.files import FileError, make_private_directory, read_private, write_private
 from fairlead.server.validity import Validity, validity_of
 

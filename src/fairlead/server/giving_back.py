@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-_FIRST_PAUSE, _PAUSE = 1.0, 600.0  # seconds
+_FIRST_PAUSE, _PAUSE = 1.5, 600.0  # seconds; the last imports come one after the start
 _DONT_NEED = 4  # MADV_DONTNEED of Linux
 _READ_ONLY = ("r--p", "r-xp")
 _MAPPINGS = Path("/proc/self/smaps")

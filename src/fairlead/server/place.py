@@ -7,9 +7,9 @@ import os
 import shutil
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from fairlead.records import dataclass
 from fairlead.storage.local.page import Page, Slot
 
 OWNER = 0

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from OpenSSL import SSL
 
-from fairlead.audit.auditor import Auditor
-from fairlead.audit.own_operations import OwnOperations
-from fairlead.audit.setup import AuditError, build_auditor
+from fairlead.audit.flags import wants_audit
 from fairlead.backup import UNFINISHED
 from fairlead.backup.page import add_backup_page
 from fairlead.console.door import add_console
@@ -24,7 +22,7 @@ from fairlead.dialect import DIALECTS, Dialect
 from fairlead.endpoints.chain import Handler as Handler  # tests put another one here
 from fairlead.endpoints.openapi import OpenApi
 from fairlead.fairness.setup import build_gate, place_gate
-from fairlead.history.page import add_history
+from fairlead.history.door import add_history
 from fairlead.http.connections import Connections, either
 from fairlead.http.limits import Limits
 from fairlead.http.protocol import HttpProtocol
@@ -65,6 +63,7 @@ from fairlead.storage.log import Log
 from fairlead.storage.store import Store
 
 if TYPE_CHECKING:
+    from fairlead.audit.auditor import Auditor
     from fairlead.server.place import Place
     from fairlead.server.worker import Worker
 
@@ -254,6 +253,11 @@ class Server:
 
     def _audit(self, resources: Resources) -> Auditor | None:
         """The audit log, which sees what the server's own parts do, too."""
+        if not wants_audit(self.options):
+            return None
+        from fairlead.audit.own_operations import OwnOperations  # few servers need it
+        from fairlead.audit.setup import AuditError, build_auditor
+
         try:
             locks = self._worker.place.directory if self._worker is not None else None
             auditor = build_auditor(self.options, self.dialect, resources, locks)

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+
+from fairlead.records import dataclass
 
 _UTC_TIME, _SEQUENCE, _VERSION = 0x17, 0x30, 0xA0
 
@@ -59,4 +60,6 @@ def _moment(tag: int, value: bytes) -> datetime:
     text = value.decode("ascii")
     if tag == _UTC_TIME:  # two digits: 1950 to 2049
         text = ("19" if text >= "50" else "20") + text
-    return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+    if len(text) != len("20060102150405Z") or not text.endswith("Z"):
+        raise ValueError("not a time of X.509")
+    return datetime.fromisoformat(f"{text[:8]}T{text[8:]}")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from fairlead.records import dataclass, field
 from fairlead.schema.durations import parse_duration
 
 PREFIX = "simulation.fairlead/"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from fairlead.bounded import remembered
+from fairlead.records import dataclass
 from fairlead.schema.names import label_value, qualified_name
 from fairlead.storage.version import Version
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
 from fairlead.client import Client
 from fairlead.client.sync import SyncClient
+from fairlead.records import dataclass
 from fairlead.server.files import write_private
 from fairlead.server.kubeconfig import certificate_fields, self_contained
 from fairlead.testing.libraries import Libraries

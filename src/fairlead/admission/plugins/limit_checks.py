@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal
 from typing import NamedTuple
 
 from fairlead.admission.plugins.base import Object
 from fairlead.admission.plugins.pod_demands import demands
+from fairlead.records import dataclass, field
 from fairlead.schema.quantity import Amount, amount
 from fairlead.schema.remembering import ContentMemory
 from fairlead.storage.version import Version

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal
@@ -19,6 +18,7 @@ from fairlead.admission.plugins.token_volume import TokenVolume
 from fairlead.authorization.pod_references import SECRETS, pod_references
 from fairlead.dialect import Dialect
 from fairlead.kinds.core.pods.annotations import keys
+from fairlead.records import dataclass
 from fairlead.storage.version import Version
 
 ACCOUNTS = "core/v1/serviceaccounts"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.kinds.admissionregistration.review_versions import KNOWN
 from fairlead.kinds.admissionregistration.side_effects import SAFE_EFFECTS
 from fairlead.kinds.rules import selector_is_empty
 from fairlead.outgoing.webhooks import Webhook
+from fairlead.records import dataclass
 from fairlead.schema.model import Object
 
 # Makes what calls the webhook of a client configuration.

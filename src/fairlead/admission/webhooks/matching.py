@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.remembering import FindNamespace
@@ -11,6 +10,7 @@ from fairlead.admission.webhooks.hooks import ANY, Hook, Rule
 from fairlead.errors import ResourceRef, not_found
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.kinds.rules import selector_matches
+from fairlead.records import dataclass
 from fairlead.schema.model import Object
 
 _NAMESPACES = "core/v1/namespaces"

@@ -6,8 +6,6 @@ the webhooks that want to be asked again and whose turn came before the change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import orjson
 
 from fairlead.admission.plugin import Attributes
@@ -20,6 +18,7 @@ from fairlead.dialect import Dialect
 from fairlead.errors import internal
 from fairlead.patching.errors import MalformedPatch, OperationFailed, TooManyOperations
 from fairlead.patching.json_patch import Operation, apply_json_patch, operations
+from fairlead.records import dataclass, field
 from fairlead.schema.model import Object
 
 _MUTATION, _PATCH = "mutation.webhook.admission.@/", "patch.webhook.admission.@/"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from binascii import a2b_base64
 from functools import cached_property
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 import orjson
@@ -16,6 +15,7 @@ from fairlead.admission.webhooks.matching import Match, namespace_of
 from fairlead.admission.webhooks.shapes import Documents
 from fairlead.authentication.user import User
 from fairlead.kinds.resources import Resource, Resources
+from fairlead.packaged import text_beside
 from fairlead.schema.decode import Decode, decoder
 from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.model import Object
@@ -155,7 +155,7 @@ class Reviews:
 
     @cached_property
     def _decode(self) -> Decode:
-        text = files(__package__).joinpath("review.types").read_text()
+        text = text_beside(__file__, "review.types")
         return decoder(parse("admission", text, self._resources.types.group_version)[KIND])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from fairlead.admission.configuration import Configuration, Section
 from fairlead.admission.plugin import Plugin
@@ -18,6 +17,7 @@ from fairlead.kinds.resources import Resources
 from fairlead.outgoing.client_config import ClientConfigError
 from fairlead.outgoing.host_credentials import HostCredentials, load_host_credentials
 from fairlead.outgoing.webhooks import Webhook, Webhooks
+from fairlead.records import dataclass
 from fairlead.schema.model import Object
 from fairlead.storage.followers import Listener
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
@@ -16,6 +16,7 @@ from fairlead.aggregation.extension import Extension
 from fairlead.aggregation.identity import DESCRIBER
 from fairlead.aggregation.openapi.cutting import Unreadable
 from fairlead.endpoints.openapi.answers import TEXT, Document, pack
+from fairlead.records import dataclass
 
 if TYPE_CHECKING:  # few servers have others behind them: the start does not wait for it
     from fairlead.aggregation.openapi.reading import Part

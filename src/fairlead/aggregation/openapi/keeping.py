@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from fairlead.controllers.queue import WorkQueue
 from fairlead.endpoints.openapi.others import NOBODY, Others, Remote
 from fairlead.logs import quoted
 from fairlead.outgoing.client import CallError
+from fairlead.records import dataclass, field
 
 if TYPE_CHECKING:
     from fairlead.aggregation.openapi.reading import Part

@@ -7,7 +7,6 @@ refused here. All of it is work for a thread.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -22,6 +21,7 @@ from fairlead.aggregation.openapi.walking import (
     schemas_within,
     target,
 )
+from fairlead.records import dataclass
 from fairlead.serialization.gnostic import encode_document
 
 _TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -13,6 +12,7 @@ from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.client import Client, ResourceType, UnknownResource
 from fairlead.client.session import Request
+from fairlead.records import dataclass
 
 _WRITING = {"create", "update", "patch", "delete", "deletecollection"}
 _SPECIAL = {"use", "bind", "impersonate", "escalate", "proxy", "approve", "sign", "attest", "*"}

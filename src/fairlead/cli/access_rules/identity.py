@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64decode, urlsafe_b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -14,6 +13,7 @@ from fairlead.authentication.user import ANONYMOUS_NAME, AUTHENTICATED, UNAUTHEN
 from fairlead.cli.errors import CommandFailed
 from fairlead.client import ApiError, Client, Impersonation
 from fairlead.client.session import Request
+from fairlead.records import dataclass, field
 
 _REVIEW = "SelfSubjectReview"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.client import ApiError, Client
 from fairlead.dialect import Dialect
+from fairlead.records import dataclass, field
 
 Object = dict[str, Any]
 _CLUSTER_WIDE = {"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings"}

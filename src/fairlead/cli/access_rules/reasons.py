@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.authentication.user import User
@@ -21,6 +20,7 @@ from fairlead.cli.access_rules import asking
 from fairlead.cli.access_rules.identity import Identity
 from fairlead.cli.access_rules.reading import Policy
 from fairlead.dialect import Dialect
+from fairlead.records import dataclass
 
 Object = Mapping[str, Any]
 _MANY = 1000  # what a wildcard counts for

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fairlead.cli.errors import Mistake
 from fairlead.client import Client
 from fairlead.dialect import Dialect
+from fairlead.records import dataclass
 
 Object = dict[str, Any]
 

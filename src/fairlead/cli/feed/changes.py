@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED, Version
 from fairlead.client import ApiError, Resource, ResourceType
 from fairlead.client.watching import Event, Key, Watch, key_of
+from fairlead.records import dataclass
 
 Object = dict[str, Any]
 

@@ -7,7 +7,6 @@ import secrets
 import string
 from base64 import b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.client import Resource
 from fairlead.dialect import Dialect
+from fairlead.records import dataclass
 
 Object = dict[str, Any]
 GROUP = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]", re.ASCII)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.cli.output.jsonpath_steps import (
@@ -28,6 +27,7 @@ from fairlead.cli.output.jsonpath_steps import (
     follow,
 )
 from fairlead.cli.output.values import compact_json, plain
+from fairlead.records import dataclass
 
 __all__ = ["JsonPathError", "Path", "Template", "parse", "relaxed", "template"]
 

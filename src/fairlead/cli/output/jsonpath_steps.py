@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.cli.output.values import plain
+from fairlead.records import dataclass
 
 Values = list[Any]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from fairlead.cli.ownership.managers import Manager, shape_of
 from fairlead.patching.field_sets import EMPTY, FieldSet, element_text, key_element, value_element
+from fairlead.records import dataclass
 
 Owners = tuple[Manager, ...]
 _HIDDEN = ".metadata.managedFields"

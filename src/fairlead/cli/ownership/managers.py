@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from fairlead.cli.errors import CommandFailed
 from fairlead.patching.entries import decoded
 from fairlead.patching.field_sets import EMPTY, FieldSet, InvalidFields, paths, union
+from fairlead.records import dataclass
 from fairlead.schema.ages import since
 
 

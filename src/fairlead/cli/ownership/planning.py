@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.cli.applying.conflicts import owners_by_field
@@ -13,6 +12,7 @@ from fairlead.cli.ownership.managers import Manager, managers_of, shape_of
 from fairlead.client import Resource
 from fairlead.client.errors import Conflict, NotFound
 from fairlead.patching.field_sets import union
+from fairlead.records import dataclass
 
 Object = dict[str, Any]
 THEIRS, YOURS, REMOVED, ADDED = "theirs", "yours", "removed", "added"

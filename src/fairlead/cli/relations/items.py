@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.client import Client, Resource, ResourceType
 from fairlead.client.errors import ApiError, Forbidden
 from fairlead.client.session import JSON, Request
 from fairlead.dialect import CLUSTER, KUBERNETES
+from fairlead.records import dataclass, field
 
 _AT_ONCE = 16  # lists under way
 _NEVER_OWNED = ("events", "componentstatuses", "bindings")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -19,6 +18,7 @@ from fairlead.cli.versions.served import told_at
 from fairlead.client.errors import Expired, NotFound, error_of_status
 from fairlead.client.session import Request
 from fairlead.client.transport.errors import Unreachable
+from fairlead.records import dataclass, field
 
 Object = dict[str, Any]
 KNOWN, CREATED, CHANGED, DELETED = "known", "created", "changed", "deleted"

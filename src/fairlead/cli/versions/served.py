@@ -5,12 +5,12 @@ A server that does not, or does not tell this user, is no error: then the standa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.cli.naming import Named
 from fairlead.client.errors import ApiError, Expired
 from fairlead.client.session import Request
+from fairlead.records import dataclass
 
 _PATH = "/history"
 _MOST_PAGES = 20

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +14,7 @@ from fairlead.cli.versions.differences import Sight, painted
 from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED, KNOWN, History, Version
 from fairlead.cli.versions.served import Writer
 from fairlead.history.differing import changed_paths
+from fairlead.records import dataclass
 from fairlead.schema.ages import UNKNOWN, moment, since
 
 _NOTHING = "nothing but managedFields, resourceVersion or generation; --all shows it"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.outgoing.client_config import ClientConfigError
+from fairlead.records import dataclass
 
 NEVER, IF_AVAILABLE, ALWAYS = MODES = ("Never", "IfAvailable", "Always")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from fairlead.outgoing.client_config import ClientConfig
+from fairlead.records import dataclass, field
 
 
 class AccessError(Exception):

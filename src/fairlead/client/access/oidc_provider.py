@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -17,6 +16,7 @@ from fairlead.client.transport.errors import Unreachable
 from fairlead.client.transport.pool import Pool
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
 from fairlead.outgoing.proxies import proxy_of_environment
+from fairlead.records import dataclass
 
 _SECONDS = 30.0
 _MOST_BYTES = 1024 * 1024

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field
 
 import httptools
 
 from fairlead.client.transport.errors import Unreachable
 from fairlead.client.transport.packing import Unpacking
+from fairlead.records import dataclass, field
 
 _MOST_HEAD_BYTES = 64 * 1024
 _MOST_HELD_BYTES = 1024 * 1024  # that have come and were not read yet

@@ -7,11 +7,11 @@ import os
 import socket
 import ssl
 from base64 import b64encode
-from dataclasses import dataclass
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from fairlead.client.transport.connection import Connection
 from fairlead.client.transport.errors import Unreachable
+from fairlead.records import dataclass
 
 _SECONDS = 30.0
 USUAL_PORTS = {"http": 80, "https": 443}

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
@@ -19,6 +18,7 @@ from fairlead.errors import StatusError
 from fairlead.kinds.certificates.conditions import APPROVED
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.records import dataclass
 from fairlead.storage.change import Change
 
 BINDINGS = "rbac/v1/clusterrolebindings"

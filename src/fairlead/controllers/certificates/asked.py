@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.kinds.certificates.pem import blocks
+from fairlead.records import dataclass
 from fairlead.schema.model import Object
 
 if TYPE_CHECKING:  # the library is imported when there is something to read

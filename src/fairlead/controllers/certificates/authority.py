@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from fairlead import clock
 from fairlead.controllers.certificates.asked import Asked
 from fairlead.file_stamps import stamp
+from fairlead.records import dataclass
 
 if TYPE_CHECKING:  # the library is imported when there is something to read or to sign
     from cryptography.hazmat.primitives import hashes

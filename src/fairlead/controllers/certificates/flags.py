@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead.controllers.certificates.authority import SigningAuthority, SigningFileError
 from fairlead.dialect import Dialect
+from fairlead.records import dataclass
 
 _ALL = "cluster-signing"
 _YEAR = 365 * 24 * 3600.0

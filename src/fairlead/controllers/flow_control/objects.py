@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from copy import deepcopy
 from functools import partial
 from time import monotonic
 
@@ -22,6 +21,7 @@ from fairlead.kinds.storage.shared import same
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
+from fairlead.patching.values import copied
 from fairlead.storage.change import Change
 
 SCHEMAS = "flowcontrol/v1beta2/flowschemas"
@@ -94,7 +94,7 @@ class FlowControlObjects:
         if found is not None:
             return self._corrected(found, wanted, mandatory=key in self._mandatory)
         metadata = {"name": key.rpartition("/")[2], "annotations": {self._annotation: "true"}}
-        return {"metadata": metadata, "spec": deepcopy(wanted)}
+        return {"metadata": metadata, "spec": copied(wanted)}
 
     async def _remove(self, resource: str, found: Object) -> None:
         """Unless somebody has just made it theirs."""
@@ -109,7 +109,7 @@ class FlowControlObjects:
     def _corrected(self, found: Object, wanted: Spec, *, mandatory: bool) -> Object | None:
         """What it should be like, if that is something else."""
         updates = mandatory or self._is_ours(found)
-        spec = deepcopy(wanted) if updates and not same(found["spec"], wanted) else found["spec"]
+        spec = copied(wanted) if updates and not same(found["spec"], wanted) else found["spec"]
         if spec is found["spec"] and self._says(found) is updates:
             return None
         annotations = dict(found["metadata"].get("annotations") or {})

@@ -1,17 +1,16 @@
-"""The controllers of nodes."""
+"""The controllers of nodes. None is loaded before there is something for it to do."""
 
 from __future__ import annotations
 
 from fairlead.controllers.framework import Controller
-from fairlead.controllers.nodes.lifecycle.controller import NodeLifecycle, Patience
-from fairlead.controllers.nodes.lifecycle.zones import Rates
-from fairlead.controllers.nodes.pod_collection import PodCollection
-from fairlead.controllers.nodes.taint_eviction import TaintEviction
-from fairlead.controllers.nodes.ttl import NodeTtl
-from fairlead.controllers.surroundings import Build, Surroundings
+from fairlead.controllers.surroundings import Later, Surroundings
+
+_NODES, _PODS = "core/v1/nodes", "core/v1/pods"
 
 
 def _pod_collection(given: Surroundings) -> Controller:
+    from fairlead.controllers.nodes.pod_collection import PodCollection
+
     return PodCollection(
         given.client("pod-garbage-collector"),
         given.dialect,
@@ -22,10 +21,15 @@ def _pod_collection(given: Surroundings) -> Controller:
 
 
 def _node_ttl(given: Surroundings) -> Controller:
+    from fairlead.controllers.nodes.ttl import NodeTtl
+
     return NodeTtl(given.client("ttl-controller"), given.dialect)
 
 
 def _node_lifecycle(given: Surroundings) -> Controller:
+    from fairlead.controllers.nodes.lifecycle.controller import NodeLifecycle, Patience
+    from fairlead.controllers.nodes.lifecycle.zones import Rates
+
     client, flags = given.client("node-controller"), given.options
     patience = Patience(
         flags.node_monitor_grace_period, flags.node_startup_grace_period, flags.node_monitor_period
@@ -41,15 +45,19 @@ def _node_lifecycle(given: Surroundings) -> Controller:
 
 
 def _taint_eviction(given: Surroundings) -> Controller:
+    from fairlead.controllers.nodes.taint_eviction import TaintEviction
+
     client, told = given.client("node-controller"), given.api.gates["PodDisruptionConditions"]
     recorder = given.recorder(client, "taint-controller")
     return TaintEviction(client, recorder, given.pods_by_node, conditions=told)
 
 
-BUILDERS: dict[str, Build] = {
-    "nodelifecycle": _node_lifecycle,
-    "podgc": _pod_collection,
-    "ttl": _node_ttl,
+BUILDERS: dict[str, Later] = {
+    "nodelifecycle": Later("node-lifecycle-controller", (_NODES,), _node_lifecycle),
+    "podgc": Later("pod-garbage-collector", (_PODS,), _pod_collection),
+    "ttl": Later("ttl-controller", (_NODES,), _node_ttl),
 }
 # What runs beside a controller under its name.
-COMPANIONS: dict[str, Build] = {"nodelifecycle": _taint_eviction}
+COMPANIONS: dict[str, Later] = {
+    "nodelifecycle": Later("taint-eviction-controller", (_NODES,), _taint_eviction)
+}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import inf
 
 from fairlead.controllers.framework import Keys
@@ -12,6 +11,7 @@ from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.records import dataclass
 from fairlead.storage.change import Change
 
 

@@ -12,7 +12,6 @@ import logging
 import math
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
 from random import uniform
 from typing import Any
 
@@ -23,6 +22,7 @@ from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.fencing import carry
+from fairlead.records import dataclass
 from fairlead.schema.times import format_micro_time
 from fairlead.storage.backend import StorageError
 from fairlead.storage.change import Change

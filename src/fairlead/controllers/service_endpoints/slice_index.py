@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from fairlead.dialect import Dialect
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.records import dataclass, field
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 

@@ -1,43 +1,53 @@
-"""The controllers of volumes and claims."""
+"""The controllers of volumes and claims. None is loaded before there is something for it to do."""
 
 from __future__ import annotations
 
 from fairlead.controllers.framework import Controller
-from fairlead.controllers.surroundings import Build, Surroundings
-from fairlead.controllers.volumes.binder import VolumeBinder
-from fairlead.controllers.volumes.ephemeral import EphemeralClaims
-from fairlead.controllers.volumes.expander import VolumeExpander
-from fairlead.controllers.volumes.protection import ClaimProtection, VolumeProtection
+from fairlead.controllers.surroundings import Later, Surroundings
+
+_CLAIMS, _VOLUMES = "core/v1/persistentvolumeclaims", "core/v1/persistentvolumes"
 
 
 def _claim_protection(given: Surroundings) -> Controller:
+    from fairlead.controllers.volumes.protection import ClaimProtection
+
     return ClaimProtection(given.client("pvc-protection-controller"), given.dialect)
 
 
 def _volume_protection(given: Surroundings) -> Controller:
+    from fairlead.controllers.volumes.protection import VolumeProtection
+
     return VolumeProtection(given.client("pv-protection-controller"), given.dialect)
 
 
 def _volume_binder(given: Surroundings) -> Controller:
+    from fairlead.controllers.volumes.binder import VolumeBinder
+
     client = given.client("persistent-volume-binder")
     recorder = given.recorder(client, "persistentvolume-controller")
     return VolumeBinder(given.api, client, recorder)
 
 
 def _volume_expander(given: Surroundings) -> Controller:
+    from fairlead.controllers.volumes.expander import VolumeExpander
+
     client = given.client("expand-controller")
     return VolumeExpander(given.api, client, given.recorder(client, "volume_expand"))
 
 
 def _ephemeral_claims(given: Surroundings) -> Controller:
+    from fairlead.controllers.volumes.ephemeral import EphemeralClaims
+
     client = given.client("ephemeral-volume-controller")
     return EphemeralClaims(given.api, client, given.recorder(client, "ephemeral_volume"))
 
 
-BUILDERS: dict[str, Build] = {
-    "ephemeral-volume": _ephemeral_claims,
-    "persistentvolume-binder": _volume_binder,
-    "persistentvolume-expander": _volume_expander,
-    "pv-protection": _volume_protection,
-    "pvc-protection": _claim_protection,
+BUILDERS: dict[str, Later] = {
+    "ephemeral-volume": Later("ephemeral-volume-controller", ("core/v1/pods",), _ephemeral_claims),
+    "persistentvolume-binder": Later(
+        "persistentvolume-binder", (_CLAIMS, _VOLUMES), _volume_binder
+    ),
+    "persistentvolume-expander": Later("persistentvolume-expander", (_CLAIMS,), _volume_expander),
+    "pv-protection": Later("pv-protection-controller", (_VOLUMES,), _volume_protection),
+    "pvc-protection": Later("pvc-protection-controller", (_CLAIMS,), _claim_protection),
 }

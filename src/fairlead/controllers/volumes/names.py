@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fairlead.dialect import Dialect
 from fairlead.kinds.core.persistent_volumes import CLASS_ANNOTATION
 from fairlead.operations.api import Object
+from fairlead.records import dataclass
 
 CLAIMS, VOLUMES, PODS, CLASSES = (
     "core/v1/persistentvolumeclaims",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.volumes.index import Index
 from fairlead.controllers.volumes.names import Annotations
@@ -11,6 +9,7 @@ from fairlead.controllers.volumes.plugins import Plugins
 from fairlead.controllers.volumes.writing import Teller, Writer
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client
+from fairlead.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

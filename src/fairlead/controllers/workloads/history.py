@@ -6,7 +6,6 @@ For the kinds that keep their past so and not in ReplicaSets: StatefulSet and Da
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from fairlead.controllers.workloads.dependents import read_whole
 from fairlead.controllers.workloads.hashes import filled, short_hash
@@ -19,6 +18,7 @@ from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.patching.errors import PatchError
 from fairlead.patching.strategic import DIRECTIVE, apply_strategic_patch, strategic_document
+from fairlead.records import dataclass
 from fairlead.schema.decode import decoder
 from fairlead.schema.mismatch import DecodeError
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import dataclass
 from email.utils import formatdate
 from time import time
 
@@ -11,6 +10,7 @@ from fairlead.endpoints.answers import Answer, accepts_gzip, has_it
 from fairlead.endpoints.request import Request
 from fairlead.http.writing import Header
 from fairlead.operations.aside import aside
+from fairlead.records import dataclass
 
 TEXT = "text/plain; charset=utf-8"
 BINARY = "application/octet-stream"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
+from pathlib import Path
 
 import fairlead
-from fairlead import schema
 from fairlead.dialect import Dialect
 from fairlead.endpoints.openapi.knowledge import FindCustom
 from fairlead.kinds.resources import GroupVersion, Resource
+from fairlead.schema import builtin
 
 
 @cache
@@ -18,11 +18,11 @@ def sources(dialect: Dialect, release: str) -> str:
     """Stands for all that documents are made of beside the resources: clients keep a document
     for good under its hash, so a change of the type tables or of this package must show."""
     found = sha256(f"{fairlead.__version__} {release} {dialect.name}".encode())
-    for package, suffix in (
-        (f"{schema.__name__}.builtin", (".types", ".texts")),
-        (__package__, ""),
+    for directory, suffix in (
+        (Path(builtin.__file__).parent, (".types", ".texts")),
+        (Path(__file__).parent, ("",)),
     ):
-        for file in sorted(files(package).iterdir(), key=lambda entry: entry.name):
+        for file in sorted(directory.iterdir(), key=lambda entry: entry.name):
             if file.name.endswith(suffix) and file.is_file():
                 found.update(file.read_bytes())
     return found.hexdigest()

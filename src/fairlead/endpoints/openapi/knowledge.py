@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fairlead.kinds.resources import Resource
+from fairlead.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from fairlead.endpoints.openapi.custom import publish, publish_list
 from fairlead.endpoints.openapi.knowledge import FindCustom
 from fairlead.endpoints.openapi.names import Names, capital
 from fairlead.endpoints.openapi.schemas import META, Schema, Schemas
 from fairlead.kinds.resources import GroupVersion, Resource
+from fairlead.records import dataclass, field
 
 OK, CREATED, ACCEPTED = "200", "201", "202"
 TEXT: Schema = {"type": "string"}

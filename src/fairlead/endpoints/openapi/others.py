@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.request import Request
+from fairlead.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.endpoints.openapi.names import Names
 from fairlead.endpoints.openapi.tables import excepted
 from fairlead.kinds.resources import GroupVersion
+from fairlead.records import dataclass
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.model import Field, ListOf, MapOf, Scalar, Struct, Type
 from fairlead.schema.texts import Texts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+
+from fairlead.packaged import text_beside
 
 
 @cache
@@ -11,7 +12,7 @@ def blocks(name: str) -> dict[str, list[list[str]]]:
     """A table's indented lines, as words, by the header that they stand under."""
     found: dict[str, list[list[str]]] = {}
     rows: list[list[str]] = []
-    for line in files(__package__).joinpath(name).read_text().splitlines():
+    for line in text_beside(__file__, name).splitlines():
         if not line or line[0] == "#":
             continue
         if line[0] != " ":

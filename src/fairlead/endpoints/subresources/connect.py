@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import random
 import re
-from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from fairlead.admission.plugin import CONNECT
@@ -37,6 +36,7 @@ from fairlead.operations.operation import Operation
 from fairlead.outgoing.addresses import NotAllowed
 from fairlead.outgoing.client import CallError
 from fairlead.outgoing.reaching import Place
+from fairlead.records import dataclass
 from fairlead.schema.times import TimeError, parse_time
 
 NODE_PORT = 10250

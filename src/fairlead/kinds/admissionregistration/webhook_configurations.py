@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.kinds.admissionregistration.client_config import check_client_config
@@ -19,6 +18,7 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.networking.shared import check_full_name
 from fairlead.kinds.rules import label_selector
 from fairlead.kinds.storage.shared import OrderedBehaviour, Step
+from fairlead.records import dataclass
 
 LONGEST_TIMEOUT = 30
 # Choices of a webhook, checked before and after its selectors.

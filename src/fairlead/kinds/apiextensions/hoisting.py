@@ -7,8 +7,9 @@ and errors name that path.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from fairlead.records import dataclass
 
 Spec = dict[str, Any]
 

@@ -3,11 +3,12 @@ which extensions go together."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.go_values import go_list
+from fairlead.records import dataclass
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.go_values import go_selector
 from fairlead.kinds.rules import IMMUTABLE, PERCENT_ERROR, bounded_int, non_negative
+from fairlead.records import dataclass
 
 # Counts the changes of a DaemonSet's template.
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"

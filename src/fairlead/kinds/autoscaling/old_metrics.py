@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.kinds.behaviour import Object
+from fairlead.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 
 from fairlead.kinds.causes import quote
 from fairlead.kinds.rules import bounded_int
+from fairlead.records import dataclass
 from fairlead.schema.durations import DurationError, parse_duration
 
 

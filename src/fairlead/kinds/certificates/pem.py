@@ -6,9 +6,9 @@ import binascii
 import re
 from base64 import b64decode
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fairlead.kinds.pem_text import pem_blocks
+from fairlead.records import dataclass
 
 _HEADER = re.compile(rb"[^\n:]+:[^\n]*\n")
 _SEQUENCE = 16

@@ -7,7 +7,6 @@ stored definition and are compiled when the first object is read or written.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlead.bounded import Bounded
@@ -20,6 +19,7 @@ from fairlead.kinds.apiextensions.conditions import (
 )
 from fairlead.kinds.custom.scale import ScalePaths
 from fairlead.kinds.metadata import check_metadata
+from fairlead.records import dataclass
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.decode import decoder
 from fairlead.schema.model import Object, Struct

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.errors import StatusError
 from fairlead.kinds.causes import Causes
+from fairlead.records import dataclass
 from fairlead.schema.model import Object
 
 _MOST_REPLICAS = 2**31 - 1

@@ -3,11 +3,10 @@ which says how it is written."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from importlib.resources import files
-
 from fairlead.dialect import Dialect
 from fairlead.kinds.flowcontrol.mandatory import EVERYTHING, Spec
+from fairlead.packaged import text_beside
+from fairlead.records import dataclass, field
 
 
 @dataclass(slots=True)
@@ -19,7 +18,7 @@ class Suggested:
 
 
 def suggested_objects(dialect: Dialect) -> Suggested:
-    text = files(__package__).joinpath("suggested.table").read_text()
+    text = text_beside(__file__, "suggested.table")
     names = {"{prefix}": dialect.system_prefix, "{system}": dialect.system_namespace}
     for word, name in names.items():
         text = text.replace(word, name)

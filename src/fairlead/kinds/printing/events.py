@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fairlead.kinds.printing.model import NAME, Object, Printer, table, text
 from fairlead.kinds.printing.words import Age, age_since, field, moment
+from fairlead.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 
 from fairlead.dialect import Dialect
+from fairlead.packaged import text_beside
 from fairlead.schema.model import Struct
-from fairlead.schema.notation import parse
+from fairlead.schema.notation import Structs
 
 
 class BuiltinTypes:
@@ -15,16 +15,16 @@ class BuiltinTypes:
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
-        self._loaded: dict[str, dict[str, Struct]] = {}
+        self._loaded: dict[str, Structs] = {}
 
-    def group_version(self, name: str) -> dict[str, Struct]:
+    def group_version(self, name: str) -> Structs:
         """All types of a group-version such as `core/v1`, by name."""
         loaded = self._loaded.get(name)
         if loaded is None:
-            text = files(__name__).joinpath(name.replace("/", "-") + ".types").read_text()
+            text = text_beside(__file__, name.replace("/", "-") + ".types")
             text = text.replace("x-@-", f"x-{self.dialect.marker}-")
             text = text.replace(".@", "." + self.dialect.group_domain)
-            loaded = self._loaded[name] = parse(name, text, self.group_version)
+            loaded = self._loaded.setdefault(name, Structs(name, text, self.group_version))
         return loaded
 
     def struct(self, name: str) -> Struct:
@@ -37,7 +37,7 @@ def _names() -> dict[str, str]:
     """The rows of `names.table`, read when the first message needs one."""
     found: dict[str, str] = {}
     group_version = ""
-    for line in files(__name__).joinpath("names.table").read_text().splitlines():
+    for line in text_beside(__file__, "names.table").splitlines():
         words = line.split()
         if line.startswith(" "):
             found[f"{group_version}.{words[0]}"] = words[1]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import orjson
+
+from fairlead.records import dataclass
 
 Schema = dict[str, Any]
 

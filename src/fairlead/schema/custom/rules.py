@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from fairlead.cel.compile import Program, compile_expression
 from fairlead.cel.errors import CompileError, ConstantProblem, CostExceeded, EvaluationError
 from fairlead.cel.types import BOOL
+from fairlead.records import dataclass, field
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
 from fairlead.schema.custom.problems import (
     INVALID,

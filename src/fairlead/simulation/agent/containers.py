@@ -7,11 +7,11 @@ was.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fairlead.controllers.events import NORMAL, WARNING
 from fairlead.operations.api import Object
+from fairlead.records import dataclass, field
 from fairlead.schema.times import parse_time
 from fairlead.simulation.agent.images import full_name, image_id, pause_before, pull_attempt
 from fairlead.simulation.behaviour import ContainerBehaviour

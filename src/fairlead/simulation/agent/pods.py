@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from fairlead.operations.api import Object
+from fairlead.records import dataclass, field
 from fairlead.schema.times import parse_time
 from fairlead.simulation.agent.conditions import pod_conditions
 from fairlead.simulation.agent.containers import (

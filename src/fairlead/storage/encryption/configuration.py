@@ -6,10 +6,10 @@ import base64
 import binascii
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from fairlead.dialect import Dialect
+from fairlead.packaged import text_beside
 from fairlead.schema.decode import decoder, unknown_paths
 from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.model import Object, Struct
@@ -173,5 +173,5 @@ def _secret(place: str, key: Object, sizes: tuple[int, ...]) -> bytes:
 
 @cache
 def _struct() -> Struct:
-    text = files(__package__).joinpath("configuration.types").read_text()
+    text = text_beside(__file__, "configuration.types")
     return parse("encryption", text, lambda _: {})["EncryptionConfiguration"]

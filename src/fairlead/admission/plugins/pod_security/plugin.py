@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
 from fairlead.admission.plugins.pod_security.levels import Labels, Policy, Standard
-from fairlead.admission.plugins.pod_security.pods import pod_of
-from fairlead.admission.plugins.pod_security.running import warnings_about
 from fairlead.admission.plugins.pod_security.settings import Settings
-from fairlead.admission.plugins.pod_security.standards import listed, violations
 from fairlead.admission.plugins.remembering import EntryFacts, FindCollection, FindNamespace
 from fairlead.dialect import Dialect
 from fairlead.errors import ResourceRef, invalid
 from fairlead.kinds.causes import Causes, quote
-from fairlead.kinds.core.pods.annotations import Keys, keys
-from fairlead.kinds.core.pods.visiting import all_containers
 from fairlead.storage.version import Version
+
+if TYPE_CHECKING:  # what pods are judged by is loaded with the first that has to be
+    from fairlead.kinds.core.pods.annotations import Keys
 
 NAMESPACES = "core/v1/namespaces"
 _POD_WRITES = (PODS, f"{PODS}/ephemeralcontainers")
@@ -69,9 +68,15 @@ class PodSecurity(PluginBase):
         self._collection = collection
         self._settings = settings or Settings()
         self._labels = Labels(dialect, self._settings.defaults)
-        self._keys = keys(dialect)
+        self._dialect = dialect
         self._prefix = dialect.label("pod-security.@/")
         self._asked = EntryFacts(self._read)
+
+    @cached_property
+    def _keys(self) -> Keys:
+        from fairlead.kinds.core.pods.annotations import keys
+
+        return keys(self._dialect)
 
     def _read(self, entry: Version) -> _Asked:
         causes = Causes()
@@ -132,6 +137,9 @@ class PodSecurity(PluginBase):
     def _evaluate(
         self, attributes: Attributes, asked: _Asked, value: Object, *, enforced: bool
     ) -> None:
+        from fairlead.admission.plugins.pod_security.pods import pod_of
+        from fairlead.admission.plugins.pod_security.standards import listed, violations
+
         if value["spec"].get("runtimeClassName") in self._settings.runtime_classes:
             self._note(attributes, "exempt", "runtimeClass")
             return
@@ -185,6 +193,8 @@ class PodSecurity(PluginBase):
             )
 
     async def _warn_of_pods(self, attributes: Attributes, enforce: Standard) -> None:
+        from fairlead.admission.plugins.pod_security.running import warnings_about
+
         entries = self._collection(PODS).current(attributes.name)
         exempt = self._settings.runtime_classes
         for text in await warnings_about(attributes.name, entries, enforce, exempt, self._keys):
@@ -218,6 +228,8 @@ def _is_significant(pod: Object, old: Object, known: Keys) -> bool:
 
 
 def _essence(pod: Object, known: Keys) -> set[tuple[str, str, str]]:
+    from fairlead.kinds.core.pods.visiting import all_containers
+
     annotations = pod["metadata"].get("annotations") or {}
     prefix = known.seccomp_container
     return {

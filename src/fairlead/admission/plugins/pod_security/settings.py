@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from fairlead.admission.configuration import Section
 from fairlead.admission.plugins.pod_security.levels import (
@@ -14,6 +13,7 @@ from fairlead.admission.plugins.pod_security.levels import (
     Standard,
     minor_of,
 )
+from fairlead.records import dataclass, field
 from fairlead.schema.names import dns_label, dns_subdomain
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from fairlead.dialect import Dialect
 from fairlead.kinds.core.pods.annotations import DOCKER_DEFAULT, RUNTIME_DEFAULT
 from fairlead.kinds.policy.profiles import ANY_PROFILE, APPARMOR, SECCOMP
+from fairlead.records import dataclass
 from fairlead.schema.model import Object
 from fairlead.storage.version import Version
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from fairlead import clock
@@ -23,6 +22,7 @@ from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.records import dataclass
 from fairlead.storage.change import Change
 
 LEASES = "coordination/v1/leases"

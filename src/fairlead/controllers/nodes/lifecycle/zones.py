@@ -7,11 +7,11 @@ our side, and nothing is moved at all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 
 from fairlead.dialect import Dialect
 from fairlead.operations.api import Object
+from fairlead.records import dataclass, field
 
 _FEWEST_LOST = 2  # so many lost nodes are no disruption of a zone that has others
 

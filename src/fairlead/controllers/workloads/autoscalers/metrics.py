@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from fairlead.dialect import Dialect
 from fairlead.kinds.causes import quote
 from fairlead.operations.api import Object
+from fairlead.records import dataclass
 
 _MISSING = "the server could not find the requested resource"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from fairlead import clock
 from fairlead.kinds.batch.occurrences import last_time, next_time
 from fairlead.kinds.batch.schedule import Schedule, ScheduleError, load_zone, parse_schedule
 from fairlead.operations.api import Object
+from fairlead.records import dataclass
 from fairlead.schema.times import parse_time
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # nothing was due before

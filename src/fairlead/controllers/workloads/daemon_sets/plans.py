@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from fairlead.controllers.workloads.daemon_sets.placing import Fit
 from fairlead.controllers.workloads.pods import FINISHED, Pod
+from fairlead.records import dataclass, field
 
 ByNode = Mapping[str, Sequence[Pod]]
 

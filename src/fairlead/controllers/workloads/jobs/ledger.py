@@ -8,11 +8,11 @@ finalizer was counted. Indexes need no uids: each is noted once anyway.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 from fairlead.controllers.workloads.jobs.standing import UNCOUNTED, Standing
 from fairlead.controllers.workloads.pods import FINISHED, Pod
 from fairlead.operations.api import Object
+from fairlead.records import dataclass, field
 
 MOST_UNCOUNTED = 500
 

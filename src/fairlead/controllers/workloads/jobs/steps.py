@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 
 from fairlead import clock
@@ -19,6 +18,7 @@ from fairlead.controllers.workloads.pods import Pod
 from fairlead.errors import StatusError
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
+from fairlead.records import dataclass, field
 
 _BURST = 500  # pods made or removed in one go
 

@@ -1,0 +1,179 @@
+"""Controllers are not made before there is something for them to do."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from operations.operations_support import CONFIG_MAPS, on_api, system
+from support.waiting import comes_true
+
+from fairlead.controllers.catalogue import build_controllers
+from fairlead.controllers.enabling import chosen_controllers
+from fairlead.controllers.framework import Asleep, Controllers, Keys
+from fairlead.controllers.surroundings import Surroundings
+from fairlead.operations.api import Api
+from fairlead.server.options import add_serve_flags
+from fairlead.storage.change import Change
+
+SECRETS = "core/v1/secrets"
+
+
+class Sleeper:
+    """Keeps what it is told of and what it works on."""
+
+    name = "sleeper"
+    workers = 2
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.worked: list[str] = []
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {CONFIG_MAPS: self._keys, SECRETS: self._keys}
+
+    def _keys(self, change: Change) -> Iterable[str]:
+        self.told.append(change.key)
+        return (change.key,)
+
+    async def sync(self, key: str) -> None:
+        self.worked.append(key)
+
+
+class Bed:
+    """A controller that is woken by ConfigMaps."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.made: list[Sleeper] = []
+        self.asleep = Asleep(Sleeper.name, (CONFIG_MAPS, "core/v1/unknown"), self._wake)
+
+    def _wake(self) -> Sleeper:
+        self.made.append(Sleeper())
+        return self.made[-1]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(Controllers(self._api, [self.asleep]).run())
+        try:
+            await self.settled()
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def settled(self) -> None:
+        """Until the queue has nothing to do for some rounds of the loop."""
+        quiet = 0
+        while quiet < 20:
+            await asyncio.sleep(0)
+            work = self._api.work.get(Sleeper.name)
+            quiet = 0 if work is None or len(work) + work.working else quiet + 1
+
+
+def _on_bed(directory: Path, work: Callable[[Api, Bed], Awaitable[None]]) -> None:
+    async def run(api: Api) -> None:
+        await work(api, Bed(api))
+
+    on_api(directory, run)
+
+
+async def _put(api: Api, resource: str, name: str) -> None:
+    await system(api).create(resource, {"metadata": {"name": name, "namespace": "work"}})
+
+
+def test_nothing_that_it_is_not_woken_by_wakes_it(tmp_path: Path) -> None:
+    async def work(api: Api, bed: Bed) -> None:
+        async with bed.running():
+            await _put(api, SECRETS, "a")
+            await bed.settled()
+            assert not bed.made
+
+    _on_bed(tmp_path, work)
+
+
+def test_the_first_object_wakes_it_and_it_is_told_of_all_there_is(tmp_path: Path) -> None:
+    async def work(api: Api, bed: Bed) -> None:
+        async with bed.running():
+            await _put(api, SECRETS, "before")
+            await _put(api, CONFIG_MAPS, "a")
+            await comes_true(lambda: bool(bed.made and bed.made[0].worked), "it works")
+            await bed.settled()
+            (sleeper,) = bed.made
+            assert sorted(sleeper.worked) == ["work/a", "work/before"]
+            await _put(api, SECRETS, "after")
+            await comes_true(lambda: "work/after" in sleeper.worked, "it goes on to work")
+            assert len(sleeper.told) == len(bed.made) * 3
+
+    _on_bed(tmp_path, work)
+
+
+def test_it_is_awake_from_the_start_where_there_are_objects(tmp_path: Path) -> None:
+    async def work(api: Api, bed: Bed) -> None:
+        await _put(api, CONFIG_MAPS, "a")
+        async with bed.running():
+            assert [one.worked for one in bed.made] == [["work/a"]]
+
+    _on_bed(tmp_path, work)
+
+
+def test_whoever_waits_for_rest_waits_for_who_wakes_up(tmp_path: Path) -> None:
+    async def work(api: Api, bed: Bed) -> None:
+        async with bed.running():
+            queue = api.work[Sleeper.name]
+            busy = []
+            api.store.follow(
+                api.collection(api.resources.named(CONFIG_MAPS)),
+                lambda change: busy.append(len(queue) + queue.working),
+                essential=False,
+            )
+            await _put(api, CONFIG_MAPS, "a")
+            await bed.settled()
+            assert busy == [1]
+            assert bed.made[0].worked == ["work/a"]
+
+    _on_bed(tmp_path, work)
+
+
+def test_it_does_not_wake_while_it_is_paused(tmp_path: Path) -> None:
+    async def work(api: Api, bed: Bed) -> None:
+        async with bed.running():
+            queue = api.work[Sleeper.name]
+            queue.pause()
+            await _put(api, CONFIG_MAPS, "a")
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert not bed.made
+            queue.resume()
+            await comes_true(lambda: bool(bed.made), "it is awake")
+
+    _on_bed(tmp_path, work)
+
+
+def test_who_sleeps_is_called_as_who_wakes_up_and_woken_by_what_gives_it_work(
+    tmp_path: Path,
+) -> None:
+    parser = argparse.ArgumentParser()
+    add_serve_flags(parser)
+    options = parser.parse_args([])
+
+    async def work(api: Api) -> None:
+        given = Surroundings(api, options, tmp_path, tmp_path, tmp_path, "localhost", False)
+        running = chosen_controllers("*").running - {
+            "csrsigning",
+            "root-ca-cert-publisher",
+            "serviceaccount-token",
+        }
+        asleep = [one for one in build_controllers(given, running) if isinstance(one, Asleep)]
+        assert {"deployment", "job", "pod-garbage-collector"} < {one.name for one in asleep}
+        for one in asleep:
+            woken = one.wake()
+            assert woken.name == one.name
+            assert set(one.woken_by) <= woken.follows().keys()
+        given.close()
+
+    on_api(tmp_path / "data", work)
