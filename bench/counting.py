@@ -11,16 +11,15 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from bench.client import WorkFailedError
+from bench.pace import turn_seconds
 from bench.server import Server
 
 READY_SECONDS = 300.0
-TURNS = 20_000
 
 
 class Counter(Protocol):
@@ -88,20 +87,11 @@ class Processor:
         """Nothing to switch on."""
 
     def spent(self, run: Callable[[], object]) -> float:
-        before = self._turn_seconds()
+        before = turn_seconds()
         began = self.server.cpu_seconds()
         run()
         taken = self.server.cpu_seconds() - began
-        return taken / min(before, self._turn_seconds())
-
-    def _turn_seconds(self) -> float:
-        """CPU time of one turn: look-ups, calls and texts, as in a request."""
-        known: dict[str, int] = {}
-        began = time.process_time()
-        for turn in range(TURNS):
-            key = f"key-{turn & 1023}"
-            known[key] = known.get(key, 0) + len(key)
-        return (time.process_time() - began) / TURNS
+        return taken / min(before, turn_seconds())
 
 
 def counter(directory: Path, cpu: bool) -> Counter:

@@ -36,6 +36,8 @@ def rendered(document: dict[str, Any]) -> str:
         note += f", in {document['parts']} parts that may be of different sources"
     load = document["load"]
     note += ", load of the machine not recorded." if load is None else f", load before {load:.1f}."
+    if (turn := document.get("turn")) is not None:
+        note += f" A turn of the fixed loop took {turn:.0f} ns at best (`bench/pace.py`)."
     if document["seconds"] < WHOLE_SECONDS:
         note += " **A trial with short windows: not figures to go by.**"
     return f"{table}\n{note}\n"
@@ -87,7 +89,8 @@ def main() -> int:
         print(f"bench: no figures of {', '.join(absent)}", file=sys.stderr)
         return 1
     rows = [{key: row[key] for key in KEPT} for row in document["rows"]]
-    kept = {key: document[key] for key in ("when", "python", "machine", "seconds", "load", "parts")}
+    told = ("when", "python", "machine", "seconds", "load", "turn", "parts")
+    kept = {key: document[key] for key in told if key in document}
     PUBLISHED.write_text(json.dumps({**kept, "rows": rows}, indent=1) + "\n")
     PAGE.write_text(page_with(PAGE.read_text(), rendered(document)))
     return 0

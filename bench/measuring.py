@@ -9,9 +9,12 @@ from pathlib import Path
 
 from bench.client import Maker, Sample, connections, drive
 from bench.etcd import Etcd
+from bench.pace import Pace
 from bench.server import Server, machine_seconds, profiled
 
 WINDOWS = 8
+_MOST_WINDOWS = 24  # while the machine is slow
+PATIENCE = 10.0  # seconds
 
 
 @dataclass(slots=True)
@@ -52,6 +55,7 @@ class Bench:
     etcd: Etcd | None = None
     plain: Bench | None = None  # one process with the embedded store, to compare with
     factors: Mapping[str, float] = field(default_factory=dict)  # how much more works may cost
+    pace: Pace = field(default_factory=Pace)
     shared: Server | None = None
     alone: Row | None = None
 
@@ -91,9 +95,10 @@ class Bench:
         return [server.cpu_seconds(), own, machine, etcd, time.perf_counter()]
 
     def measure(
-        self, name: str, server: Server, run: Callable[[], Sample], windows: int = WINDOWS
+        self, name: str, server: Server, run: Callable[[], Sample], windows: int = 0
     ) -> Row:
-        """Run a few times, with the server's CPU time around each."""
+        """Run a few times, with the server's CPU time around each: as often as is said, or until
+        enough of them were at moments at which the machine is quick."""
         file = self.profile
         if file is not None and self.profile_each:
             file = file.with_stem(f"{file.stem}-{name}")
@@ -101,7 +106,9 @@ class Bench:
         costs: list[float] = []
         latencies: list[float] = []
         with profiled(server, file):
-            for _ in range(windows):
+            quick = 0
+            while len(costs) < (windows or _MOST_WINDOWS) and (windows or quick < WINDOWS):
+                quick += self.pace.is_quick()
                 before = self._clocks(server)
                 sample = run()
                 spent = [b - a for a, b in zip(before, self._clocks(server), strict=True)]

@@ -6,7 +6,7 @@ import time
 
 from bench import objects
 from bench.client import PROTOBUF, TABLE, Maker, Sample, connections, drive
-from bench.measuring import Bench, Row, Work
+from bench.measuring import PATIENCE, Bench, Row, Work
 from bench.setting_up import SHARING, call, collection, creator, fill, many, stored
 
 LISTED = 11_000
@@ -55,6 +55,7 @@ def list_pods(bench: Bench) -> list[Row]:
             each = iter(requests).__next__
 
             def first(make: Maker = each) -> Sample:
+                bench.pace.wait(PATIENCE)
                 return drive(opened, make, count=1)
 
             rows.append(bench.measure(f"list-pods-{form}-first", server, first, FIRST_TIMES))

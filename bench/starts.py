@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from bench.client import connections
-from bench.measuring import Bench, Row
+from bench.measuring import PATIENCE, Bench, Row
 from bench.server import Server
 from bench.setting_up import HELD, collection, creator, fill
 from bench.targets import ABOVE_IDLE_AND_STORED
@@ -25,6 +25,7 @@ def start_fresh(bench: Bench) -> list[Row]:
     """Start on empty directories; memory of the last once it is quiet."""
     took = []
     for n in range(STARTS):
+        bench.pace.wait(PATIENCE)
         with closing(bench.start()) as server:
             took.append(server.start_seconds)
             time.sleep(2.0 if n == STARTS - 1 else 0.0)
@@ -50,6 +51,7 @@ def start_filled(bench: Bench) -> list[Row]:
             filled.limit = ABOVE_IDLE_AND_STORED + idle + stored
             fill(server, make, FILLED - HELD - PODS)
         for _ in range(STARTS_FILLED):
+            bench.pace.wait(PATIENCE)
             with closing(bench.start(directory)) as server:
                 took.append(server.start_seconds)
                 time.sleep(2.0)

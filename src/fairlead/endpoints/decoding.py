@@ -256,7 +256,7 @@ def _decode_templated(
     known = known_specs.get(key)
     if known is None:
         decoded: Object = decoder(resource.struct)(value, unknown)
-        if not unknown:
+        if key is not None and not unknown:
             known_specs.keep(key, orjson.dumps(decoded["spec"]))
         return decoded
     rest = {name: item for name, item in value.items() if name != "spec"}
