@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import os
@@ -166,3 +167,14 @@ def test_only_what_is_compiled_and_what_no_start_loads_uses_dataclasses() -> Non
     others = _using("dataclasses").difference(build.sources())
     assert [name for name in sorted(others) if not name.startswith("src/fairlead/cel/")] == []
     assert _using(r"fairlead\.records").intersection(build.sources()) == set()
+
+
+@pytest.mark.parametrize("source", build.sources())
+def test_no_compiled_coroutine_waits_while_it_handles_an_exception(source: str) -> None:
+    """Which would leave the exception to whoever runs meanwhile."""
+    tree = ast.parse((ROOT / source).read_text())
+    tries = [node for node in ast.walk(tree) if isinstance(node, ast.Try)]
+    handling = [part for one in tries for part in (*one.handlers, *one.finalbody)]
+    waiting = ast.Await | ast.AsyncFor | ast.AsyncWith | ast.Yield | ast.YieldFrom
+    found = [node for part in handling for node in ast.walk(part) if isinstance(node, waiting)]
+    assert [node.lineno for node in found] == []

@@ -153,9 +153,10 @@ async def _put_new(
     while True:
         try:
             return await _put(api, operation, attributes, collection, key)
-        except Conflict:
-            if await is_certain(collection, key):
-                raise
+        except Conflict as error:
+            refusal = error
+        if await is_certain(collection, key):
+            raise refusal
 
 
 async def _put(
@@ -172,9 +173,9 @@ async def _put(
         except ConditionFailed as error:
             if is_claimed(error):
                 raise
-            context.forget_judgement()
-            await api.admission.admit(attributes)
-            await api.admission.validate(attributes)
+        context.forget_judgement()
+        await api.admission.admit(attributes)
+        await api.admission.validate(attributes)
 
 
 def _ending(resource: Resource) -> StatusError:

@@ -58,8 +58,9 @@ async def converting(size: int, work: Callable[P, T], *args: P.args, **kwargs: P
             if size <= LONG_BODY:
                 return work(*args, **kwargs)
             return await aside(size, work, *args, **kwargs)
-        except Unconverted as needed:
-            await needed.convert()
+        except Unconverted as error:
+            needed = error
+        await needed.convert()
 
 
 def versions_of(api: Api, resource: Resource) -> Versions:

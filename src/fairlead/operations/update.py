@@ -110,6 +110,7 @@ async def store_changed(
         operation.found(current)
         old = current.object_to_write() if built_in else await read(resource, current)
         context = api.context(operation, options.dry_run)
+        refusal: StatusError | None = None
         try:
             changed = await converting(operation.size, change, old)
             new = await _prepared(api, operation, changed, old, options, context)
@@ -135,14 +136,16 @@ async def store_changed(
         except (Conflict, ConditionFailed):
             context.roll_back()
             continue
-        except StatusError:
+        except StatusError as error:
             context.roll_back()
-            if await is_certain(collection, key):
-                raise
-            continue
+            refusal = error
         except BaseException:  # also of a request whose time is up
             context.roll_back()
             raise
+        if refusal is not None:
+            if await is_certain(collection, key):
+                raise refusal
+            continue
         operation.result = version = version if built_in else await shown_one(resource, version)
         return version
 

@@ -96,24 +96,9 @@ class Application:
         if auditor is not None:
             auditor.begin(request)
         try:
-            answer = await self._answer(request, behind, since)
-            if auditor is not None:
-                storing = auditor.answered(request, answer)
-                if storing is not None:
-                    await storing
-            if target.verb == "watch" and target.is_stream and answer.code == 200:
-                await self._stream(request, answer, started)
+            answer = await self._respond(request, behind, since, started)
+            if answer is None:
                 return
-            await answer.send(request)
-        except asyncio.CancelledError:
-            if exchange.started or not _goes_on(exchange):
-                raise
-            answer = self._refusal(request, request_timeout())
-            if auditor is not None:
-                storing = auditor.answered(request, answer)
-                if storing is not None:
-                    await storing
-            await answer.send(request)
         finally:
             if request.seat is not None:
                 request.leave_seat()
@@ -124,6 +109,35 @@ class Application:
             self.metrics.terminated(target, request.method)
         self.metrics.answered(target, request.method, answer.code, seconds)
         self._tell(request, answer.code, seconds)
+
+    async def _respond(
+        self, request: Request, behind: bool, since: int, started: float
+    ) -> Answer | None:
+        """Send the answer; None if it is a stream, of which is told when that is over."""
+        exchange, target = request.exchange, request.target
+        try:
+            answer = await self._answer(request, behind, since)
+            if self._auditor is not None:
+                await self._audit(request, answer, self._auditor)
+            if target.verb == "watch" and target.is_stream and answer.code == 200:
+                await self._stream(request, answer, started)
+                return None
+            await answer.send(request)
+            return answer
+        except asyncio.CancelledError:
+            if exchange.started or not _goes_on(exchange):
+                raise
+        answer = self._refusal(request, request_timeout())
+        if self._auditor is not None:
+            await self._audit(request, answer, self._auditor)
+        await answer.send(request)
+        return answer
+
+    @staticmethod
+    async def _audit(request: Request, answer: Answer, auditor: Auditor) -> None:
+        storing = auditor.answered(request, answer)
+        if storing is not None:
+            await storing
 
     async def _stream(self, request: Request, answer: Answer, started: float) -> None:
         """A watch, which mostly goes on behind this."""
