@@ -112,9 +112,9 @@ def test_a_collision_of_generated_names_is_tried_again(
     fresh_server: Callable[..., ServerProcess],
 ) -> None:
     prelude = (
-        "import fairlead.operations.preparing as w;"
+        "import random;"
         " names = iter('same same same other'.split() + [f'n{i}' for i in range(1000)]);"
-        " w.generate_name = lambda stem: stem + next(names)"
+        " random.choices = lambda letters, k: [next(names)]"
     )
     server = fresh_server(prelude=prelude)
     space = Space(server, server.client())
@@ -125,7 +125,7 @@ def test_a_collision_of_generated_names_is_tried_again(
 
 
 def test_too_many_collisions_are_a_conflict(fresh_server: Callable[..., ServerProcess]) -> None:
-    prelude = "import fairlead.operations.preparing as w; w.generate_name = lambda stem: stem + 'x'"
+    prelude = "import random; random.choices = lambda letters, k: ['x']"
     server = fresh_server(prelude=prelude)
     space = Space(server, server.client())
     body = {"metadata": {"generateName": "a-"}}
