@@ -12,6 +12,7 @@ from fairlead.kinds.core.pods.handlers import check_lifecycle, check_probes
 from fairlead.kinds.core.pods.mounts import check_mounts
 from fairlead.kinds.core.pods.resources import check_resources
 from fairlead.kinds.core.pods.security import check_security_context
+from fairlead.kinds.core.pods.visiting import PROBES
 from fairlead.kinds.rules import PORT_RANGE, is_usual_port_name, port_name_errors
 from fairlead.schema.names import dns_label, is_dns_label
 
@@ -21,7 +22,7 @@ MESSAGE_POLICIES: Final[tuple[str, ...]] = ("File", "FallbackToLogsOnError")
 NOT_FOR_INIT = "may not be set for init containers"
 NOT_FOR_EPHEMERAL = "cannot be set for an Ephemeral Container"
 SURROUNDING_SPACE = "must not have leading or trailing whitespace"
-_REGULAR_ONLY = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+_REGULAR_ONLY = ("lifecycle", *PROBES)
 _NOT_EPHEMERAL = (
     "ports",
     "resources",

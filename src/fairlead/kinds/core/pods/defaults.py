@@ -8,7 +8,12 @@ from fairlead.kinds.behaviour import Object
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.images import default_pull_policy
 from fairlead.kinds.core.pods.resources import round_up_amounts
-from fairlead.kinds.core.pods.visiting import CONTAINER_LISTS, DECLARED_LISTS, all_containers
+from fairlead.kinds.core.pods.visiting import (
+    CONTAINER_LISTS,
+    DECLARED_LISTS,
+    PROBES,
+    all_containers,
+)
 from fairlead.kinds.core.volumes import has_source
 
 
@@ -85,7 +90,6 @@ _GATED_PROBES: Final[dict[str, str]] = {
     "terminationGracePeriodSeconds": "ProbeTerminationGracePeriod",
     "grpc": "GRPCContainerProbe",
 }
-_PROBES: Final[tuple[str, ...]] = ("livenessProbe", "readinessProbe", "startupProbe")
 # Fields of pods and the gate each needs.
 _GATED_FIELDS: Final[dict[str, str]] = {
     "hostUsers": "UserNamespacesStatelessPodsSupport",
@@ -114,7 +118,7 @@ def drop_disabled_fields(spec: Object, old: Object | None, context: Context) -> 
 
 def _probes(spec: Object) -> list[Object]:
     containers = all_containers(spec)
-    return [c[name] for c in containers for name in _PROBES if c.get(name) is not None]
+    return [c[name] for c in containers for name in PROBES if c.get(name) is not None]
 
 
 def _drop_gated(

@@ -7,6 +7,7 @@ from typing import Final
 
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.core.pods.visiting import PROBES
 from fairlead.kinds.rules import (
     NON_NEGATIVE,
     POSITIVE,
@@ -16,7 +17,6 @@ from fairlead.kinds.rules import (
 )
 
 SCHEMES: Final[tuple[str, ...]] = ("HTTP", "HTTPS")
-_PROBES: Final[tuple[str, ...]] = ("livenessProbe", "readinessProbe", "startupProbe")
 MORE_THAN_ONE = "may not specify more than 1 handler type"
 HEADER_ERROR = (
     "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name',"
@@ -95,7 +95,7 @@ def _check_probe(probe: Object, path: str, causes: Causes) -> None:
 
 def check_probes(container: Object, path: str, causes: Causes) -> None:
     """The three probes of a container, each with what only it must obey."""
-    for name in _PROBES:
+    for name in PROBES:
         probe: Object | None = container.get(name)
         if probe is None:
             continue

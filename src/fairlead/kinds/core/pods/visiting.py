@@ -10,6 +10,7 @@ from fairlead.kinds.behaviour import Object
 # Those that a pod is made with.
 DECLARED_LISTS: Final[tuple[str, ...]] = ("containers", "initContainers")
 CONTAINER_LISTS: Final[tuple[str, ...]] = ("initContainers", "containers", "ephemeralContainers")
+PROBES: Final[tuple[str, ...]] = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def containers_with_paths(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
