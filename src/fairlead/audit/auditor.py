@@ -31,8 +31,9 @@ from fairlead.audit.sources import attempts
 from fairlead.audit.subjects import Subjects
 from fairlead.audit.withholding import shown_status
 from fairlead.authentication.user import User
-from fairlead.endpoints.answers import Answer, LongAnswer
+from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.chain import is_long_running
+from fairlead.endpoints.long_answers import LongAnswer
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, internal
 from fairlead.operations.aside import aside

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import logging
 import os
@@ -156,11 +157,12 @@ def _packed(path: Path) -> Path:
 def _pack(path: Path) -> None:
     fresh = path.with_name(f"{path.name}{_PACKED}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    with (
-        path.open("rb") as plain,
-        os.fdopen(os.open(fresh, flags, _MODE), "wb") as file,
-        gzip.GzipFile(fileobj=file, mode="wb") as packed,
-    ):
-        shutil.copyfileobj(plain, packed)
-    os.replace(fresh, _packed(path))
-    path.unlink()
+    with path.open("rb") as plain:
+        fcntl.flock(plain, fcntl.LOCK_EX)  # behind those who still write to it, see SharedFile
+        with (
+            os.fdopen(os.open(fresh, flags, _MODE), "wb") as file,
+            gzip.GzipFile(fileobj=file, mode="wb") as packed,
+        ):
+            shutil.copyfileobj(plain, packed)
+        os.replace(fresh, _packed(path))
+        path.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -21,11 +22,35 @@ class SharedFile(RotatingFile):
 
     def write(self, data: bytes) -> None:
         with self._turns.brief() as alone:
-            self._look()
-            if alone or self._descriptor < 0:
+            if alone:
+                self._look()
                 super().write(data)
-            elif os.write(self._descriptor, data) != len(data):
+            else:
+                self._append(data)
+
+    def _append(self, data: bytes) -> None:
+        """Write out of turn, to a file that another one may put aside just now: who packs it waits
+        for this line."""
+        self._hold()
+        try:
+            if os.write(self._descriptor, data) != len(data):
                 raise OSError("only a part of an event could be written")
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _hold(self) -> None:
+        """Keep the file of that name from being packed."""
+        while True:
+            if self._descriptor < 0:
+                self._open()
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:  # it is being packed
+                self._let_go()
+                continue
+            self._look()
+            if self._descriptor >= 0:
+                return
 
     def _look(self) -> None:
         """Whether the file is still the one of that name, and how long it is by now."""
