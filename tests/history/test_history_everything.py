@@ -87,6 +87,7 @@ def test_events_and_leases_are_left_out_unless_they_are_asked_for(space: Space) 
 
 
 def test_everything_is_paged_like_a_collection(space: Space) -> None:
+    space.furnished()
     before = space.config_maps.create("a")
     space.secrets.create("b")
     newest = everything(space, limit=1)
