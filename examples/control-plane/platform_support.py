@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from fairlead.client import exists
 from fairlead.testing import Cluster, User
 
 HERE = Path(__file__).parent
-PATIENCE = 30.0
+PATIENCE = 120.0
 API = "platform.example.com/v1"
 
 Object = dict[str, Any]
@@ -66,6 +67,19 @@ class Platform:
         assert found is not None
         status: Object = found["status"]
         return status
+
+    def await_reasons(self, *reasons: str) -> dict[str, str]:
+        """Until the orders, whichever, have these reasons; gives their names by reason."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            found = {}
+            for one in self.databases.list(self.namespace)["items"]:
+                for condition in (one.get("status") or {}).get("conditions") or ():
+                    found[condition["reason"]] = one["metadata"]["name"]
+            if found.keys() == set(reasons):
+                return found
+            assert time.monotonic() < deadline, found
+            time.sleep(0.05)
 
     def await_secret(self) -> Object:
         found = self.secrets.wait("orders-database", exists, self.namespace, timeout=PATIENCE)

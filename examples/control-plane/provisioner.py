@@ -81,13 +81,14 @@ class Provisioner:
         self._plans = Informer(plans)
         self._orders = Informer(databases, indexes={"plan": lambda one: [one["spec"]["plan"]]})
         self._secrets = Informer(credentials, labelSelector=LABEL)
+        self._told: dict[str, Object] = {}  # orders as we left them, until the informer has them
         self._plans.handle(
             added=self._plan_changed,
             updated=lambda _, plan: self._plan_changed(plan),
             deleted=self._plan_changed,
         )
         self._orders.handle(
-            added=self._order_changed,
+            added=self._order_came,
             updated=lambda _, order: self._order_changed(order),
             deleted=self._order_gone,
         )
@@ -112,7 +113,7 @@ class Provisioner:
                 await self._work(await self._queue.get())
 
     async def _work(self, key: str) -> None:
-        order = self._orders.get(key)
+        order = self._told.get(key) or self._orders.get(key)
         if order is None or order["metadata"].get("deletionTimestamp"):
             return
         try:
@@ -130,13 +131,20 @@ class Provisioner:
 
     def _look_at_all_of(self, plan: str) -> None:
         for order in self._orders.by_index("plan", plan):
-            self._order_changed(order)
+            self._queue.put(key_of(order))
+
+    def _order_came(self, order: Object) -> None:
+        """It may be older than one that has its place in the plan: of the same second."""
+        self._order_changed(order)
+        self._look_at_all_of(order["spec"]["plan"])
 
     def _order_changed(self, order: Object) -> None:
+        self._told.pop(key_of(order), None)
         self._queue.put(key_of(order))
 
     def _order_gone(self, order: Object) -> None:
         """Another one may have its place in the plan."""
+        self._told.pop(key_of(order), None)
         self._look_at_all_of(order["spec"]["plan"])
 
     def _secret_gone(self, secret: Object) -> None:
@@ -213,8 +221,14 @@ class Provisioner:
             "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
             "status": status,
         }
-        await self._databases.apply(told, manager="provisioner", force=True, subresource="status")
-        LOG.info("%s: %s", key_of(order), ready["reason"])
+        key = key_of(order)
+        seen = self._orders.get(key)
+        written = await self._databases.apply(
+            told, manager="provisioner", force=True, subresource="status"
+        )
+        if self._orders.get(key) == seen:  # no event came meanwhile, which may be a newer one
+            self._told[key] = written
+        LOG.info("%s: %s", key, ready["reason"])
 
 
 def condition(status: str, reason: str, message: str) -> Object:

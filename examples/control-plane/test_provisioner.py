@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from platform_support import PATIENCE, Platform
 
-from fairlead.client import has_condition, is_gone
+from fairlead.client import is_gone
 from fairlead.testing import Cluster, User
 
 pytestmark = pytest.mark.usefixtures("provisioner")
@@ -53,17 +53,8 @@ def test_a_plan_that_is_full_has_room_again_when_a_database_goes(platform: Platf
     platform.order("first")
     platform.order("second")
     # Which of the two is older is in their order, not in ours: they may be of the same second.
-    ready = has_condition("Ready")
-    for name in ("first", "second"):
-        platform.databases.wait(
-            name,
-            lambda one: ready(one) or has_condition("Ready", "False")(one),
-            platform.namespace,
-            timeout=PATIENCE,
-        )
-    listed = platform.databases.list(platform.namespace)["items"]
-    (placed,) = [one["metadata"]["name"] for one in listed if ready(one)]
-    (other,) = {"first", "second"} - {placed}
+    found = platform.await_reasons("Provisioned", "PlanFull")
+    placed, other = found["Provisioned"], found["PlanFull"]
     assert platform.await_reason("PlanFull", other).get("endpoint") is None
     platform.databases.delete(placed, platform.namespace)
     platform.await_reason("Provisioned", other)
@@ -72,6 +63,8 @@ def test_a_plan_that_is_full_has_room_again_when_a_database_goes(platform: Platf
 def test_the_status_is_written_once_a_change(
     cluster: Cluster, platform: Platform, account: User
 ) -> None:
+    platform.order("first")
+    platform.await_reason("Provisioned", "first")  # it has heard of the plan
     with cluster.record() as recording:
         platform.order()
         platform.await_reason("Provisioned")

@@ -27,7 +27,7 @@ def test_the_session_of_a_user(cluster: Cluster, kubeconfig: Path, tmp_path: Pat
         env={**os.environ, "PATH": path, "KUBECONFIG": str(kubeconfig)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -14,7 +14,7 @@ from support.pages import ROOT, commands
 
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/README.md"))
 NEEDED = {"kopf-operator": ("kopf", "kubernetes"), "lightkube-controller": ("lightkube",)}
-PATIENCE = 300.0
+PATIENCE = 1200.0  # of a machine that does much else
 PLUGIN = "fairlead.testing.plugin"
 
 
