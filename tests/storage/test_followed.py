@@ -20,9 +20,10 @@ from fairlead.storage.backend import (
 )
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
+from fairlead.storage.companion import Companion
 from fairlead.storage.followed import FollowedLog
 from fairlead.storage.selection import EVERYTHING
-from fairlead.storage.store import Companion, Store
+from fairlead.storage.store import Store
 from fairlead.storage.version import encode
 from fairlead.storage.watcher import Watcher
 

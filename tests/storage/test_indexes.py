@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import pytest
 
-from fairlead.storage import indexes
+from fairlead.storage import indexes, turns
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import Selection, parse_labels
 from fairlead.storage.version import Version, body_of, encode
@@ -94,13 +94,13 @@ def test_what_changes_while_an_index_is_made_is_in_it(monkeypatch: pytest.Monkey
 
 def test_those_who_ask_meanwhile_wait_for_the_same_index(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    plain = indexes.Index
+    plain = turns.in_turns
 
-    def counted(fact: object) -> object:
-        made.append(fact)
-        return plain(fact)  # type: ignore[arg-type]
+    def counted(versions: Sequence[Version]) -> AsyncIterator[Sequence[Version]]:
+        made.append(versions)
+        return plain(versions)
 
-    monkeypatch.setattr(indexes, "Index", counted)
+    monkeypatch.setattr(indexes, "in_turns", counted)
     monkeypatch.setattr("fairlead.storage.turns._A_TURN", 0.0)
 
     async def test(things: Things) -> None:

@@ -36,12 +36,12 @@ FAILING = (
 
 # Frames of one object cannot be made.
 UNENCODABLE = (
-    "import fairlead.endpoints.watch as w; frame = w.Framing._frame\n"
-    "def fail(self, kind, change):\n"
-    "    if change.name == 'bad' and self.representation.media_type != w.JSON:\n"
+    "import fairlead.endpoints.framing as framing; frame = framing.watch_frame\n"
+    "def fail(kind, message):\n"
+    "    if b'\\n\\x03bad' in message:\n"
     "        raise ValueError('cannot be encoded')\n"
-    "    return frame(self, kind, change)\n"
-    "w.Framing._frame = fail\n"
+    "    return frame(kind, message)\n"
+    "framing.watch_frame = fail\n"
 )
 
 
@@ -179,11 +179,12 @@ def test_lost_writes_are_refused_until_they_are_accepted(fresh_server: FreshServ
 
 # The first write over each service finds that it was changed meanwhile.
 CONFLICTING = (
+    "from fairlead.storage.backend import Conflict\n"
     "import fairlead.storage.store as s; put = s.Store.put; known = set()\n"
     "async def conflict(self, collection, key, value, over, *more):\n"
     "    if over is not None and key not in known and key.endswith('/contended'):\n"
     "        known.add(key)\n"
-    "        raise s.Conflict(key)\n"
+    "        raise Conflict(key)\n"
     "    return await put(self, collection, key, value, over, *more)\n"
     "s.Store.put = conflict\n"
 )

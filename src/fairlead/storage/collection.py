@@ -79,6 +79,11 @@ class Collection:
         head = self.heads.get(key)
         return head if head is not None and head.body is not None else None
 
+    def latest(self, key: str) -> Version | None:
+        """The newest live version of a key, including one that is not committed yet."""
+        newest = self.pending.get(key) or self.heads.get(key)
+        return newest if newest is not None and newest.body is not None else None
+
     def load(self, versions: Iterable[Version]) -> None:
         """Take in what was there before this process."""
         heads = self.heads

@@ -18,10 +18,11 @@ FEW = 500  # objects that are looked at sooner than an index is made
 class Index:
     """Keys of objects by the value of one fact. A value that one object has alone costs no set."""
 
-    __slots__ = ("_by_value", "_size", "fact")
+    __slots__ = ("_by_value", "_size", "fact", "ready")
 
     def __init__(self, fact: Fact) -> None:
         self.fact = fact
+        self.ready = asyncio.Event()
         self._by_value: dict[str, str | set[str]] = {}
         self._size = 0
 
@@ -71,14 +72,14 @@ class Indexes:
 
     def __init__(self) -> None:
         self._made: OrderedDict[Fact, Index] = OrderedDict()
-        self._making: dict[Fact, tuple[Index, asyncio.Future[None]]] = {}
+        self._making: dict[Fact, Index] = {}
 
     def __bool__(self) -> bool:
         return bool(self._made or self._making)
 
     def changed(self, before: Version | None, after: Version | None) -> None:
         """Take in what a key was and is."""
-        for index in (*self._made.values(), *(index for index, _ in self._making.values())):
+        for index in (*self._made.values(), *self._making.values()):
             if before is not None:
                 index.drop(before)
             if after is not None:
@@ -105,16 +106,15 @@ class Indexes:
         while clues and not any(clue.fact in self._made for clue in clues):
             fact = clues[0].fact
             if fact in self._making:
-                await asyncio.shield(self._making[fact][1])
+                await self._making[fact].ready.wait()
             else:
                 await self._make(fact, heads)
 
     async def _make(self, fact: Fact, heads: Mapping[str, Version]) -> None:
-        index, done = Index(fact), asyncio.get_running_loop().create_future()
-        making = self._making[fact] = index, done
+        index = self._making[fact] = Index(fact)
         try:
             async for versions in in_turns(list(heads.values())):
-                if self._making.get(fact) is not making:
+                if self._making.get(fact) is not index:
                     return
                 for version in versions:
                     # What changed meanwhile was put in by who changed it.
@@ -124,6 +124,6 @@ class Indexes:
             if len(self._made) > MOST_INDEXES:
                 self._made.popitem(last=False)
         finally:
-            if self._making.get(fact) is making:
+            if self._making.get(fact) is index:
                 del self._making[fact]
-            done.set_result(None)
+            index.ready.set()

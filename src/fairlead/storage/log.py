@@ -19,7 +19,9 @@ logger = logging.getLogger("fairlead.storage")
 class Cache(Protocol):
     """Who is told on the loop what happened, in the order of revisions."""
 
-    revision: int
+    @property
+    def revision(self) -> int:
+        """Up to where it has taken in what happened."""
 
     def load(self, rows: Iterable[Row], revision: int, floor: int) -> None:
         """Take in everything that there is at a revision, before anything else."""

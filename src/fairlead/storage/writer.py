@@ -36,7 +36,7 @@ class Writer:
         self._backend = backend
         self._listener = listener
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="fairlead-writer", daemon=True)
+        self._committer = threading.Thread(target=self._work, name="fairlead-writer", daemon=True)
         self._waiting: list[Pending] = []
         self._busy = False
         self._scheduled = False
@@ -47,7 +47,7 @@ class Writer:
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._thread.start()
+        self._committer.start()
 
     def write(self, pending: Pending) -> None:
         """Queue a write; the listener is told once it is on disk or has failed."""
@@ -104,7 +104,7 @@ class Writer:
             self._idle.clear()
             await self._idle.wait()
         self._jobs.put(None)
-        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        await asyncio.get_running_loop().run_in_executor(None, self._committer.join)
 
     def _hand_over(self) -> None:
         self._scheduled = False

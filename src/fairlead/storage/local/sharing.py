@@ -49,8 +49,11 @@ class History(Protocol):
 class Owner(Protocol):
     """The store of the process that owns the log."""
 
-    revision: int
-    floor: int
+    @property
+    def revision(self) -> int: ...
+
+    @property
+    def floor(self) -> int: ...
 
     @property
     def healthy(self) -> bool: ...
