@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import orjson
 import pytest
 from support.adversarial import sample
 from support.recorded_messages import RECORDED
@@ -19,6 +20,7 @@ from fairlead.serialization.messages.writing import writer
 from fairlead.serialization.protobuf import (
     CONTENT,
     ProtobufError,
+    decoded_message,
     envelope,
     from_message,
     to_message,
@@ -93,6 +95,66 @@ def test_an_object_of_any_kind_comes_back_as_it_was(kind: str) -> None:
         message = writer(struct)(value)
         assert decoder(struct)(from_message(struct, message), []) == value
         assert writer(struct)(decoder(struct)(from_message(struct, message), [])) == message
+
+
+class TestDecodingInOneGo:
+    @pytest.mark.parametrize("kind", [kind for kind in KINDS if not contains_itself(KINDS[kind])])
+    def test_it_gives_what_reading_and_then_decoding_gives(self, kind: str) -> None:
+        struct = KINDS[kind]
+        for value in (full(struct), decoder(struct)({}, [])):
+            message = writer(struct)(value)
+            found = decoded_message(struct, message)
+            assert orjson.dumps(found) == orjson.dumps(two_steps(struct, message))
+
+    def test_it_does_so_whatever_is_done_to_a_message(self) -> None:
+        chance = random.Random(5)
+        message = writer(POD)(full(POD))
+        taken = 0
+        for _ in range(400):
+            damaged = bytearray(message)
+            for _ in range(chance.choice((1, 1, 2, 5))):
+                damaged[chance.randrange(len(damaged))] = chance.choice((0, 1, 10, 127, 128, 255))
+            found = decoded_message(POD, bytes(damaged))
+            if found is not None:
+                taken += 1
+                assert orjson.dumps(found) == orjson.dumps(two_steps(POD, bytes(damaged)))
+        assert 50 < taken < 400
+
+    def test_fields_may_come_in_any_order_and_again(self) -> None:
+        chance = random.Random(7)
+        for _ in range(20):
+            some = parts(writer(POD)(full(POD)))
+            some += [*parts(writer(POD)({})), *some[:2]]
+            chance.shuffle(some)
+            found = decoded_message(POD, b"".join(some))
+            assert orjson.dumps(found) == orjson.dumps(two_steps(POD, b"".join(some)))
+
+    @pytest.mark.parametrize(
+        ("kind", "message"),
+        [
+            ("core/v1.TCPSocketAction", b"\x0a\x0a\x08\x00\x10\x80\x80\x80\x80\x10\x1a\x00"),
+            ("core/v1.ContainerPort", b"\x18\x80\x80\x80\x80\x10"),
+            ("core/v1.ResourceRequirements", b"\x0a\x0a\x0a\x03cpu\x12\x03\x0a\x01x"),
+            ("core/v1.Pod", b"\x0a\x05\x0a\x01a"),
+            ("core/v1.Pod", b"\x0b"),
+        ],
+    )
+    def test_what_is_wrong_is_left_to_those_who_can_say_what(
+        self, kind: str, message: bytes
+    ) -> None:
+        struct = RESOURCES.types.struct(kind)
+        assert decoded_message(struct, message) is None
+        with pytest.raises(ValueError, match=r"."):
+            two_steps(struct, message)
+
+    def test_so_is_json_that_may_be_deep(self) -> None:
+        raw = delimited(b"\x12", delimited(b"\x0a", b"[" * 200 + b"]" * 200))
+        assert decoded_message(struct_of("apps/v1", "ControllerRevision"), raw) is None
+
+
+def two_steps(struct: Struct, message: bytes) -> Object:
+    found: Object = decoder(struct)(from_message(struct, message), [])
+    return found
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -16,7 +16,7 @@ from typing import Any, Final, final
 from fairlead.schema.mismatch import DecodeError, mismatch, type_name
 from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type
 from fairlead.schema.scalars import SCALAR_ZEROS as SCALAR_ZEROS
-from fairlead.schema.scalars import SCALARS, Decoder
+from fairlead.schema.scalars import SCALARS, UNCOUNTED, Decoder, Found
 from fairlead.schema.scalars import Decode as Decode
 
 
@@ -26,8 +26,9 @@ class _Called(Decoder):
     def __init__(self, function: Decode) -> None:
         self.function = function
 
-    def decode(self, value: Any, unknown: list[str]) -> Any:
-        return self.function(value, unknown)
+    def decode(self, value: Any, found: Found) -> Any:
+        found.uncounted = True
+        return self.function(value, found.unknown)
 
 
 def zero(node: Type) -> Any:
@@ -47,20 +48,21 @@ def _empty_item(node: Type) -> Any:
 class _List(Decoder):
     def __init__(self, node: ListOf) -> None:
         self.node = node
-        self.element = _decoder_for(node.element)
+        self.element = decoder_for(node.element)
         self.text_only = node.element == Scalar("string")
 
-    def decode(self, value: Any, unknown: list[str]) -> Any:
+    def decode(self, value: Any, found: Found) -> Any:
         if type(value) is not list:
             raise mismatch(value, type_name(self.node), "slice")
         if self.text_only and _are_texts(value):
+            found.texts += len(value)
             return value
         element, out = self.element, []
         for item in value:
             if item is None:
                 out.append(_empty_item(self.node.element))
             else:
-                out.append(element.decode(item, unknown))
+                out.append(element.decode(item, found))
         return out
 
 
@@ -71,13 +73,15 @@ def _are_texts(value: list[Any]) -> bool:
 class _Map(Decoder):
     def __init__(self, node: MapOf) -> None:
         self.node = node
-        self.element = _decoder_for(node.element)
+        self.element = decoder_for(node.element)
         self.text_only = node.element == Scalar("string")
 
-    def decode(self, value: Any, unknown: list[str]) -> Any:
+    def decode(self, value: Any, found: Found) -> Any:
         if type(value) is not dict:
             raise mismatch(value, type_name(self.node), "map")
+        found.texts += len(value)
         if self.text_only and _has_texts(value):
+            found.texts += len(value)
             return value
         element = self.element
         out: dict[Any, Any] = {}
@@ -85,7 +89,7 @@ class _Map(Decoder):
             if item is None:
                 out[key] = _empty_item(self.node.element)
             else:
-                out[key] = element.decode(item, unknown)
+                out[key] = element.decode(item, found)
         return out
 
 
@@ -93,7 +97,8 @@ def _has_texts(value: dict[Any, Any]) -> bool:
     return all(type(item) is str for item in value.values())
 
 
-def _decoder_for(node: Type) -> Decoder:
+def decoder_for(node: Type) -> Decoder:
+    """The decoder of any type."""
     if isinstance(node, Scalar):
         return SCALARS[node.name]
     if isinstance(node, ListOf):
@@ -110,6 +115,17 @@ def decoder(struct: Struct) -> Decode:
     if found is None:
         found = struct.walkers["decode"] = _Fields(struct)
     return found
+
+
+def decode_counting(struct: Struct, value: Any, unknown: list[str]) -> tuple[Any, int]:
+    """Decode a value, and tell how many texts it consists of, see `Found`; UNCOUNTED if that was
+    not seen on the way."""
+    decode = decoder(struct)
+    if not isinstance(decode, Decoder):
+        return decode(value, unknown), UNCOUNTED
+    found = Found(unknown)
+    made = decode.decode(value, found)
+    return made, UNCOUNTED if found.uncounted else found.texts
 
 
 # What is kept as it is: texts, switches, and numbers that fit into 32 bits. Everything else goes to
@@ -135,24 +151,22 @@ class _Row:
         kind = field.type
         self.name = sys.intern(field.name)
         self.kept = _KEPT.get(kind.name, _LOOKED_AT) if isinstance(kind, Scalar) else _LOOKED_AT
-        self.drops_zero = field.presence is Presence.OMITTED and not is_struct_like(kind)
-        if field.presence is Presence.ALWAYS and isinstance(kind, (ListOf, MapOf)):
-            self.drops_zero = True  # an empty one is null
-        self.decoder = _decoder_for(kind)
+        self.drops_zero = drops_zero(field)
+        self.decoder = decoder_for(kind)
 
 
 @final
-class _Always:
+class Always:
     """A field that is there whether it was given or not, and what it holds if not."""
 
     def __init__(self, field: Field) -> None:
         self.name = sys.intern(field.name)
         node = field.type if field.presence is not Presence.NULLABLE else _NULL
-        self.struct = _decoder_for(node) if isinstance(node, Struct) else None
+        self.struct = decoder_for(node) if isinstance(node, Struct) else None
         self.scalar: Any = None if isinstance(node, Struct) else zero(node)
 
     def zero(self) -> Any:
-        return self.scalar if self.struct is None else self.struct.decode({}, [])
+        return self.scalar if self.struct is None else self.struct.decode({}, Found([]))
 
 
 def is_struct_like(node: Type) -> bool:
@@ -168,6 +182,25 @@ def _is_always(field: Field) -> bool:
     if field.presence is Presence.OMITTED:
         return is_struct_like(field.type)
     return field.presence in (Presence.ALWAYS, Presence.NULLABLE)
+
+
+def always_in(struct: Struct) -> list[Always]:
+    """The fields of a struct that are always there."""
+    return [Always(field) for field in struct.fields.values() if _is_always(field)]
+
+
+def fill(always: list[Always], out: dict[str, Any]) -> None:
+    """Give a struct those that it lacks."""
+    for field in always:
+        if out.get(field.name) is None:
+            out[field.name] = field.zero()
+
+
+def drops_zero(field: Field) -> bool:
+    """Whether a field is left out if it is zero."""
+    if field.presence is Presence.ALWAYS:
+        return isinstance(field.type, (ListOf, MapOf))  # an empty one is null
+    return field.presence is Presence.OMITTED and not is_struct_like(field.type)
 
 
 class Remembering(dict[str, Any]):
@@ -187,45 +220,48 @@ class _Fields(Decoder):
         # Messages tell empty labels from none.
         self.remembers_empty = struct.name == "LabelSelector"
         self.rows: dict[str, _Row] = {}
-        self.always: list[_Always] = []
+        self.always: list[Always] = []
         self.ready = False
 
     def prepare(self) -> None:
         """On first use, since types may refer to themselves; in any thread."""
-        fields = self.struct.fields
-        self.rows = {name: _Row(field) for name, field in fields.items()}
-        self.always = [_Always(field) for field in fields.values() if _is_always(field)]
+        self.rows = {name: _Row(field) for name, field in self.struct.fields.items()}
+        self.always = always_in(self.struct)
         self.ready = True
 
-    def decode(self, value: Any, unknown: list[str]) -> Any:
+    def decode(self, value: Any, found: Found) -> Any:
         if not self.ready:
             self.prepare()
         if not isinstance(value, dict):
             raise mismatch(value, type_name(self.struct), "struct")
         out: dict[str, Any] = {}
         rows = self.rows
+        texts = len(value)
         for key, item in value.items():
             row = rows.get(key)
             if row is None:
+                found.uncounted = True
                 if self.struct.preserve_unknown:
                     out[key] = item
                 else:
-                    unknown.append(key)
+                    found.unknown.append(key)
             elif not _is_kept(row.kept, item):
                 if item is not None:
-                    out = self.take(row, item, out, unknown)
-            elif item or not row.drops_zero:
-                out[row.name] = item
-        for field in self.always:
-            if out.get(field.name) is None:
-                out[field.name] = field.zero()
+                    out = self.take(row, item, out, found)
+            else:
+                if row.kept == _TEXT:
+                    texts += 1
+                if item or not row.drops_zero:
+                    out[row.name] = item
+        found.texts += texts
+        fill(self.always, out)
         return out
 
-    def take(self, row: _Row, item: Any, out: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
+    def take(self, row: _Row, item: Any, out: dict[str, Any], found: Found) -> dict[str, Any]:
         """Decode a field and put it into the struct, which becomes another where it must remember
         an empty map."""
         try:
-            item = row.decoder.decode(item, unknown)
+            item = row.decoder.decode(item, found)
         except DecodeError as error:
             error.at(self.struct, row.name)
             raise

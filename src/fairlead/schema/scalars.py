@@ -13,25 +13,40 @@ from fairlead.schema.mismatch import DecodeError, Number, mismatch
 Decode = Callable[[Any, list[str]], Any]
 
 
+UNCOUNTED: Final = -1
+
+
+class Found:
+    """What decoders see on their way: names of unknown fields, and of how many texts the value
+    consists, names of fields included. `uncounted`: there is something that they did not look
+    into."""
+
+    def __init__(self, unknown: list[str]) -> None:
+        self.unknown = unknown
+        self.texts = 0
+        self.uncounted = False
+
+
 class Decoder:
     """A Decode for values of one type. Native classes call each other without the interpreter."""
 
     def __call__(self, value: Any, unknown: list[str]) -> Any:
-        return self.decode(value, unknown)
+        return self.decode(value, Found(unknown))
 
-    def decode(self, value: Any, unknown: list[str]) -> Any:
+    def decode(self, value: Any, found: Found) -> Any:
         raise NotImplementedError
 
 
 class _String(Decoder):
-    def decode(self, value: Any, unknown: list[str]) -> Any:
+    def decode(self, value: Any, found: Found) -> Any:
         if type(value) is str:
+            found.texts += 1
             return value
         raise mismatch(value, "string")
 
 
 class _Bool(Decoder):
-    def decode(self, value: Any, unknown: list[str]) -> Any:
+    def decode(self, value: Any, found: Found) -> Any:
         if type(value) is bool:
             return value
         raise mismatch(value, "bool")
@@ -45,7 +60,7 @@ class _Int(Decoder):
         self.name = name
         self.limit = _INT_LIMITS[name]
 
-    def decode(self, value: Any, unknown: list[str]) -> Any:
+    def decode(self, value: Any, found: Found) -> Any:
         if type(value) is int and -self.limit <= value < self.limit:
             return value
         if isinstance(value, (int, float)) and type(value) is not bool:
@@ -55,16 +70,17 @@ class _Int(Decoder):
 
 
 class _Double(Decoder):
-    def decode(self, value: Any, unknown: list[str]) -> Any:
+    def decode(self, value: Any, found: Found) -> Any:
         if isinstance(value, (int, float)) and type(value) is not bool:
             return value
         raise mismatch(value, "float64")
 
 
 class _Bytes(Decoder):
-    def decode(self, value: Any, unknown: list[str]) -> Any:
+    def decode(self, value: Any, found: Found) -> Any:
         if type(value) is not str:
             raise mismatch(value, "[]uint8", "slice")
+        found.texts += 1
         try:
             return canonical_base64(value)
         except Base64Error as error:
@@ -72,9 +88,10 @@ class _Bytes(Decoder):
 
 
 class _Time(Decoder):
-    def decode(self, value: Any, unknown: list[str]) -> Any:
+    def decode(self, value: Any, found: Found) -> Any:
         if type(value) is not str:
             raise mismatch(value, "string", "text")
+        found.texts += 1
         try:
             return self.canonical(value)
         except times.TimeError as error:
@@ -90,11 +107,13 @@ class _MicroTime(_Time):
 
 
 class _Quantity(Decoder):
-    def decode(self, value: Any, unknown: list[str]) -> Any:
+    def decode(self, value: Any, found: Found) -> Any:
         if type(value) is not str:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise DecodeError(quantity.FORMAT_ERROR)
             value = value.text if isinstance(value, Number) else str(value)
+        else:
+            found.texts += 1
         try:
             return quantity.canonical(value)
         except quantity.QuantityError as error:
@@ -102,14 +121,16 @@ class _Quantity(Decoder):
 
 
 class _IntOrString(_Int):
-    def decode(self, value: Any, unknown: list[str]) -> Any:
+    def decode(self, value: Any, found: Found) -> Any:
         if type(value) is str:
+            found.texts += 1
             return value
-        return super().decode(value, unknown)
+        return super().decode(value, found)
 
 
 class _Raw(Decoder):
-    def decode(self, value: Any, unknown: list[str]) -> Any:
+    def decode(self, value: Any, found: Found) -> Any:
+        found.uncounted = True
         return value
 
 

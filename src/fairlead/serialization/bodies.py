@@ -17,7 +17,7 @@ _SHOWN = 30
 _MOST_DIGITS = 20  # of a number of 64 bits, with its sign
 _NO_NUMBER = "json: cannot unmarshal number into Go value of type float64"
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class BodyError(ValueError):

@@ -9,18 +9,26 @@ from typing import Any
 from fairlead.schema.decode import joined_path
 from fairlead.serialization.limits import TooDeep as TooDeep
 from fairlead.serialization.limits import bounded_json
+from fairlead.serialization.texts import UNCOUNTED, texts_in
 
 MOST_FOUND = 100  # more than that are not told
+_ESCAPE = b"\\"
 _COLON_ESCAPE = b"\\u003"
 
 
-def duplicate_fields(raw: bytes, parsed: Any) -> list[str]:
-    """The paths of repeated keys in the order of the document; raises TooDeep.
+def duplicate_fields(raw: bytes, parsed: Any, texts: int = UNCOUNTED) -> list[str]:
+    """The paths of repeated keys in the order of the document; raises TooDeep. `texts` are those of
+    the parsed value, where they have been counted.
 
-    The common case costs one encoding and two counts: every key has a colon, one that was merged
-    away is missing in the parsed value, and colons in texts count alike on both sides unless the
-    document escapes them.
+    The common case costs two counts: where nothing is escaped each text has two quotes, and a key
+    that was merged away is missing in the parsed value. Otherwise it is encoded again: every key
+    has a colon, and colons in texts count alike on both sides unless the document escapes them.
     """
+    if _ESCAPE not in raw:
+        if texts == UNCOUNTED:
+            texts = texts_in(parsed)
+        if raw.count(b'"') == 2 * texts:
+            return []
     encoded = bounded_json(parsed)
     if raw.count(b":") == encoded.count(b":") and _COLON_ESCAPE not in raw:
         return []

@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 
 from fairlead.bounded import remembered
-from fairlead.schema.model import Struct, contains_itself
+from fairlead.schema.model import Struct, recurs
 from fairlead.serialization.limits import TooDeep, bounded_json
-from fairlead.serialization.messages.reading import reader
+from fairlead.serialization.messages.reading import decoding_reader, reader
 from fairlead.serialization.messages.scalars import text_bytes
 from fairlead.serialization.messages.writing import writer as writer
 from fairlead.serialization.wire import (
@@ -97,7 +97,12 @@ def envelope(raw: bytes) -> tuple[str, str, bytes]:
 
 def usual_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
     """The same of one that has nothing but its type and content, as most writers make it."""
-    if len(raw) < _SMALLEST or not raw.endswith(EMPTY_TAIL) or raw[4] != _FIRST[0] or raw[5] > 0x7F:
+    if (
+        len(raw) < _SMALLEST
+        or not (raw.startswith(MAGIC) and raw.endswith(EMPTY_TAIL))
+        or raw[4] != _FIRST[0]
+        or raw[5] > 0x7F
+    ):
         return None
     at = raw[5] + 6
     end = len(raw) - len(EMPTY_TAIL)
@@ -130,16 +135,25 @@ def from_message(struct: Struct, content: bytes) -> dict[str, Any]:
     return value
 
 
+def decoded_message(struct: Struct, content: bytes) -> dict[str, Any] | None:
+    """The same as the decoder of the struct would make it, in one go; None if something about it is
+    wrong or unusual, which is to be found out step by step."""
+    if recurs(struct):
+        return None
+    try:
+        value: dict[str, Any] = decoding_reader(struct)(content)
+    except ValueError:
+        return None
+    return value
+
+
 _FEW_BRACKETS = 100  # with those, and the levels of a type, a document is far from too deep
 
 
 def _may_be_deep(struct: Struct, content: bytes) -> bool:
     """Whether it is worth to look: only types that contain themselves, and JSON inside of messages,
     can be deep."""
-    recurs: bool | None = struct.walkers.get("protobuf recurs")
-    if recurs is None:
-        recurs = struct.walkers["protobuf recurs"] = contains_itself(struct)
-    return recurs or content.count(b"{") + content.count(b"[") > _FEW_BRACKETS
+    return recurs(struct) or content.count(b"{") + content.count(b"[") > _FEW_BRACKETS
 
 
 def _told(error: ValueError) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import Final
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
@@ -12,7 +13,8 @@ class WireError(ValueError):
     """Bytes that are not a protobuf message."""
 
 
-_ONE_BYTE = [bytes([value]) for value in range(0x80)]
+_ONE_BYTE: Final = [bytes([value]) for value in range(0x80)]
+_FIRST_OF_MORE: Final = [bytes([value | 0x80]) for value in range(0x80)]
 
 
 def varint(value: int) -> bytes:
@@ -21,7 +23,7 @@ def varint(value: int) -> bytes:
     if 0 <= value < 0x80:
         return _ONE_BYTE[value]
     if 0 < value < 0x4000:
-        return bytes((value & 0x7F | 0x80, value >> 7))
+        return _FIRST_OF_MORE[value & 0x7F] + _ONE_BYTE[value >> 7]
     if value < 0:
         value += 1 << 64
     out = bytearray()

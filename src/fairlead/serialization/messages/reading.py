@@ -2,14 +2,20 @@
 
 What there is to know of a struct is laid out by the numbers of its fields when it is first met.
 Fields may come in any order and more than once, and what nobody knows is passed over.
+
+Messages are read as they are, or in the form in which objects are kept: a walk over the message is
+then all there is to do, as long as nothing is wrong with it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
+from fairlead.schema.decode import Always, always_in, decoder_for, drops_zero, fill
 from fairlead.schema.model import Embedded, Field, ListOf, MapOf, Presence, Scalar, Struct, Type
+from fairlead.schema.scalars import Decoder, Found
 from fairlead.serialization.limits import MOST_DEPTH, TooDeep
 from fairlead.serialization.messages.scalars import SCALARS, Read
 from fairlead.serialization.messages.writing import NoMessage, by_number
@@ -48,14 +54,23 @@ _DEEPEST: Final = MOST_DEPTH
 def reader(struct: Struct) -> Read:
     """How messages become objects of a struct. Numbers that are out of range, and so on, are still
     to be found by who decodes them; raises WireError for what is no such message, and TooDeep."""
-    message = _message_of(struct)
+    return _reader(_message_of(struct, False))
 
+
+def decoding_reader(struct: Struct) -> Read:
+    """The same to objects as the decoder of the struct makes them from those. Raises a ValueError
+    for all that is wrong or unusual, which only the two of them together can tell apart."""
+    return _reader(_message_of(struct, True))
+
+
+def _reader(message: _Message) -> Read:
     def read(raw: bytes) -> dict[str, Any]:
         out: dict[str, Any] = {}
         try:
             _read(message, raw, 0, len(raw), out, 0)
         except IndexError:
             raise _unexpected_end() from None
+        fill(message.always, out)
         return out
 
     return read
@@ -65,15 +80,24 @@ def _unexpected_end() -> WireError:
     return WireError("unexpected EOF")
 
 
+_UNCOUNTED: Final = Found([])  # nobody asks it for anything: each field of a message is known
+
+
+class _Unusual(ValueError):
+    """What is not decoded while it is read."""
+
+
 class _Part:
-    """How a field is read."""
+    """How a field is read; `decoder` if it is decoded, too."""
 
     def __init__(self, name: str, form: int, wire_type: int) -> None:
-        self.name = name
+        self.name = sys.intern(name)
         self.form = form
         self.wire_type = wire_type
         self.is_list = False
         self.drops_zero = False  # which is written in any case, and left out of objects
+        self.decoder: Decoder | None = None
+        self.drops_empty = False  # as the decoder does
         self.message: _Message | None = None
         self.read: Callable[[Any], Any] | None = None
 
@@ -81,52 +105,61 @@ class _Part:
 class _Message:
     """How messages of a struct are read; its fields are looked at when the first one comes."""
 
-    def __init__(self, struct: Struct) -> None:
+    def __init__(self, struct: Struct, decodes: bool) -> None:
         self.struct = struct
+        self.decodes = decodes
         self.is_known = False
+        self.always: list[Always] = []  # what an object of it has in any case
         self.numbered: dict[int, _Part] = {}
         self.parts: list[_Part | None] = []  # by what their fields begin with, where there is one
 
 
-def _message_of(struct: Struct) -> _Message:
-    found: _Message | None = struct.walkers.get("protobuf reader")
+def _message_of(struct: Struct, decodes: bool) -> _Message:
+    name = "protobuf decoder" if decodes else "protobuf reader"
+    found: _Message | None = struct.walkers.get(name)
     if found is None:
-        found = struct.walkers["protobuf reader"] = _Message(struct)
+        found = struct.walkers[name] = _Message(struct, decodes)
     return found
 
 
 def _know(message: _Message) -> None:
-    message.numbered = {part.number: _part(part) for part in by_number(message.struct)}
+    decodes = message.decodes
+    message.numbered = {part.number: _part(part, decodes) for part in by_number(message.struct)}
     known = {
         number << 3 | part.wire_type: part
         for number, part in message.numbered.items()
         if part.form != _FIXED
     }
     message.parts = [known.get(head) for head in range(max(known, default=0) + 1)]
+    if decodes:
+        message.always = always_in(message.struct)
     message.is_known = True
 
 
-def _part(part: Field | Embedded) -> _Part:
+def _part(part: Field | Embedded, decodes: bool) -> _Part:
     if isinstance(part, Embedded):
         made = _Part(part.name, _EMBEDDED, BYTES)
-        made.message = _message_of(part.struct)
+        made.message = _message_of(part.struct, decodes)
         return made
     node = part.type
+    element = node.element if isinstance(node, (ListOf, MapOf)) else node
     if isinstance(node, MapOf):
         form = _ENTRY
-        if isinstance(node.element, Scalar):
-            form = _ENTRIES.get(node.element.name, _ENTRY)
+        if isinstance(element, Scalar):
+            form = _ENTRIES.get(element.name, _ENTRY)
         made = _Part(part.name, form, BYTES)
-        made.read = _entry_reader(part.name, node.element)
-        return made
-    element = node.element if isinstance(node, ListOf) else node
-    made = _Part(part.name, _form(element), _wire_type(element))
-    made.is_list = isinstance(node, ListOf)
-    made.drops_zero = _drops_zero(part)
-    if isinstance(element, Struct):
-        made.message = _message_of(element)
+        made.read = _entry_reader(part.name, element, decodes)
     else:
-        made.read = _read_one(element)
+        made = _Part(part.name, _form(element), _wire_type(element))
+        made.is_list = isinstance(node, ListOf)
+        made.drops_zero = _drops_zero(part)
+        if isinstance(element, Struct):
+            made.message = _message_of(element, decodes)
+        else:
+            made.read = _read_one(element, decodes)
+    if decodes and not isinstance(element, Struct) and element != Scalar("string"):
+        made.decoder = decoder_for(element)
+        made.drops_empty = isinstance(node, Scalar) and drops_zero(part)
     return made
 
 
@@ -162,6 +195,7 @@ def _read(
         _know(message)
     parts = message.parts
     most = len(parts)
+    last = 0  # fields mostly come in the order of their numbers
     while at < end:
         head = raw[at]
         at += 1
@@ -174,11 +208,17 @@ def _read(
         size = raw[at]  # or what it says, if it is a number
         at += 1
         if size > 0x7F:
-            size, at = long_varint(raw, at - 1)
+            if raw[at] < 0x80:
+                size = size & 0x7F | raw[at] << 7
+                at += 1
+            else:
+                size, at = long_varint(raw, at - 1)
         if not size and part.drops_zero:
-            if part.name in out:
+            if head <= last and part.name in out:
                 del out[part.name]
             continue
+        if head > last:
+            last = head
         if part.form <= _BOOL:
             _put_number(part, size, out)
             continue
@@ -187,7 +227,7 @@ def _read(
         if at > end:
             raise _unexpected_end()
         if part.form == _TEXT and not part.is_list:  # as most are
-            out[part.name] = raw[start:at].decode("utf-8", "replace")
+            out[part.name] = _text(raw, start, at)
         else:
             _put_content(part, raw, start, at, out, depth)
     if at != end:
@@ -226,7 +266,23 @@ def _passed(
     return at
 
 
+def _text(raw: bytes, start: int, end: int) -> str:
+    try:
+        return raw[start:end].decode()
+    except UnicodeDecodeError:
+        return raw[start:end].decode("utf-8", "replace")
+
+
 def _put(part: _Part, value: Any, out: dict[str, Any]) -> None:
+    decoder = part.decoder
+    if decoder is not None:
+        if value is not None:
+            value = decoder.decode(value, _UNCOUNTED)
+        if value is None or (part.drops_empty and not value):
+            if part.is_list:
+                raise _Unusual
+            out.pop(part.name, None)
+            return
     if part.is_list:
         _items(part, out).append(value)
     else:
@@ -255,11 +311,13 @@ def _put_content(
     form = part.form
     value: Any
     if form == _TEXT:
-        value = raw[start:end].decode("utf-8", "replace")
+        value = _text(raw, start, end)
     elif form == _STRUCT:
         assert part.message is not None
         item: dict[str, Any] = {}
         _read(part.message, raw, start, end, item, depth + 1)
+        if part.message.always:
+            fill(part.message.always, item)
         value = item
     elif form == _EMBEDDED:
         assert part.message is not None
@@ -289,10 +347,18 @@ def _put_entry(part: _Part, raw: bytes, start: int, end: int, out: dict[str, Any
                 ends = length > 1 and raw[item] == _FIRST and raw[item + 1] == length - 2 < 0x80
                 item += 2
             if ends:
-                entries[_name(raw[at:behind])] = raw[item:end].decode("utf-8", "replace")
+                _put_value(part, entries, _name(raw[at:behind]), _text(raw, item, end))
                 return
     assert part.read is not None
     name, value = part.read(raw[start:end])
+    _put_value(part, entries, name, value)
+
+
+def _put_value(part: _Part, entries: dict[str, Any], name: str, value: Any) -> None:
+    if part.decoder is not None:
+        if value is None:
+            raise _Unusual
+        value = part.decoder.decode(value, _UNCOUNTED)
     entries[name] = value
 
 
@@ -300,16 +366,29 @@ def _wire_type(element: Type) -> int:
     return SCALARS[element.name].wire_type if isinstance(element, Scalar) else BYTES
 
 
-def _read_one(element: Type) -> Read:
+def _read_one(element: Type, decodes: bool) -> Read:
     """How one value is read from its bytes or number."""
     if isinstance(element, Scalar):
+        if decodes and element.is_opaque:
+            return _read_shallow
         return SCALARS[element.name].read
     if isinstance(element, Struct):
-        return reader(element)
+        return _reader(_message_of(element, decodes))
     if isinstance(element, ListOf):  # a list inside a list or map is a message with its items
-        inner = _message_of(Struct("items", fields={"items": Field("items", element, number=1)}))
+        items = Struct("items", fields={"items": Field("items", element, number=1)})
+        inner = _message_of(items, decodes=False)
         return lambda raw: _read_items(inner, raw)
     raise NoMessage("a map inside a list or map has no protobuf form")
+
+
+_FEW_BRACKETS: Final = 100  # with those, and the levels of a type, a document is far from too deep
+
+
+def _read_shallow(raw: bytes) -> Any:
+    """JSON inside of a message."""
+    if raw.count(b"{") + raw.count(b"[") > _FEW_BRACKETS:
+        raise _Unusual
+    return SCALARS["raw"].read(raw)
 
 
 def _read_items(inner: _Message, raw: bytes) -> Any:
@@ -318,9 +397,9 @@ def _read_items(inner: _Message, raw: bytes) -> Any:
     return out.get("items")
 
 
-def _entry_reader(field: str, element: Type) -> Callable[[bytes], tuple[str, Any]]:
+def _entry_reader(field: str, element: Type, decodes: bool) -> Callable[[bytes], tuple[str, Any]]:
     """How an entry of a map is read: its name and value."""
-    wire_type, read_one = _wire_type(element), _read_one(element)
+    wire_type, read_one = _wire_type(element), _read_one(element, decodes)
 
     def read(raw: bytes) -> tuple[str, Any]:
         name: int | bytes = b""
