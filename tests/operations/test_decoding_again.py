@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import copy
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from fairlead.dialect import KUBERNETES
-from fairlead.kinds.resources import Resource
+from fairlead.kinds.resources import Resources
 from fairlead.operations.tracking import decode_beside
 from fairlead.schema.builtin import BuiltinTypes
 
-POD = BuiltinTypes(KUBERNETES).struct("core/v1.Pod")
-PODS = cast(Resource, SimpleNamespace(stored_struct=POD, custom=None))
+PODS = Resources(KUBERNETES, BuiltinTypes(KUBERNETES)).named("core/v1/pods")
+POD = PODS.stored_struct
 STORED: dict[str, Any] = {
     "metadata": {"name": "a", "managedFields": [{"manager": "m"}]},
     "spec": {"containers": [{"name": "c", "image": "i", "resources": {}}]},

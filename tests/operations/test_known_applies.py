@@ -38,8 +38,9 @@ async def _apply(api: Api, wanted: Operation, options: WriteOptions = OPTIONS) -
     if await api.known_applies.find(api, wanted, RAW, options) is not None:
         return True
     config = {"kind": "ConfigMap", "apiVersion": "v1", **config_map("a", x="1")}
-    with api.known_applies.watching(api, wanted, RAW, options):
-        await apply(api, wanted, config, options)
+    before = api.known_applies.before(api, wanted)
+    await apply(api, wanted, config, options)
+    api.known_applies.keep(api, wanted, RAW, options, before)
     return False
 
 

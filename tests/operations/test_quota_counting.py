@@ -17,7 +17,7 @@ from fairlead.admission.chain import Chain
 from fairlead.admission.plugins.resource_quota import QUOTAS, ResourceQuota
 from fairlead.admission.plugins.resource_quota.measuring import is_counted
 from fairlead.controllers import resource_quotas
-from fairlead.controllers.framework import Controllers
+from fairlead.controllers.framework import Asleep, Controllers
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.dialect import KUBERNETES
 from fairlead.errors import StatusError
@@ -47,7 +47,9 @@ def test_custom_resources_are_counted_from_when_they_are_served(
         api.admission = Chain(
             [ResourceQuota(KUBERNETES, find, lambda key: api.collection(api.resources.named(key)))]
         )
-        controllers = Controllers(api, [ResourceQuotas(api, system(api))])
+        controllers = Controllers(
+            api, [Asleep("quotas", (QUOTAS,), lambda: ResourceQuotas(api, system(api)))]
+        )
         running = asyncio.create_task(controllers.run())
         spec = {"hard": {NAME: "1", "secrets": "1"}}
         await system(api).create(

@@ -19,7 +19,7 @@ from support.waiting import comes_true
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.admission.plugins.resource_quota import QUOTAS, ResourceQuota
-from fairlead.controllers.framework import Controllers
+from fairlead.controllers.framework import Asleep, Controllers
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.dialect import KUBERNETES
 from fairlead.errors import StatusError
@@ -86,7 +86,9 @@ def _with_quota(work: Callable[[Api], Awaitable[None]], *, pausing_last: bool) -
             KUBERNETES, api.newest, lambda key: api.collection(api.resources.named(key))
         )
         api.admission = Chain([quota, Pausing()] if pausing_last else [Pausing(), quota])
-        controllers = Controllers(api, [ResourceQuotas(api, system(api))])
+        controllers = Controllers(
+            api, [Asleep("quotas", (QUOTAS,), lambda: ResourceQuotas(api, system(api)))]
+        )
         running = asyncio.create_task(controllers.run())
         hard = {"pods": str(MOST_PODS), "requests.cpu": str(MOST_CPU)}
         quota_object = {"metadata": {"name": "q", "namespace": "work"}, "spec": {"hard": hard}}

@@ -34,8 +34,9 @@ async def _applied(api: Api) -> tuple[bool, Operation]:
     asked = operation(api, "patch", "a", PODS)
     known = await api.known_applies.find(api, asked, RAW, OPTIONS)
     if known is None:
-        with api.known_applies.watching(api, asked, RAW, OPTIONS):
-            await apply(api, asked, orjson.loads(RAW), OPTIONS)
+        before = api.known_applies.before(api, asked)
+        await apply(api, asked, orjson.loads(RAW), OPTIONS)
+        api.known_applies.keep(api, asked, RAW, OPTIONS, before)
     return known is not None, asked
 
 

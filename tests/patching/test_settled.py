@@ -12,11 +12,20 @@ from patching_support import POD, STATUS, Cluster, Object, as_stored
 
 from fairlead.patching import ownership
 from fairlead.patching.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
-from fairlead.patching.entries import Identity, entries_of, fields_of, identity_of
+from fairlead.patching.entries import applier, entries_of, entry_of, fields_of
 from fairlead.patching.field_sets import EMPTY
+from fairlead.patching.settled import (
+    Part,
+    Settled,
+    find_settled,
+    settled_again,
+    settled_fields,
+)
 from fairlead.schema.decode import decoder
 from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.mismatch import DecodeError
+
+AA = applier("aa", "")
 
 
 def pod(**changed: Any) -> Object:
@@ -78,12 +87,12 @@ def outcome(pods: Pods, manager: str, config: Object, **facts: Any) -> Any:
     return made
 
 
-def nothing_settled(_: Any, live: Object, __: Any, who: Identity, *___: Any) -> Any:
-    last = [item for item in entries_of(live) if identity_of(item) == who]
-    return EMPTY, fields_of(last[0]) if last else EMPTY
+def nothing_settled(live: Object, manager: str) -> Settled:
+    last = entry_of(entries_of(live), applier(manager, ""))
+    return Settled(EMPTY, fields_of(last) if last else EMPTY, [])
 
 
-def both_ways(pods: Pods, monkeypatch: pytest.MonkeyPatch, config: Object, **facts: Any) -> Any:
+def both_ways(pods: Pods, config: Object, **facts: Any) -> Any:
     """Whether owned fields were read or not."""
     manager = facts.pop("manager", "aa")
     quickly = outcome(pods, manager, config, **facts)
@@ -92,9 +101,7 @@ def both_ways(pods: Pods, monkeypatch: pytest.MonkeyPatch, config: Object, **fac
     pods.live = as_stored(live)
     unread = outcome(pods, manager, config, **facts)
     pods.live = live
-    with monkeypatch.context() as patched:
-        patched.setattr(ownership, "_settled", nothing_settled)
-        closely = outcome(pods, manager, config, **facts)
+    closely = outcome(pods, manager, config, settled=nothing_settled(live, manager), **facts)
     assert orjson.dumps(quickly) == orjson.dumps(closely)
     assert orjson.dumps(unread) == orjson.dumps(closely)
     return quickly
@@ -127,13 +134,13 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("config", CHANGES.values(), ids=list(CHANGES))
-def test_a_changed_configuration_comes_to_what_merging_gives(pods, monkeypatch, config):
-    both_ways(pods, monkeypatch, config)
+def test_a_changed_configuration_comes_to_what_merging_gives(pods, config):
+    both_ways(pods, config)
 
 
 def test_what_is_settled_is_found(pods):
     owned = pods.owned_by("aa")
-    found = ownership.settled_fields(POD, pods.object, changed_web(), owned, [])
+    found = settled_fields(POD, pods.object, changed_web(), owned, [])
     assert found == {"f:spec": owned["f:spec"]}
 
 
@@ -146,26 +153,26 @@ def test_what_is_settled_is_found_without_reading_what_is_owned(pods):
     assert entry["time"] != last["time"]
 
 
-def test_items_of_others_may_stand_between(pods, monkeypatch):
+def test_items_of_others_may_stand_between(pods):
     with_more = copy.deepcopy(pods.object)
     with_more["spec"]["containers"][0]["env"].insert(1, {"name": "INJECTED", "value": "x"})
     with_more["spec"]["volumes"].insert(0, {"name": "token", "emptyDir": {}})
     pods.put("webhook", with_more)
-    made = both_ways(pods, monkeypatch, changed_web())
+    made = both_ways(pods, changed_web())
     assert [one["name"] for one in made["spec"]["volumes"]] == ["token", "tmp"]
 
 
-def test_who_else_owns_a_reference_is_asked(pods, monkeypatch):
+def test_who_else_owns_a_reference_is_asked(pods):
     """A reference is one field. The same manager sets it to what it is; for another it changes."""
     pods.apply("bb", pod(), force=True)
-    assert both_ways(pods, monkeypatch, changed_web(), manager="aa")
+    assert both_ways(pods, changed_web(), manager="aa")
 
 
-def test_live_items_that_cannot_be_told_apart_are_refused_as_ever(pods, monkeypatch):
+def test_live_items_that_cannot_be_told_apart_are_refused_as_ever(pods):
     live = copy.deepcopy(pods.object)
     live["spec"]["containers"][0]["env"] += [{"name": "X"}, {"name": "X"}]
     pods.live = live
-    assert "InvalidConfiguration" in both_ways(pods, monkeypatch, changed_web())
+    assert "InvalidConfiguration" in both_ways(pods, changed_web())
 
 
 def test_an_unchanged_configuration_leaves_the_object_alone(pods):
@@ -177,10 +184,31 @@ def test_an_unchanged_configuration_leaves_the_object_alone(pods):
     assert entries is before
 
 
-def test_a_status_is_none_of_a_configurations_business(pods, monkeypatch):
-    both_ways(pods, monkeypatch, {**changed_web(), "status": {"phase": "Running"}})
+def test_a_status_is_none_of_a_configurations_business(pods):
+    both_ways(pods, {**changed_web(), "status": {"phase": "Running"}})
 
 
-def test_another_manager_starts_anew(pods, monkeypatch):
-    both_ways(pods, monkeypatch, pod(), manager="cc")
-    both_ways(pods, monkeypatch, pod(image="registry.example/web:9"), manager="cc")
+def test_another_manager_starts_anew(pods):
+    both_ways(pods, pod(), manager="cc")
+    both_ways(pods, pod(image="registry.example/web:9"), manager="cc")
+
+
+def known_part(pods: Pods) -> Part:
+    [part] = find_settled(POD, as_stored(pods.object), changed_web(), AA, "v1", STATUS).parts
+    return part
+
+
+def test_a_part_that_was_settled_is_settled_again_while_its_owner_has_the_same(pods):
+    part = known_part(pods)
+    again = settled_again(as_stored(pods.object), AA, "v1", part)
+    assert (list(again.fields), list(again.rest)) == (["f:spec"], ["f:metadata"])
+    assert settled_again(as_stored(pods.object), applier("bb", ""), "v1", part) is None
+    assert settled_again(as_stored(pods.object), AA, "v2", part) is None
+    pods.apply("aa", pod(tty=True))
+    assert settled_again(as_stored(pods.object), AA, "v1", part) is None
+
+
+def test_a_part_is_not_settled_again_when_somebody_else_has_fields_there(pods):
+    part = known_part(pods)
+    pods.apply("bb", pod(), force=True)
+    assert settled_again(as_stored(pods.object), AA, "v1", part) is None

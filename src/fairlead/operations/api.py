@@ -22,6 +22,7 @@ from fairlead.operations.actors import Actors
 from fairlead.operations.alarms import Alarms
 from fairlead.operations.auditing import Auditor
 from fairlead.operations.known_applies import KnownApplies
+from fairlead.operations.known_configurations import KnownConfigurations
 from fairlead.operations.operation import Operation
 from fairlead.operations.simulated import Simulated
 from fairlead.outgoing.reaching import Reach
@@ -76,6 +77,7 @@ class Api:
         self.versions: dict[str, Versions] = {}
         self.allocators: ServiceAllocators | None = None
         self.known_applies = KnownApplies()
+        self.known_configurations = KnownConfigurations()
         self.actors = Actors()
         self.alarms = Alarms()
         self.reach = Reach()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from fairlead.errors import Cause, StatusError, bad_request, not_found
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
+from fairlead.operations.aside import LONG_BODY
 from fairlead.operations.create import create
 from fairlead.operations.field_validation import check_required
+from fairlead.operations.known_configurations import Held
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.tracking import (
@@ -22,35 +23,43 @@ from fairlead.operations.tracking import (
 from fairlead.operations.update import Changed, Outcome, store_changed
 from fairlead.operations.views import View, typed, view_of
 from fairlead.patching.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
-from fairlead.patching.entries import entries_of
+from fairlead.patching.entries import applier, entries_of
+from fairlead.patching.last_applied import ANNOTATION, annotations_of
 from fairlead.patching.ownership import apply as merge_configuration
+from fairlead.patching.prune import Versions
+from fairlead.patching.settled import Settled, find_settled
 from fairlead.patching.values import copied
 from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.times import now
 from fairlead.storage.version import Version
 
 
-async def apply(api: Api, operation: Operation, config: Object, options: WriteOptions) -> Outcome:
+async def apply(
+    api: Api, operation: Operation, sent: Object | Held, options: WriteOptions
+) -> Outcome:
     """Make the object have what a manager's configuration says; create it if there is none."""
     view = view_of(api, operation.resource)
-    kind = config.get("kind")
+    kind = (sent.stated() if isinstance(sent, Held) else sent).get("kind")
     if kind != view.kind and kind:
         raise bad_request(f"the kind of the configuration is {kind}, expected {view.kind}")
     if api.store.latest(api.collection(operation.resource), operation.key) is None:
+        config = sent.whole() if isinstance(sent, Held) else sent
         return Outcome(await _create(api, operation, config, options), created=True)
-    return Outcome(await _change(api, operation, view, config, options))
+    return Outcome(await _change(api, operation, view, sent, options))
 
 
 async def _change(
-    api: Api, operation: Operation, view: View, config: Object, options: WriteOptions
+    api: Api, operation: Operation, view: View, sent: Object | Held, options: WriteOptions
 ) -> Version:
     versions = versions_of(api, view.main)
     whole = View(api, view.main)
-    config = view.configuration(config)
+    if not isinstance(sent, Held):
+        sent = view.configuration(sent)
 
     def change(old: Object) -> Changed:
         live = whole.read(old)
-        merged, entries = _merged(api, versions, operation, live, config, options)
+        config, settled = _stated(api, versions, operation, live, sent, options)
+        merged, entries = _merged(api, versions, operation, live, config, options, settled)
         if operation.resource.is_scale and api.dialect.scale_untracked:
             entries = entries_of(live)
         if merged is live and entries is live["metadata"].get("managedFields", entries):
@@ -61,13 +70,66 @@ async def _change(
     return await store_changed(api, operation, change, options)
 
 
+def _stated(
+    api: Api,
+    versions: Versions,
+    operation: Operation,
+    live: Object,
+    sent: Object | Held,
+    options: WriteOptions,
+) -> tuple[Object, Settled | None]:
+    """What a configuration states about an object, and what of that is settled if it is known. What
+    is known to be settled need not be in the configuration."""
+    version = _version_of(api, operation, live)
+    who = applier(options.manager, operation.resource.subresource)
+    known = api.known_configurations
+    if isinstance(sent, Held):
+        config = sent.stated()
+        if version is not None and not _shows(api, live, config, options):
+            again = known.settled(operation, sent, version, live, who)
+            if again is not None:
+                return config, again
+        sent = sent.whole()
+    main = operation.resource.main
+    struct = versions.struct(main.api_version)
+    if version is None or struct is None:
+        return sent, None
+    ignored = ignored_fields(operation.resource)
+    settled = find_settled(struct, live, sent, who, main.api_version, ignored)
+    known.keep(operation, sent, settled, version, who)
+    return sent, settled
+
+
+def _shows(api: Api, live: Object, config: Object, options: WriteOptions) -> bool:
+    """Whether the object will have an annotation that shows all of the configuration."""
+    if options.manager != api.dialect.client_manager:
+        return False
+    metadata = config.get("metadata")
+    stated = metadata.get("annotations") if isinstance(metadata, dict) else None
+    annotation = api.dialect.label(ANNOTATION)
+    if annotation in annotations_of(live):
+        return True
+    return isinstance(stated, dict) and annotation in stated
+
+
+def _version_of(api: Api, operation: Operation, live: Object) -> Version | None:
+    """The version that an object was read from; none where others may be at work beside this."""
+    if operation.size > LONG_BODY:
+        return None
+    newest = api.store.latest(api.collection(operation.resource), operation.key)
+    if newest is None or live["metadata"].get("resourceVersion") != str(newest.revision):
+        return None
+    return newest
+
+
 def _merged(
     api: Api,
-    versions: Any,
+    versions: Versions,
     operation: Operation,
     live: Object | None,
     config: Object,
     options: WriteOptions,
+    settled: Settled | None = None,
 ) -> tuple[Object, list[Object]]:
     resource = operation.resource
     try:
@@ -82,15 +144,16 @@ def _merged(
             subresource=resource.subresource,
             force=options.force,
             ignored=ignored_fields(resource),
+            settled=settled,
         )
     except (BadConfiguration, InvalidConfiguration) as error:
         raise bad_request(str(error)) from None
-    except ApplyConflict as error:
+    except ApplyConflict as found:
+        told = found
         if resource.is_scale:  # owners are told in the version of the Scale
             version = api.resources.api_version_of(resource.body_version)
-            told = [replace(conflict, api_version=version) for conflict in error.conflicts]
-            error = ApplyConflict(told)
-        raise _conflict(error) from None
+            told = ApplyConflict(replace(one, api_version=version) for one in found.conflicts)
+        raise _conflict(told) from None
 
 
 def _conflict(error: ApplyConflict) -> StatusError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 
 from fairlead import clock
@@ -183,7 +182,7 @@ def _in_steps(versions: list[Version]) -> Iterator[list[Version]]:
 async def _delete_listed(
     api: Api, operation: Operation, version: Version, options: DeleteOptions
 ) -> None:
-    one = replace(operation, namespace=version.namespace, name=version.name)
+    one = operation.part(operation.verb, operation.resource, version.namespace, version.name)
     try:
         await delete(api, one, options)
     except StatusError as error:

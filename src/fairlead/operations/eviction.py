@@ -132,7 +132,7 @@ def _budgets_of(api: Api, pod: Object) -> list[Version]:
 async def _delete(api: Api, operation: Operation, options: DeleteOptions) -> None:
     """The eviction was admitted as such; the delete that follows is not asked about again."""
     pods = api.resources.named(PODS)
-    pod = replace(operation, verb="delete", resource=pods)
+    pod = operation.part("delete", pods, operation.namespace, operation.name)
     await delete(api, pod, options, admission=_NOBODY)
 
 

@@ -14,8 +14,6 @@ namespace had a say in it, so an apply is not remembered
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,6 +36,14 @@ class _Known(NamedTuple):
     revision: int
     namespace: int
     annotations: dict[str, str]
+
+
+class Before(NamedTuple):
+    """The object, how often writes had looked beyond themselves, and the namespace's revision."""
+
+    version: Version | None
+    consultations: int
+    namespace: int
 
 
 class KnownApplies:
@@ -71,17 +77,19 @@ class KnownApplies:
         operation.result = current
         return current
 
-    @contextmanager
-    def watching(
-        self, api: Api, operation: Operation, raw: bytes, options: WriteOptions
-    ) -> Iterator[None]:
-        """Remember the apply that is done within, if that is right."""
-        before = api.store.latest(api.collection(operation.resource), operation.key)
-        consultations, namespace = api.consultations, _namespace(api, operation)
-        yield
+    def before(self, api: Api, operation: Operation) -> Before:
+        """What `keep` has to know of the time before an apply."""
+        version = api.store.latest(api.collection(operation.resource), operation.key)
+        return Before(version, api.consultations, _namespace(api, operation))
+
+    def keep(
+        self, api: Api, operation: Operation, raw: bytes, options: WriteOptions, before: Before
+    ) -> None:
+        """Remember an apply that was done, if that is right."""
+        version, consultations, namespace = before
         if (
-            operation.result is before
-            and before is not None
+            operation.result is version
+            and version is not None
             and not operation.warnings
             and sum(map(len, operation.annotations.values())) <= MOST_TOLD
             and not options.dry_run
@@ -89,10 +97,10 @@ class KnownApplies:
             and namespace == _namespace(api, operation)
             and api.admission.judges_updates_alone(operation.resource)
         ):
-            known = _Known(before.revision, namespace, operation.annotations)
+            known = _Known(version.revision, namespace, operation.annotations)
             question = _digest(operation, raw, options)
             self._known.keep(question, known, len(question) + MOST_TOLD // 4)
-            self._versions.keep(_object(operation), before.revision, len(operation.key))
+            self._versions.keep(_object(operation), version.revision, len(operation.key))
 
 
 def _object(operation: Operation) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.authentication.user import User
@@ -17,28 +16,69 @@ Identity = tuple[str, str, str]  # name, uid and resourceVersion
 NO_IDENTITY: Identity = ("", "", "")
 
 
-@dataclass(slots=True, eq=False)
 class Operation:
     """A verb on a resource, carried through all stages: what a stage has to say to the caller or
     to an observer stands here. `resource` is the subresource where one is meant; `name` is empty
     for what is done to a collection. `sent` and `result` are the objects that went in and came
     out, for observers: as bytes where they came as such, and never copies."""
 
-    user: User
-    verb: str
-    resource: Resource
-    namespace: str = ""
-    name: str = ""
-    impersonator: User | None = None  # who really asks, if the user is another
-    warnings: list[str] = field(default_factory=list)
-    annotations: dict[str, str] = field(default_factory=dict)  # what an audit log shall tell
-    replaces: bool = False  # the caller sent a whole object, not a change of one
-    has_unknown_fields: bool = False  # what was sent has fields that its type does not know
-    sent: Any = None
-    found_size: int = 0  # bytes of what is stored and has to be read for it
-    result: Any = None
-    identity: Identity = NO_IDENTITY  # by which what was sent names itself
-    decision: Decision | None = None  # where the authorizer was asked about just this
+    __slots__ = (
+        "annotations",
+        "content",
+        "decision",
+        "found_size",
+        "has_unknown_fields",
+        "identity",
+        "impersonator",
+        "name",
+        "namespace",
+        "replaces",
+        "resource",
+        "result",
+        "sent",
+        "user",
+        "verb",
+        "warnings",
+        "written",
+    )
+
+    def __init__(
+        self,
+        user: User,
+        verb: str,
+        resource: Resource,
+        namespace: str = "",
+        name: str = "",
+        impersonator: User | None = None,
+        warnings: list[str] | None = None,
+    ) -> None:
+        self.user = user
+        self.verb = verb
+        self.resource = resource
+        self.namespace = namespace
+        self.name = name
+        self.impersonator = impersonator  # who really asks, if the user is another
+        self.warnings = [] if warnings is None else warnings
+        self.annotations: dict[str, str] = {}  # what an audit log shall tell
+        self.replaces = False  # the caller sent a whole object, not a change of one
+        self.has_unknown_fields = False  # what was sent has fields that its type does not know
+        self.sent: Any = None
+        self.found_size = 0  # bytes of what is stored and has to be read for it
+        self.result: Any = None
+        self.written: Version | None = None  # the last version that was stored for it
+        self.content: dict[str, Any] | None = None  # and what it was made from, see `content_of`
+        self.identity = NO_IDENTITY  # by which what was sent names itself
+        self.decision: Decision | None = None  # where the authorizer was asked about just this
+
+    def part(self, verb: str, resource: Resource, namespace: str, name: str) -> Operation:
+        """What is done to one object in the course of it, for the same user and observers."""
+        one = Operation(
+            self.user, verb, resource, namespace, name, self.impersonator, self.warnings
+        )
+        one.annotations = self.annotations
+        one.sent = self.sent
+        one.decision = self.decision
+        return one
 
     def warn(self, text: str) -> None:
         if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:
@@ -55,6 +95,16 @@ class Operation:
         self.found_size = kind.unread_bytes if kind is not None else 0
         if version is not None and version.body is not None:
             self.found_size = max(self.found_size, len(version.body))
+
+    def wrote(self, version: Version, value: dict[str, Any]) -> None:
+        """A version was stored for it; nobody changes the value any more."""
+        self.written = version
+        self.content = value
+
+    def content_of(self, version: Version) -> dict[str, Any] | None:
+        """What a version was made from, without its resourceVersion; None if that is not at hand,
+        and the version is to be read."""
+        return self.content if self.written is version else None
 
     @property
     def key(self) -> str:

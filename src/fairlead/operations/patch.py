@@ -33,7 +33,7 @@ class Patch:
     keys in it."""
 
     apply: Callable[[Object], Object]
-    shown: str
+    shown: Callable[[], str]
     repeated: list[str]
     explain: Callable[[DecodeError], str] = str
 
@@ -141,5 +141,5 @@ def _refused(api: Api, read: Patch, why: str, *, strict: bool) -> StatusError:
     if strict and api.dialect.strict_patch_bad_request:
         return bad_request(why)
     causes = Causes()
-    causes.invalid("patch", read.shown, why)
+    causes.invalid("patch", read.shown(), why)
     return invalid(ResourceRef("", ""), causes)

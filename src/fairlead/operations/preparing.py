@@ -219,6 +219,7 @@ async def put(
         raise
     except (TooLarge, TooDeep) as error:
         raise _giant(error) from None
+    operation.wrote(written, value)
     api.actors.note(written.revision, operation)
     for one in alongside:
         if one.version is not None:

@@ -207,22 +207,26 @@ def _defaulted(
 def _check_version(operation: Operation, metadata: Object, old: Object) -> None:
     """Optimistic concurrency: a write that names a version or an identity is meant for it only."""
     resource = operation.resource.main
-    ref = resource.ref(old["name"])
-    wanted = metadata.get("resourceVersion", "")
-    if wanted not in ("", "0"):
-        if revision_of(wanted, "metadata.resourceVersion") != int(old["resourceVersion"]):
-            raise modified(ref)
-    elif resource.conditional and operation.replaces:
-        cause = Cause(
-            "FieldValueInvalid",
-            "Invalid value: 0x0: must be specified for an update",
-            "metadata.resourceVersion",
-        )
-        raise invalid(ref, [cause])
+    wanted, standing = metadata.get("resourceVersion", ""), old["resourceVersion"]
+    if wanted in ("", "0"):
+        if resource.conditional and operation.replaces:
+            cause = Cause(
+                "FieldValueInvalid",
+                "Invalid value: 0x0: must be specified for an update",
+                "metadata.resourceVersion",
+            )
+            raise invalid(resource.ref(old["name"]), [cause])
+    elif wanted != standing and _revision(wanted) != int(standing):
+        raise modified(resource.ref(old["name"]))
     uid = metadata.get("uid", "")
     if uid and uid != old["uid"] and operation.replaces:
+        ref = resource.ref(old["name"])
         text = preparing.uid_conflict_text(resource, operation.namespace, ref, uid, old["uid"])
         raise conflict(ref, text)
+
+
+def _revision(wanted: str) -> int:
+    return revision_of(wanted, "metadata.resourceVersion")
 
 
 def carry_over(metadata: Object, old: Object) -> None:

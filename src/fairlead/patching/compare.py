@@ -7,10 +7,9 @@ What is touched comes out in order, see `field_sets.in_order`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fairlead.patching.extract import Extract, extractor
+from fairlead.patching.extract import Extractor, extractor
 from fairlead.patching.field_sets import (
     EMPTY,
     LEAF,
@@ -25,6 +24,7 @@ from fairlead.patching.shapes import (
     Free,
     Index,
     Items,
+    Made,
     Record,
     Shape,
     Table,
@@ -59,8 +59,6 @@ class Changes(NamedTuple):
 NO_CHANGES = Changes(EMPTY, EMPTY)
 
 _Nodes = tuple[FieldSet | None, FieldSet | None]
-_Compare = Callable[[Any, Any], _Nodes]
-"""The nodes of touched and removed fields at two values that are there and differ."""
 _SAME: _Nodes = (None, None)
 _TOUCHED: _Nodes = (LEAF, None)
 
@@ -69,171 +67,200 @@ def compare(struct: Struct, old: dict[str, Any], new: dict[str, Any]) -> Changes
     """The changes that make `new` out of `old`. Raises `Untrackable`."""
     if old is new:
         return NO_CHANGES
-    touched, removed = _comparer(shape_of(struct))(old, new)
+    touched, removed = _comparer(shape_of(struct)).compare(old, new)
     return Changes(touched or EMPTY, removed or EMPTY)
 
 
-_KEPT = 50_000
-_made: dict[Shape, _Compare] = {}
+class _Comparer:
+    """Gives the nodes of touched and removed fields at two values that are there and differ. This
+    one is of what has one owner."""
+
+    def compare(self, old: Any, new: Any) -> _Nodes:
+        return _TOUCHED if old != new else _SAME
 
 
-def _comparer(shape: Shape) -> _Compare:
+class _SingleFree(_Comparer):
+    """The same of what may hold anything."""
+
+    def compare(self, old: Any, new: Any) -> _Nodes:
+        return _SAME if equal(old, new) else _TOUCHED
+
+
+_made: Made[Shape, _Comparer] = Made()
+
+
+def _comparer(shape: Shape) -> _Comparer:
     known = _made.get(shape)
-    if known is None:
-        if len(_made) >= _KEPT:
-            _made.clear()
-        known = _made[shape] = _make(shape)
-    return known
+    return known if known is not None else _made.keep(shape, _make(shape))
 
 
-def _make(shape: Shape) -> _Compare:
+def _make(shape: Shape) -> _Comparer:
     if isinstance(shape, Record):
-        return _object(shape, {}, None)
+        return _Fields(shape, None)
     if isinstance(shape, Table):
-        return _object(shape, {}, _Part(shape.value))
+        return _Fields(shape, _Part(shape.value))
     if isinstance(shape, Items):
-        return _list(shape, shape.indexed, shape.item)
+        return _Listed(shape, shape.indexed, shape.item)
     if isinstance(shape, Values):
-        return _list(shape, indexed_values, SINGLE)
+        return _Listed(shape, indexed_values, SINGLE)
     if isinstance(shape, Free):
-        return _free
-    return _single_free if shape.free else _single
+        return _Undescribed()
+    return _SingleFree() if shape.free else _Comparer()
 
 
 class _Part:
     """How one field of an object, or one item of a list, is compared."""
 
-    __slots__ = ("compare", "exact", "whole")
-
     def __init__(self, shape: Shape) -> None:
-        self.compare: _Compare = _comparer(shape)
-        self.whole: Extract = extractor(shape, True, True)
+        self.comparer = _comparer(shape)
+        self.whole = extractor(shape, True, True)
         self.exact = not shape.free
 
-
-def _single(old: Any, new: Any) -> _Nodes:
-    return _TOUCHED if old != new else _SAME
-
-
-def _single_free(old: Any, new: Any) -> _Nodes:
-    return _SAME if equal(old, new) else _TOUCHED
+    def all_of(self, value: Any) -> FieldSet:
+        """The node of a value that is on one side only."""
+        return (self.whole.extract(value) or LEAF) if value else LEAF
 
 
-def _object(shape: Shape, parts: dict[str, _Part], same: _Part | None) -> _Compare:
-    """Compares objects whose fields are all compared in the `same` way, or each in its own."""
-    below = extractor(shape, True, False)
+class _Fields(_Comparer):
+    """Of objects whose fields are all compared in the `same` way, or each in its own."""
 
-    def part(name: str) -> _Part:
-        # Made when first met, because a type may contain itself.
-        assert isinstance(shape, Record)
-        member = shape.members.get(name)
-        if member is None:
-            return _UNKNOWN_FREE if shape.open else _UNKNOWN
-        made = parts[name] = _Part(member.shape)
-        return made
+    def __init__(self, shape: Shape, same: _Part | None) -> None:
+        self._shape = shape
+        self._same = same
+        self._parts: dict[str, _Part] = {}
+        self._below = extractor(shape, True, False)
 
-    def compare(old: Any, new: Any) -> _Nodes:
+    def compare(self, old: Any, new: Any) -> _Nodes:
         if not old or not new:
-            return _emptied(old, new, below)
+            return _emptied(old, new, self._below)
         if type(old) is not dict or type(new) is not dict:
             raise Untrackable
+        before: dict[str, Any] = old
+        after: dict[str, Any] = new
         touched: FieldSet = {}
         removed: FieldSet = {}
-        for name, value in new.items():
-            before = old.get(name)
-            if before is value and (value is not None or name in old):
+        for name, value in after.items():
+            standing = before.get(name)
+            if standing is value and (value is not None or name in before):
                 continue
-            known = same or parts.get(name) or part(name)
-            if before is None and name not in old:
-                touched["f:" + name] = (known.whole(value) or LEAF) if value else LEAF
+            part = self._part(name)
+            if standing is None and name not in before:
+                touched["f:" + name] = part.all_of(value)
                 continue
-            if known.exact and before == value:
+            if part.exact and standing == value:
                 continue
-            more, less = known.compare(before, value)
+            more, less = part.comparer.compare(standing, value)
             if more is not None:
                 touched["f:" + name] = more
             if less is not None:
                 removed["f:" + name] = less
-        if not old.keys() <= new.keys():
-            for name, value in old.items():
-                if name not in new:
-                    known = same or parts.get(name) or part(name)
-                    removed["f:" + name] = (known.whole(value) or LEAF) if value else LEAF
+        for name, value in before.items():
+            if name not in after:
+                removed["f:" + name] = self._part(name).all_of(value)
         if len(touched) > 1:
             touched = level_in_order(touched)
         return touched or None, removed or None
 
-    return compare
+    def _part(self, name: str) -> _Part:
+        # Made when first met, because a type may contain itself.
+        if self._same is not None:
+            return self._same
+        known = self._parts.get(name)
+        if known is not None:
+            return known
+        shape = self._shape
+        assert isinstance(shape, Record)
+        member = shape.members.get(name)
+        if member is None:
+            return _UNKNOWN_FREE if shape.open else _UNKNOWN
+        made = self._parts[name] = _Part(member.shape)
+        return made
 
 
-def _emptied(old: Any, new: Any, below: Extract) -> _Nodes:
+def _emptied(old: Any, new: Any, below: Extractor) -> _Nodes:
     """Two values that are there on both sides, at least one of them null or empty."""
     if new:
-        return below(new), None
+        return below.extract(new), None
     if old:
-        return None, below(old)
+        return None, below.extract(old)
     return _SAME if old == new else _TOUCHED
 
 
-def _list(shape: Items | Values, indexed: Index, item_shape: Shape) -> _Compare:
-    below = extractor(shape, True, False)
-    key, element = (shape.key, shape.element) if isinstance(shape, Items) else ("", value_element)
-    item = _Part(item_shape)
-    part, whole = item.compare, item.whole
+class _Listed(_Comparer):
+    """Of lists whose items are told apart."""
 
-    def compare(old: Any, new: Any) -> _Nodes:
+    def __init__(self, shape: Items | Values, indexed: Index, item: Shape) -> None:
+        self._below = extractor(shape, True, False)
+        self._indexed = indexed
+        self._item = _Part(item)
+        self._key = shape.key if isinstance(shape, Items) else ""
+        self._element = shape.element if isinstance(shape, Items) else value_element
+
+    def compare(self, old: Any, new: Any) -> _Nodes:
         if not old or not new:
-            return _emptied(old, new, below)
+            return _emptied(old, new, self._below)
+        are_lists = type(old) is list and type(new) is list
+        if self._key and are_lists and are_aligned(old, new, self._key):
+            return self._compare_aligned(old, new)
         touched: FieldSet = {}
         removed: FieldSet = {}
-        if key and type(old) is list and type(new) is list and are_aligned(old, new, key):
-            changed = [(b, a) for b, a in zip(old, new, strict=True) if b is not a]
-            if len(changed) > 1:
-                changed.sort(key=lambda pair: pair[1][key])
-            for one, other in changed:
-                more, less = part(one, other)
-                if more is not None:
-                    touched[element(other)] = more
-                if less is not None:
-                    removed[element(other)] = less
-            return touched or None, removed or None
-        before, after = indexed(old, False), indexed(new, False)
+        before, after = self._indexed(old, False), self._indexed(new, False)
         for name, value in after.items():
             if name not in before:
-                touched[name] = (whole(value) or LEAF) if value else LEAF
+                touched[name] = self._item.all_of(value)
             elif before[name] is not value:
-                more, less = part(before[name], value)
+                more, less = self._item.comparer.compare(before[name], value)
                 if more is not None:
                     touched[name] = more
                 if less is not None:
                     removed[name] = less
         for name, value in before.items():
             if name not in after:
-                removed[name] = (whole(value) or LEAF) if value else LEAF
+                removed[name] = self._item.all_of(value)
         if len(touched) > 1:
             touched = level_in_order(touched)
         return touched or None, removed or None
 
-    return compare
+    def _compare_aligned(self, old: list[Any], new: list[Any]) -> _Nodes:
+        """Lists that have the same items in the same order, each with a text for its key."""
+        touched: FieldSet = {}
+        removed: FieldSet = {}
+        changed = [(b, a) for b, a in zip(old, new, strict=True) if b is not a]
+        if len(changed) > 1:
+            changed.sort(key=self._key_of)
+        for one, other in changed:
+            more, less = self._item.comparer.compare(one, other)
+            if more is not None:
+                touched[self._element(other)] = more
+            if less is not None:
+                removed[self._element(other)] = less
+        return touched or None, removed or None
+
+    def _key_of(self, pair: tuple[Any, Any]) -> str:
+        text: str = pair[1][self._key]
+        return text
 
 
-def _free(old: Any, new: Any) -> _Nodes:
-    """Values the model does not describe: objects are compared field by field, all else whole."""
-    if isinstance(old, _OBJECT) and isinstance(new, _OBJECT):
-        return _free_objects(old, new)
-    if equal(old, new):
-        return _SAME
-    # What turns from an object into something else loses its fields, and the other way round.
-    touched, removed = LEAF, None
-    if isinstance(new, dict) and new:
-        touched = {".": LEAF, **(_below_free(new) or LEAF)}
-    if isinstance(old, dict) and old:
-        removed = _below_free(old)
-    return touched, removed
+class _Undescribed(_Comparer):
+    """Of what the model does not describe: objects are compared field by field, all else whole."""
+
+    def compare(self, old: Any, new: Any) -> _Nodes:
+        if isinstance(old, _OBJECT) and isinstance(new, _OBJECT):
+            return _free_objects.compare(old, new)
+        if equal(old, new):
+            return _SAME
+        # What turns from an object into something else loses its fields, and the other way round.
+        touched: FieldSet = LEAF
+        removed: FieldSet | None = None
+        if isinstance(new, dict) and new:
+            touched = {".": LEAF, **(_below_free.extract(new) or LEAF)}
+        if isinstance(old, dict) and old:
+            removed = _below_free.extract(old)
+        return touched, removed
 
 
 _OBJECT = (dict, type(None))
 _below_free = extractor(FREE, True, False)
 _UNKNOWN = _Part(SINGLE)
 _UNKNOWN_FREE = _Part(FREE)
-_free_objects = _object(FREE, {}, _UNKNOWN_FREE)
+_free_objects = _Fields(FREE, _UNKNOWN_FREE)

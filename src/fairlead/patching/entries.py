@@ -62,6 +62,14 @@ def identity_of(item: ManagedEntry) -> Identity:
     return item.get("manager", ""), operation, version, item.get("subresource", "")
 
 
+def entry_of(items: list[ManagedEntry], who: Identity) -> ManagedEntry | None:
+    """The entry of a manager, if there is one."""
+    for item in items:
+        if identity_of(item) == who:
+            return item
+    return None
+
+
 def fields_of(item: ManagedEntry) -> FieldSet:
     if type(item) is StoredEntry:
         return item.fields
@@ -71,17 +79,20 @@ def fields_of(item: ManagedEntry) -> FieldSet:
 def ordered(items: Iterable[ManagedEntry]) -> list[ManagedEntry]:
     """Appliers first, then by time (an entry without comes before all), then by name."""
     found = list(items)
-    if len(found) < 2:
-        return found
-    return sorted(
-        found,
-        key=lambda item: (
-            item["operation"],
-            item.get("time") or "",
-            item.get("manager", ""),
-            item["apiVersion"],
-            item.get("subresource", ""),
-        ),
+    ranks = [_rank(item) for item in found] if len(found) > 1 else []
+    for place in range(1, len(ranks)):
+        if ranks[place] < ranks[place - 1]:
+            return sorted(found, key=_rank)
+    return found
+
+
+def _rank(item: ManagedEntry) -> tuple[str, str, str, str, str]:
+    return (
+        item["operation"],
+        item.get("time") or "",
+        item.get("manager", ""),
+        item["apiVersion"],
+        item.get("subresource", ""),
     )
 
 

@@ -17,6 +17,7 @@ from fairlead.patching.field_sets import EMPTY, LEAF, FieldSet
 from fairlead.patching.shapes import (
     Free,
     Items,
+    Made,
     Record,
     Shape,
     Single,
@@ -28,8 +29,13 @@ from fairlead.patching.shapes import (
 )
 from fairlead.schema.model import Struct
 
-Extract = Callable[[Any], FieldSet | None]
-"""Makes the node of a value that is not empty; None when there is nothing to own."""
+
+class Extractor:
+    """Makes the node of a value that is not empty; None when there is nothing to own. This one is
+    of what has one owner."""
+
+    def extract(self, value: Any) -> FieldSet | None:
+        return LEAF
 
 
 def held_fields(struct: Struct, value: dict[str, Any]) -> FieldSet:
@@ -37,147 +43,174 @@ def held_fields(struct: Struct, value: dict[str, Any]) -> FieldSet:
 
     Raises `Untrackable` when list items cannot be told apart.
     """
-    return extractor(shape_of(struct), True, False)(value) or EMPTY
+    return extractor(shape_of(struct), True, False).extract(value) or EMPTY
 
 
 def applied_fields(struct: Struct, config: dict[str, Any]) -> FieldSet:
     """The fields a configuration owns once it is applied. It must have passed `check.problems`."""
-    return extractor(shape_of(struct), False, False)(config) or EMPTY
+    return extractor(shape_of(struct), False, False).extract(config) or EMPTY
 
 
-_KEPT = 50_000
-_made: dict[tuple[Shape, bool, bool], Extract] = {}
+_made: Made[tuple[Shape, bool, bool], Extractor] = Made()
+_SINGLE = Extractor()
 
 
-def extractor(shape: Shape, whole: bool, member: bool) -> Extract:
-    """The function that extracts values of a shape: `whole` as an update owns them, else as an
+def extractor(shape: Shape, whole: bool, member: bool) -> Extractor:
+    """What extracts values of a shape: `whole` as an update owns them, else as an
     applier does; `member` when the value itself belongs to the set too."""
-    known = _made.get((shape, whole, member))
-    if known is None:
-        if len(_made) >= _KEPT:
-            _made.clear()
-        known = _made[shape, whole, member] = _make(shape, whole, member)
-    return known
+    key = shape, whole, member
+    known = _made.get(key)
+    return known if known is not None else _made.keep(key, _make(shape, whole, member))
 
 
-def _make(shape: Shape, whole: bool, member: bool) -> Extract:
+def _make(shape: Shape, whole: bool, member: bool) -> Extractor:
     if isinstance(shape, Record):
-        return _record(shape, whole, member)
+        return _Fields(shape, whole, member)
     if isinstance(shape, Table):
-        return _table(shape, whole, member)
+        return _Entries(shape, whole, member)
     if isinstance(shape, Items):
-        return _items(shape, whole, member)
+        return _Keyed(shape, whole, member)
     if isinstance(shape, Values):
-        return _values_and_list if member else _values
+        return _Texts(member)
     if isinstance(shape, Free):
-        return _free_and_itself if member else _free
-    return _leaf
+        return _Undescribed(member)
+    return _SINGLE
 
 
-def _leaf(value: Any) -> FieldSet:
-    return LEAF
+class _Nested:
+    """A field that has fields of its own, which says nothing when it is empty if it is `silent`."""
+
+    def __init__(self, name: str, element: str, below: Extractor, silent: bool) -> None:
+        self.name = name
+        self.element = element
+        self.below = below
+        self.silent = silent
 
 
-_Nested = tuple[str, str, Extract, bool]
-"""Of a field that has fields of its own: its name, its step, how it is extracted, and whether it
-says nothing when it is empty."""
-_Plan = tuple[FieldSet, list[_Nested]]
-"""What objects with the same fields have in common: the set as if all were leaves, and those that
-are not."""
+class _Plan:
+    """What objects with the same fields have in common: the set as if all were leaves, and those
+    that are not."""
+
+    def __init__(self, made: FieldSet, nested: list[_Nested]) -> None:
+        self.made = made
+        self.nested = nested
 
 
-def _record(shape: Record, whole: bool, member: bool) -> Extract:
-    plans: Shapes[_Plan] = Shapes()
-    known = plans.get
+class _Fields(Extractor):
+    """Of a struct."""
 
-    def part(name: str) -> tuple[str, Extract | None, bool]:
-        declared = shape.members.get(name)
-        if declared is None:
-            return "f:" + name, _free_and_itself if shape.open else None, False
-        inner = declared.shape
-        below = None if isinstance(inner, Single) else extractor(inner, whole, whole)
-        return declared.element, below, not whole and isinstance(inner, (Items, Values))
+    def __init__(self, shape: Record, whole: bool, member: bool) -> None:
+        self._shape = shape
+        self._whole = whole
+        self._member = member
+        self._plans: Shapes[_Plan] = Shapes()
+        self._known: Callable[[tuple[str, ...]], _Plan | None] = self._plans.get
 
-    def plan(names: tuple[str, ...]) -> _Plan:
-        # Made when first met, because a type may contain itself.
-        parts = {name: part(name) for name in names}
-        elements = sorted(element for element, _, _ in parts.values())
-        made: FieldSet = {".": LEAF} if member else {}
-        made.update(dict.fromkeys(elements, LEAF))
-        nested = [
-            (name, element, below, silent)
-            for name, (element, below, silent) in parts.items()
-            if below is not None
-        ]
-        if not nested and len(made) == member:
-            made = LEAF
-        if shape.members.keys() >= parts.keys():
-            plans.keep(names, (made, nested))
-        return made, nested
-
-    def extract(value: Any) -> FieldSet | None:
+    def extract(self, value: Any) -> FieldSet | None:
         if not isinstance(value, dict):
             raise Untrackable
-        names = tuple(value)
-        made, nested = known(names) or plan(names)
-        if not nested:
-            return made if made or member else None
-        made = made.copy()
-        for name, element, below, silent in nested:
-            child = value[name]
+        fields: dict[str, Any] = value
+        names = tuple(fields)
+        plan = self._known(names)
+        if plan is None:
+            plan = self._plan(names)
+        if not plan.nested:
+            return plan.made if plan.made or self._member else None
+        made = plan.made.copy()
+        for part in plan.nested:
+            child: Any = fields[part.name]
             if child:
-                node = below(child)
+                node = part.below.extract(child)
                 if node is None:
-                    del made[element]
+                    del made[part.element]
                 else:
-                    made[element] = node
-            elif silent and child is not None:
-                del made[element]
-        if len(made) > member:
+                    made[part.element] = node
+            elif part.silent and child is not None:
+                del made[part.element]
+        if len(made) > self._member:
             return made
-        return LEAF if member else None
+        return LEAF if self._member else None
 
-    return extract
+    def _plan(self, names: tuple[str, ...]) -> _Plan:
+        # Made when first met, because a type may contain itself.
+        members = self._shape.members
+        made: FieldSet = {".": LEAF} if self._member else {}
+        made.update(dict.fromkeys(sorted("f:" + name for name in names), LEAF))
+        nested: list[_Nested] = []
+        for name in names:
+            declared = members.get(name)
+            if declared is None:
+                if self._shape.open:
+                    nested.append(_Nested(name, "f:" + name, _Undescribed(True), False))
+            elif not isinstance(declared.shape, Single):
+                silent = not self._whole and isinstance(declared.shape, (Items, Values))
+                below = extractor(declared.shape, self._whole, self._whole)
+                nested.append(_Nested(name, declared.element, below, silent))
+        if not nested and len(made) == self._member:
+            made = LEAF
+        plan = _Plan(made, nested)
+        if members.keys() >= set(names):
+            self._plans.keep(names, plan)
+        return plan
 
 
-def _table(shape: Table, whole: bool, member: bool) -> Extract:
-    start: FieldSet = {".": LEAF} if member else {}
-    below = None if isinstance(shape.value, Single) else extractor(shape.value, whole, True)
+class _Entries(Extractor):
+    """Of a map."""
 
-    def extract(value: Any) -> FieldSet | None:
+    def __init__(self, shape: Table, whole: bool, member: bool) -> None:
+        self._start: FieldSet = {".": LEAF} if member else {}
+        is_single = isinstance(shape.value, Single)
+        self._below = None if is_single else extractor(shape.value, whole, True)
+
+    def extract(self, value: Any) -> FieldSet | None:
         if not isinstance(value, dict):
             raise Untrackable
-        made = start.copy()
-        for key in sorted(value) if len(value) > 1 else value:
-            if below is None or not value[key]:
-                made["f:" + key] = LEAF
-            else:
-                made["f:" + key] = below(value[key]) or LEAF
+        entries: dict[str, Any] = value
+        names: list[str] = sorted(entries) if len(entries) > 1 else list(entries)
+        made = self._start.copy()
+        below = self._below
+        for name in names:
+            node = LEAF
+            if below is not None and entries[name]:
+                node = below.extract(entries[name]) or LEAF
+            made["f:" + name] = node
         return made
 
-    return extract
 
+class _Keyed(Extractor):
+    """Of a list whose items are told apart by their keys."""
 
-def _items(shape: Items, whole: bool, member: bool) -> Extract:
-    start: FieldSet = {".": LEAF} if member else {}
-    below = extractor(shape.item, whole, True)
-    indexed = shape.indexed
+    def __init__(self, shape: Items, whole: bool, member: bool) -> None:
+        self._start: FieldSet = {".": LEAF} if member else {}
+        self._below = extractor(shape.item, whole, True)
+        self._indexed = shape.indexed
 
-    def extract(value: Any) -> FieldSet | None:
-        made = start.copy()
-        for element, item in indexed(value, True).items():
-            made[element] = below(item) or LEAF
+    def extract(self, value: Any) -> FieldSet | None:
+        made = self._start.copy()
+        for element, item in self._indexed(value, True).items():
+            made[element] = self._below.extract(item) or LEAF
         return made
 
-    return extract
+
+class _Texts(Extractor):
+    """Of a list of scalars, each of which is there once."""
+
+    def __init__(self, member: bool) -> None:
+        self._member = member
+
+    def extract(self, value: Any) -> FieldSet | None:
+        found: FieldSet = dict.fromkeys(indexed_values(value, True), LEAF)
+        return {".": LEAF, **found} if self._member else found
 
 
-def _values(value: Any) -> FieldSet:
-    return dict.fromkeys(indexed_values(value, True), LEAF)
+class _Undescribed(Extractor):
+    """Of what the model does not describe."""
 
+    def __init__(self, member: bool) -> None:
+        self._member = member
 
-def _values_and_list(value: Any) -> FieldSet:
-    return {".": LEAF, **_values(value)}
+    def extract(self, value: Any) -> FieldSet | None:
+        return _free_and_itself(value) if self._member else _free(value)
 
 
 def _free(value: Any) -> FieldSet:

@@ -26,7 +26,7 @@ ANNOTATION = LAST_APPLIED
 MAX_ANNOTATIONS = 256 * 1024
 
 
-def _annotations(value: Object) -> dict[str, Any]:
+def annotations_of(value: Object) -> dict[str, Any]:
     return (value.get("metadata") or {}).get("annotations") or {}
 
 
@@ -35,7 +35,7 @@ def fields_to_take_over(struct: Struct, live: Object, annotation: str) -> FieldS
 
     Empty when there is no annotation, or it cannot be read, or it is of another version.
     """
-    text = _annotations(live).get(annotation)
+    text = annotations_of(live).get(annotation)
     if not isinstance(text, str) or not text:
         return EMPTY
     try:
@@ -58,7 +58,7 @@ def kept_current(value: Object, config: Object, annotation: str) -> Object:
 
     An annotation that would make all annotations together too large is dropped instead.
     """
-    standing = _annotations(value)
+    standing = annotations_of(value)
     if not standing.get(annotation):
         return value
     text = compact_json(_without_annotation(config, annotation)) + "\n"
@@ -71,7 +71,7 @@ def kept_current(value: Object, config: Object, annotation: str) -> Object:
 
 
 def _without_annotation(config: Object, annotation: str) -> Object:
-    stated = _annotations(config)
+    stated = annotations_of(config)
     if annotation not in stated:
         return config
     others = {name: item for name, item in stated.items() if name != annotation}

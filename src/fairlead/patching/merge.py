@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from operator import is_
 from typing import Any
 
@@ -13,6 +13,7 @@ from fairlead.patching.shapes import (
     Free,
     Index,
     Items,
+    Made,
     Record,
     Shape,
     Table,
@@ -34,88 +35,99 @@ def merge(struct: Struct, live: Object, config: Object) -> Object:
     of the configuration come in its order, and items only in the live list keep their places
     before what followed them. The live object itself comes back when nothing changes.
     """
-    merged: Object = _merger(shape_of(struct))(live, config)
+    merged: Object = _merger(shape_of(struct)).merge(live, config)
     return merged
 
 
-_Merge = Callable[[Any, Any], Any]
-"""Merges two values that are both there."""
+class _Merger:
+    """Merges two values that are both there. This one is of what has one owner."""
 
-_KEPT = 50_000
-_made: dict[Shape, _Merge] = {}
+    def merge(self, live: Any, config: Any) -> Any:
+        return live if live == config else config
 
 
-def _merger(shape: Shape) -> _Merge:
+class _SingleFree(_Merger):
+    """The same of what may hold anything."""
+
+    def merge(self, live: Any, config: Any) -> Any:
+        return live if equal(live, config) else config
+
+
+_made: Made[Shape, _Merger] = Made()
+
+
+def _merger(shape: Shape) -> _Merger:
     known = _made.get(shape)
-    if known is None:
-        if len(_made) >= _KEPT:
-            _made.clear()
-        known = _made[shape] = _make(shape)
-    return known
+    return known if known is not None else _made.keep(shape, _make(shape))
 
 
-def _make(shape: Shape) -> _Merge:
+def _make(shape: Shape) -> _Merger:
     if isinstance(shape, Record):
-        return _object(shape, None)
+        return _Fields(shape, None)
     if isinstance(shape, Table):
-        return _object(shape, (not shape.value.free, _merger(shape.value)))
+        return _Fields(shape, _Part(not shape.value.free, _merger(shape.value)))
     if isinstance(shape, Items):
-        return _list(shape.indexed, _merger(shape.item), shape.key)
+        return _Listed(shape.indexed, _merger(shape.item), shape.key)
     if isinstance(shape, Values):
-        return _list(indexed_values, _single)
+        return _Listed(indexed_values, _Merger(), "")
     if isinstance(shape, Free):
-        return _free
-    return _single_free if shape.free else _single
+        return _Undescribed()
+    return _SingleFree() if shape.free else _Merger()
 
 
-def _single(live: Any, config: Any) -> Any:
-    return live if live == config else config
+class _Part:
+    """How a field is merged, and whether `==` tells that there is nothing to do."""
+
+    def __init__(self, exact: bool, merger: _Merger) -> None:
+        self.exact = exact
+        self.merger = merger
 
 
-def _single_free(live: Any, config: Any) -> Any:
-    return live if equal(live, config) else config
+class _Fields(_Merger):
+    """Of objects whose fields are all merged in the `same` way, or each in its own."""
 
+    def __init__(self, shape: Shape, same: _Part | None) -> None:
+        self._shape = shape
+        self._same = same
+        self._parts: dict[str, _Part] = {}
 
-_Part = tuple[bool, _Merge]
-"""How a field is merged, and whether `==` tells that there is nothing to do."""
-
-
-def _object(shape: Shape, same: _Part | None) -> _Merge:
-    """Merges objects whose fields are all merged in the `same` way, or each in its own."""
-    parts: dict[str, _Part] = {}
-
-    def part(name: str) -> _Part:
-        # Made when first met, because a type may contain itself.
-        assert isinstance(shape, Record)
-        member = shape.members.get(name)
-        if member is None:
-            return False, _free if shape.open else _single_free
-        made = parts[name] = not member.shape.free, _merger(member.shape)
-        return made
-
-    def merge(live: Any, config: Any) -> Any:
+    def merge(self, live: Any, config: Any) -> Any:
         if not live or not config:
             return _emptied(live, config)
         if type(live) is not dict or type(config) is not dict:
             raise Untrackable
+        before: Object = live
+        fields: Object = config
         merged: Object | None = None
-        for name, stated in config.items():
-            value = live.get(name)
-            if value is None and name not in live:
-                after = stated
-            else:
-                plain, below = same or parts.get(name) or part(name)
-                if plain and value == stated:
+        for name, stated in fields.items():
+            value = before.get(name)
+            after = stated
+            if value is not None or name in before:
+                part = self._part(name)
+                if part.exact and value == stated:
                     continue
-                after = below(value, stated)
+                after = part.merger.merge(value, stated)
                 if after is value:
                     continue
             if merged is None:
-                merged = dict(live)
+                merged = dict(before)
             merged[name] = after
         return live if merged is None else merged
 
-    return merge
+    def _part(self, name: str) -> _Part:
+        # Made when first met, because a type may contain itself.
+        if self._same is not None:
+            return self._same
+        known = self._parts.get(name)
+        if known is not None:
+            return known
+        shape = self._shape
+        assert isinstance(shape, Record)
+        member = shape.members.get(name)
+        if member is None:
+            return _Part(False, _Undescribed() if shape.open else _SingleFree())
+        made = self._parts[name] = _Part(not member.shape.free, _merger(member.shape))
+        return made
 
 
 def _emptied(live: Any, config: Any) -> Any:
@@ -125,26 +137,33 @@ def _emptied(live: Any, config: Any) -> Any:
     return live if live == config else config
 
 
-def _list(indexed: Index, part: _Merge, key: str = "") -> _Merge:
-    def merge(live: Any, config: Any) -> Any:
+class _Listed(_Merger):
+    """Of lists whose items are told apart."""
+
+    def __init__(self, indexed: Index, item: _Merger, key: str) -> None:
+        self._indexed = indexed
+        self._item = item
+        self._key = key
+
+    def merge(self, live: Any, config: Any) -> Any:
         if not live or not config:
             return _emptied(live, config)
         if type(live) is not list or type(config) is not list:
             raise Untrackable
-        if are_aligned(live, config, key):
-            return _same_if_same(live, list(map(part, live, config)))
-        before, stated = indexed(live, False), indexed(config, False)
+        item = self._item
+        if are_aligned(live, config, self._key):
+            pairs = zip(live, config, strict=True)
+            return _same_if_same(live, [item.merge(one, other) for one, other in pairs])
+        before, stated = self._indexed(live, False), self._indexed(config, False)
         merged: list[Any] = []
         for name in _ordered(before, stated):
             if name not in stated:
                 merged.append(before[name])
             elif name in before:
-                merged.append(part(before[name], stated[name]))
+                merged.append(item.merge(before[name], stated[name]))
             else:
                 merged.append(stated[name])
         return _same_if_same(live, merged)
-
-    return merge
 
 
 def _same_if_same(live: list[Any], merged: list[Any]) -> list[Any]:
@@ -171,14 +190,17 @@ def _ordered(live: dict[str, Any], config: dict[str, Any]) -> Iterable[str]:
     return made + stated[place:]
 
 
-def _free(live: Any, config: Any) -> Any:
-    if isinstance(live, _OBJECT) and isinstance(config, _OBJECT):
-        return _free_objects(live, config)
-    return live if equal(live, config) else config
+class _Undescribed(_Merger):
+    """Of values the model does not describe."""
+
+    def merge(self, live: Any, config: Any) -> Any:
+        if isinstance(live, _OBJECT) and isinstance(config, _OBJECT):
+            return _free_objects.merge(live, config)
+        return live if equal(live, config) else config
 
 
 _OBJECT = (dict, type(None))
-_free_objects = _object(FREE, (False, _free))
+_free_objects = _Fields(FREE, _Part(False, _Undescribed()))
 
 
 def without(struct: Struct, value: Object, fields: FieldSet) -> Object:

@@ -25,6 +25,7 @@ from fairlead.patching.entries import (
     decoded,
     entries_of,
     entry,
+    entry_of,
     fields_of,
     identity_of,
     ordered,
@@ -47,7 +48,7 @@ from fairlead.patching.field_sets import (
 from fairlead.patching.last_applied import ANNOTATION, fields_to_take_over, kept_current
 from fairlead.patching.merge import merge
 from fairlead.patching.prune import Versions, pruned, reconciled
-from fairlead.patching.settled import settled_fields, settled_unread
+from fairlead.patching.settled import Settled, find_settled
 from fairlead.patching.shapes import Untrackable, zero_object
 from fairlead.patching.stored_entries import StoredEntry
 from fairlead.patching.written_fields import new_fields
@@ -243,24 +244,27 @@ def apply(
     subresource: str = "",
     force: bool = False,
     ignored: FieldSet = EMPTY,
+    settled: Settled | None = None,
 ) -> tuple[Object, list[ManagedEntry]]:
     """The object and its entries after a configuration is applied (`live` is None: created).
 
     `live` is in `api_version`, which is the version of the request. The object that comes back
     still carries the `managedFields` of `live`; it has to be read, defaulted and validated like any
-    written object, and may hold nulls where a list or map lost all its items.
+    written object, and may hold nulls where a list or map lost all its items. What is `settled` is
+    found out if nobody knows it yet; the configuration need not have it.
 
     Raises `BadConfiguration`, `InvalidConfiguration` or, unless `force`, `ApplyConflict`.
     """
     struct = _served(versions, api_version)
     who = applier(manager, subresource)
-    settled, rest = _settled(struct, live, config, who, api_version, ignored)
-    stated = _without_settled(config, settled)
+    if settled is None:
+        settled = find_settled(struct, live, config, who, api_version, ignored)
+    stated = _without_settled(config, settled.fields)
     check_configuration(struct, stated, api_version)
     try:
         first = _first_entries(struct, live, api_version, subresource, now, ignored)
         application = _Application(
-            versions, live, stated, who, api_version, first, ignored, settled, rest
+            versions, live, stated, who, api_version, first, ignored, settled
         )
     except Untrackable:
         check_items(struct, config)
@@ -279,39 +283,10 @@ def apply(
     return application.result, entries
 
 
-def _settled(
-    struct: Struct,
-    live: Object | None,
-    config: Object,
-    who: Identity,
-    api_version: str,
-    ignored: FieldSet,
-) -> tuple[FieldSet, FieldSet]:
-    """The fields of a manager in which its new configuration changes nothing, see `settled`; and
-    the others that it has."""
-    known = entries_of(live)
-    last = _entry_of(known, who)
-    if last is None:
-        return EMPTY, EMPTY
-    if live is None or last["apiVersion"] != api_version:
-        return EMPTY, fields_of(last)
-    config = {name: item for name, item in config.items() if "f:" + name not in ignored}
-    others = [item for item in known if item is not last]
-    if type(last) is StoredEntry and last.is_current:
-        return settled_unread(struct, live, config, last, others)
-    fields = fields_of(last)
-    found = settled_fields(struct, live, config, fields, [fields_of(item) for item in others])
-    return found, {element: node for element, node in fields.items() if element not in found}
-
-
 def _without_settled(config: Object, settled: FieldSet) -> Object:
     if not settled:
         return config
     return {name: item for name, item in config.items() if "f:" + name not in settled}
-
-
-def _entry_of(entries: list[ManagedEntry], who: Identity) -> ManagedEntry | None:
-    return next((item for item in entries if identity_of(item) == who), None)
 
 
 def _first_entries(
@@ -333,8 +308,7 @@ def _first_entries(
 
 class _Application:
     """One configuration merged into one object. `result` is the live object when all is as is.
-    `settled` are the manager's fields that it is not about, because nothing changes there, and
-    `rest` those that it had beside them."""
+    It is not about what is `settled`, because nothing changes there."""
 
     def __init__(
         self,
@@ -345,20 +319,19 @@ class _Application:
         api_version: str,
         first: list[ManagedEntry],
         ignored: FieldSet,
-        settled: FieldSet,
-        rest: FieldSet,
+        settled: Settled,
     ) -> None:
         self._versions = versions
         self._who = who
         self._api_version = api_version
         self._known = entries_of(live)
         standing = self._known or first
-        self._last = _entry_of(standing, who)
+        self._last = entry_of(standing, who)
         self._others = [item for item in standing if item is not self._last]
 
         struct = _served(versions, api_version)
         self._applied = recursive_difference(applied_fields(struct, config), ignored)
-        self._settled, self._rest = settled, rest
+        self._settled, self._rest = settled.fields, settled.rest
         self._owned = difference(self._applied, UNOWNED)
         base = zero_object(struct) if live is None else live
         merged = self._without_given_up(merge(struct, base, config))

@@ -12,9 +12,18 @@ from typing import Any
 
 import orjson
 
-from fairlead.patching.entries import ManagedEntry, fields_of
+from fairlead.patching.entries import Identity, ManagedEntry, entries_of, entry_of, fields_of
 from fairlead.patching.field_sets import EMPTY, FieldSet
-from fairlead.patching.shapes import Items, Record, Shape, Single, Table, Untrackable, shape_of
+from fairlead.patching.shapes import (
+    Items,
+    Made,
+    Record,
+    Shape,
+    Single,
+    Table,
+    Untrackable,
+    shape_of,
+)
 from fairlead.patching.stored_entries import StoredEntry
 from fairlead.patching.values import copied, equal
 from fairlead.patching.written_fields import stated_fields
@@ -32,8 +41,69 @@ class Settler:
         return False
 
 
+class Part:
+    """A field in which a configuration is settled: the text of its node among the fields of its
+    manager, and whether nobody else has any there."""
+
+    def __init__(self, name: str, element: str, node: bytes, alone: bool) -> None:
+        self.name = name
+        self.element = element
+        self.node = node
+        self.alone = alone
+
+
+class Settled:
+    """The nodes of a manager's fields in which a configuration changes nothing, and the rest that
+    it has. `parts` are those of the nodes that were not read."""
+
+    def __init__(self, fields: FieldSet, rest: FieldSet, parts: list[Part]) -> None:
+        self.fields = fields
+        self.rest = rest
+        self.parts = parts
+
+
 # Not the whole object has to be settled; these say what it is about, or always differ.
 _LOOKED_AT_ANYWAY = ("apiVersion", "kind", "metadata")
+
+
+def find_settled(
+    struct: Struct,
+    live: Object | None,
+    config: Object,
+    who: Identity,
+    api_version: str,
+    ignored: FieldSet,
+) -> Settled:
+    """What is settled of a configuration of a type in a version, applied to an object."""
+    known = entries_of(live)
+    last = entry_of(known, who)
+    if last is None:
+        return Settled(EMPTY, EMPTY, [])
+    if live is None or last["apiVersion"] != api_version:
+        return Settled(EMPTY, fields_of(last), [])
+    config = {name: item for name, item in config.items() if "f:" + name not in ignored}
+    others = [item for item in known if item is not last]
+    if type(last) is StoredEntry and last.is_current:
+        return _settled_unread(struct, live, config, last, others)
+    fields = fields_of(last)
+    found = settled_fields(struct, live, config, fields, [fields_of(item) for item in others])
+    rest = {element: node for element, node in fields.items() if element not in found}
+    return Settled(found, rest, [])
+
+
+def settled_again(live: Object, who: Identity, api_version: str, part: Part) -> Settled | None:
+    """The same where nothing but one part of a configuration is looked at: it was settled before,
+    and what it states and what the object has there are as they were. None if the owners are not.
+    """
+    known = entries_of(live)
+    last = entry_of(known, who)
+    if type(last) is not StoredEntry or not last.is_current or last["apiVersion"] != api_version:
+        return None
+    place = last.place_of(part.element, part.node)
+    others = [item for item in known if item is not last]
+    if place < 0 or part.alone == _any_has(others, part.element):
+        return None
+    return _around(last, [part], [place])
 
 
 def settled_fields(
@@ -59,13 +129,12 @@ def settled_fields(
     return found
 
 
-def settled_unread(
+def _settled_unread(
     struct: Struct, live: Object, config: Object, last: StoredEntry, others: list[ManagedEntry]
-) -> tuple[FieldSet, FieldSet]:
-    """The same without reading the manager's fields where they are those that are stated: nodes
-    that only encoders can look into. Gives the rest of its fields, too."""
-    found: FieldSet = {}
-    holes: list[tuple[int, int]] = []
+) -> Settled:
+    """The same without reading the manager's fields where they are those that are stated."""
+    parts: list[Part] = []
+    places: list[int] = []
     members = shape_of(struct).members
     for name, stated in config.items():
         member = members.get(name)
@@ -73,20 +142,34 @@ def settled_unread(
             continue
         if isinstance(member.shape, Single):
             continue
+        alone = not _any_has(others, member.element)
+        settler = _settler(struct.fields[name].type, member.shape)
         try:
+            if not settler.settled(stated, live[name], None, alone):
+                continue
             text = stated_fields(member.shape, stated)
             place = last.place_of(member.element, text)
-            if place < 0:
-                continue
-            alone = not any(_has(item, member.element) for item in others)
-            settler = _settler(struct.fields[name].type, member.shape)
-            if settler.settled(stated, live[name], None, alone):
-                found[member.element] = orjson.Fragment(text)
-                holes.append((place, place + len(text)))
+            if place >= 0:
+                parts.append(Part(name, member.element, text, alone))
+                places.append(place)
         except Untrackable:
             continue  # whoever looks closer says why
-    rest = last.fields_without(holes, list(found)) if found else None
-    return (EMPTY, last.fields) if rest is None else (found, rest)
+    found = _around(last, parts, places) if parts else None
+    return Settled(EMPTY, last.fields, []) if found is None else found
+
+
+def _around(last: StoredEntry, parts: list[Part], places: list[int]) -> Settled | None:
+    """Parts that stand at some places in a manager's fields, as nodes that only encoders can look
+    into; None if they do not stand there."""
+    holes = [(place, place + len(part.node)) for part, place in zip(parts, places, strict=True)]
+    rest = last.fields_without(holes, [part.element for part in parts])
+    if rest is None:
+        return None
+    return Settled({part.element: orjson.Fragment(part.node) for part in parts}, rest, parts)
+
+
+def _any_has(items: list[ManagedEntry], element: str) -> bool:
+    return any(_has(item, element) for item in items)
 
 
 def _has(item: ManagedEntry, element: str) -> bool:
@@ -95,20 +178,15 @@ def _has(item: ManagedEntry, element: str) -> bool:
     return element in fields_of(item)
 
 
-_KEPT = 50_000
 _NEVER = Settler()
-_made: dict[Shape, Settler] = {}
+_made: Made[Shape, Settler] = Made()
 
 
 def _settler(kind: Type, shape: Shape) -> Settler:
     if isinstance(shape, Single):
         return _Whole(kind)
     known = _made.get(shape)
-    if known is None:
-        if len(_made) >= _KEPT:
-            _made.clear()
-        known = _made[shape] = _make(kind, shape)
-    return known
+    return known if known is not None else _made.keep(shape, _make(kind, shape))
 
 
 def _make(kind: Type, shape: Shape) -> Settler:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from fairlead.patching.field_sets import scalar_json, value_element, value_order
 from fairlead.patching.values import compact_json, is_plain, string_json
@@ -78,6 +78,7 @@ class Items:
     indexed: Index
     key: str = ""  # the one field that tells items apart, if it is one
     free: bool = False
+    keys: tuple[tuple[str, Any], ...] = ()  # all of them, each with what it is if it is not given
 
 
 @dataclass(eq=False, slots=True)
@@ -95,8 +96,28 @@ SINGLE = Single()
 FREE = Free()
 VALUES = Values()
 
-# A definition that changes makes new structs; forgetting everything now and then is cheaper than
-# finding out which ones are no longer in use.
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Made(Generic[K, V]):
+    """What was made for shapes and types, by those. A definition that changes makes new ones;
+    forgetting everything now and then is cheaper than finding out which are no longer in use."""
+
+    def __init__(self, most: int = 50_000) -> None:
+        self._most = most
+        self._values: dict[K, V] = {}
+
+    def get(self, key: K) -> V | None:
+        return self._values.get(key)
+
+    def keep(self, key: K, value: V) -> V:
+        if len(self._values) >= self._most:
+            self._values.clear()
+        self._values[key] = value
+        return value
+
+
 _KEPT = 20_000
 _records: dict[Struct, Record] = {}
 _zeros: dict[Struct, dict[str, Any]] = {}
@@ -129,7 +150,12 @@ def _shape(kind: Type, granular: bool = False) -> Shape:
     if kind.kind == "map" and isinstance(kind.element, Struct):
         key = kind.keys[0] if len(kind.keys) == 1 else ""
         return Items(
-            _shape(kind.element), item_element(kind), item_index(kind), key, has_free(kind)
+            _shape(kind.element),
+            item_element(kind),
+            item_index(kind),
+            key,
+            has_free(kind),
+            _keys(kind),
         )
     return _single(kind)
 
@@ -190,10 +216,15 @@ def zero_object(struct: Struct) -> dict[str, Any]:
     return made
 
 
+def _keys(kind: ListOf) -> tuple[tuple[str, Any], ...]:
+    """The key fields of a list in the order of a step, and what each is if it is not given."""
+    fields = kind.element.fields if isinstance(kind.element, Struct) else {}
+    return tuple((name, key_default(fields.get(name))) for name in sorted(kind.keys))
+
+
 def item_index(kind: ListOf) -> Index:
     """The function that finds the items of a keyed list by their names."""
-    fields = kind.element.fields if isinstance(kind.element, Struct) else {}
-    keys = [(name, key_default(fields.get(name))) for name in sorted(kind.keys)]
+    keys = _keys(kind)
     element, only = item_element(kind), keys[0][0] if len(keys) == 1 else None
     before = "k:{" + compact_json(only) + ':"' if only is not None else ""
 
@@ -204,7 +235,7 @@ def item_index(kind: ListOf) -> Index:
         if type(items) is not list:
             raise Untrackable
         named = by_text(items, only) if only is not None else None
-        if named is not None:
+        if named is not None and is_plain("".join(named)):
             texts = sorted(named) if arranged and len(named) > 1 else named
             return {f'{before}{text}"}}': named[text] for text in texts}
         index = {element(item): item for item in items}
@@ -244,19 +275,13 @@ def are_aligned(one: list[Any], other: list[Any], key: str) -> bool:
 
 
 def by_text(items: list[Any], key: str) -> dict[str, Any] | None:
-    """Items by the text of their one key field; None unless all have a text there that is shown as
-    it is."""
+    """Items by the text of their one key field; None unless all have a text there."""
     named: dict[str, Any] = {}
-    try:
-        for item in items:
-            text = item[key]
-            if not isinstance(text, str):
-                return None
-            named[text] = item
-    except (TypeError, LookupError):  # no objects
-        return None
-    if not is_plain("".join(named)):
-        return None
+    for item in items:
+        text = item.get(key) if isinstance(item, dict) else None
+        if not isinstance(text, str):
+            return None
+        named[text] = item
     if len(named) != len(items):
         raise Untrackable
     return named
@@ -267,8 +292,7 @@ _ONLY_TEXTS = frozenset((str,))
 
 def item_element(kind: ListOf) -> Callable[[Any], str]:
     """The function that names an item of a keyed list by its keys, or raises `Untrackable`."""
-    fields = kind.element.fields if isinstance(kind.element, Struct) else {}
-    defaults = [(name, key_default(fields.get(name))) for name in sorted(kind.keys)]
+    defaults = _keys(kind)
     if len(defaults) == 1:
         return _one_key(*defaults[0])
     parts = [

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from fairlead.compiled import mypyc_attr
 from fairlead.schema.model import Object as Object
 
 _KEY = "fieldsV1"
@@ -26,6 +27,7 @@ SHORTEST = 1024  # bytes of them that are cut out; fewer are read in less time
 _MOST_LOOKS = 12  # at all of the bytes, beyond which reading them is cheaper
 
 
+@mypyc_attr(native_class=False)
 class StoredEntry(dict[str, Any]):
     """An entry that was written as JSON already: `written` is the set of its fields in the form of
     the store. It is like any other entry, but its fields are read by the first who looks at them,
@@ -91,8 +93,9 @@ class StoredEntry(dict[str, Any]):
             parts += (self.written[done:start], _HOLE)
             done = end
         rest: Object = orjson.loads(b"".join((*parts, self.written[done:])))
-        if any(rest.pop(element, element) is not None for element in elements):
-            return None
+        for element in elements:
+            if rest.pop(element, element) is not None:
+                return None
         return rest
 
     def plain(self) -> Object:
@@ -100,10 +103,10 @@ class StoredEntry(dict[str, Any]):
         return {name: self[name] for name in self}
 
     def __getitem__(self, name: str) -> Any:
-        return self.fields if name == _KEY else super().__getitem__(name)
+        return self.fields if name == _KEY else dict.__getitem__(self, name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self.fields if name == _KEY else super().get(name, default)
+        return self.fields if name == _KEY else dict.get(self, name, default)
 
     def __iter__(self) -> Iterator[str]:
         return super().__iter__()  # one of its own, so that nobody copies what is inside unread

@@ -9,7 +9,6 @@ The outcome is that of `extract` and `compare`, which are for sets that somethin
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -21,6 +20,7 @@ from fairlead.patching.shapes import (
     FREE,
     SINGLE,
     Items,
+    Made,
     Record,
     Shape,
     Single,
@@ -33,7 +33,7 @@ from fairlead.patching.shapes import (
     zero_object,
 )
 from fairlead.patching.values import equal, is_plain
-from fairlead.schema.model import Struct
+from fairlead.schema.model import Struct, names_in
 
 _LEAF = "{}"
 _ITSELF = '{".":{}'
@@ -48,37 +48,48 @@ def new_fields(
     there are none. None where only a set can tell. Raises `Untrackable`."""
     if any(ignored.values()) or not zero_object(struct).get(_METADATA):
         return None
-    out: list[str] = []
-    _creation(struct, ignored, unowned).write(new, out)
-    return "".join(out).encode()
+    return _text(_creation(struct, ignored, unowned), new)
 
 
 def stated_fields(shape: Shape, stated: Any) -> bytes:
     """The node of a field in which a configuration states something, as its applier owns it. Raises
     `Untrackable`, also for what has empty lists in it: they state nothing, and only a set can tell
     whether anything is left."""
+    return _text(_writer(shape, False, False), stated)
+
+
+class _Writer:
+    """Adds the node of a value that is not empty to a text. `names` are for the texts of the value
+    that go into it as they are, which is right if all of them are plain; without it each one is
+    looked at where it goes in."""
+
+    def write(self, value: Any, out: list[str], names: list[str] | None) -> None:
+        raise NotImplementedError
+
+
+def _text(writer: _Writer, value: Any) -> bytes:
     out: list[str] = []
-    _writer(shape, False, False).write(stated, out)
+    names: list[str] = []
+    writer.write(value, out, names)
+    if not is_plain("".join(names)):
+        out = []
+        writer.write(value, out, None)
     return "".join(out).encode()
 
 
-_KEPT = 1_000
-_creations: dict[tuple[Struct, tuple[str, ...]], _Creation] = {}
+_creations: Made[tuple[Struct, tuple[str, ...]], _Creation] = Made(1_000)
 
 
 def _creation(struct: Struct, ignored: FieldSet, unowned: FieldSet) -> _Creation:
     key = struct, tuple(ignored)
     known = _creations.get(key)
-    if known is None:
-        if len(_creations) >= _KEPT:
-            _creations.clear()
-        known = _creations[key] = _Creation(
-            shape_of(struct), zero_object(struct), {**unowned, **ignored}
-        )
-    return known
+    if known is not None:
+        return known
+    passed = {**unowned, **ignored}
+    return _creations.keep(key, _Creation(shape_of(struct), zero_object(struct), passed))
 
 
-class _Creation:
+class _Creation(_Writer):
     """Writes what an object has beyond the zero of its type. `passed` are the steps that are left
     out; where they have steps below, those are."""
 
@@ -88,12 +99,12 @@ class _Creation:
         self._passed = passed
         self._parts: dict[str, _Part | None] = {}
 
-    def write(self, value: Any, out: list[str]) -> None:
+    def write(self, value: Any, out: list[str], names: list[str] | None) -> None:
         """Adds nothing if there is nothing beyond."""
         if not isinstance(value, dict):
             raise Untrackable
-        opening = "{"
-        for name in sorted(value):
+        is_first = True
+        for name in _sorted_names(value):
             part = self._parts[name] if name in self._parts else self._part(name)
             if part is None:
                 continue
@@ -101,18 +112,18 @@ class _Creation:
             if part.is_zero(item):
                 continue
             place = len(out)
-            out.append(opening + part.head)
+            out.append(part.first_head if is_first else part.head)
             if item and part.beyond is not None:
-                part.beyond.write(item, out)
+                part.beyond.write(item, out, names)
                 if len(out) == place + 1:
                     out.pop()
                     continue
             elif item and part.writer is not None:
-                part.writer.write(item, out)
+                part.writer.write(item, out, names)
             else:
                 out.append(_LEAF)
-            opening = ","
-        if opening == ",":
+            is_first = False
+        if not is_first:
             out.append("}")
 
     def _part(self, name: str) -> _Part | None:
@@ -137,7 +148,8 @@ class _Part:
     """How a field of such an object is written."""
 
     def __init__(self, element: str, shape: Shape) -> None:
-        self.head = _key(element)
+        self.head = "," + _key(element)
+        self.first_head = "{" + _key(element)
         self.writer: _Writer | None = (
             None if isinstance(shape, Single) else _writer(shape, True, True)
         )
@@ -163,26 +175,15 @@ class _Part:
         return equal(self._zero, value) if self._is_free else bool(self._zero == value)
 
 
-class _Writer:
-    """Adds the node of a value that is not empty to a text."""
-
-    def write(self, value: Any, out: list[str]) -> None:
-        raise NotImplementedError
-
-
-_written: dict[tuple[Shape, bool, bool], _Writer] = {}
-_MOST_WRITTEN = 50_000
+_written: Made[tuple[Shape, bool, bool], _Writer] = Made()
 
 
 def _writer(shape: Shape, whole: bool, member: bool) -> _Writer:
     """What writes the fields of values of a shape: `whole` as an update owns them, else as an
     applier does; `member` when the value itself is one of them."""
-    known = _written.get((shape, whole, member))
-    if known is None:
-        if len(_written) >= _MOST_WRITTEN:
-            _written.clear()
-        known = _written[shape, whole, member] = _make(shape, whole, member)
-    return known
+    key = shape, whole, member
+    known = _written.get(key)
+    return known if known is not None else _written.keep(key, _make(shape, whole, member))
 
 
 def _make(shape: Shape, whole: bool, member: bool) -> _Writer:
@@ -201,10 +202,10 @@ class _Undescribed(_Writer):
     """Of what the model does not describe: by way of the set."""
 
     def __init__(self, shape: Shape, member: bool) -> None:
-        self._extract = extractor(shape, True, member)
+        self._extractor = extractor(shape, True, member)
 
-    def write(self, value: Any, out: list[str]) -> None:
-        out.append(orjson.dumps(self._extract(value) or {}).decode())
+    def write(self, value: Any, out: list[str], names: list[str] | None) -> None:
+        out.append(orjson.dumps(self._extractor.extract(value) or {}).decode())
 
 
 class _Hole:
@@ -234,21 +235,21 @@ class _Fields(_Writer):
         self._whole = whole
         self._member = member
         self._plans: Shapes[_Plan] = Shapes()
-        self._known: Callable[[tuple[str, ...]], _Plan | None] = self._plans.get
+        self._known: dict[tuple[str, ...], _Plan] = self._plans.values
 
-    def write(self, value: Any, out: list[str]) -> None:
+    def write(self, value: Any, out: list[str], names: list[str] | None) -> None:
         if not isinstance(value, dict):
             raise Untrackable
         fields: dict[str, Any] = value
-        names = tuple(fields)
-        plan = self._known(names)
+        given = names_in(fields)
+        plan = self._known.get(given)
         if plan is None:
-            plan = self._plan(names)
+            plan = self._plan(given)
         for hole in plan.holes:
             out.append(hole.before)
             child: Any = fields[hole.name]
             if child:
-                hole.writer.write(child, out)
+                hole.writer.write(child, out, names)
             elif hole.silent and child is not None:
                 raise Untrackable
             else:
@@ -284,31 +285,44 @@ class _Entries(_Writer):
 
     def __init__(self, shape: Table, whole: bool, member: bool) -> None:
         self._start = _ITSELF + "," if member else "{"
+        self._first = self._start + '"f:'
         is_single = isinstance(shape.value, Single)
         self._below = None if is_single else _writer(shape.value, whole, True)
 
-    def write(self, value: Any, out: list[str]) -> None:
+    def write(self, value: Any, out: list[str], names: list[str] | None) -> None:
         if not isinstance(value, dict):
             raise Untrackable
         entries: dict[str, Any] = value
-        names: list[str] = sorted(entries) if len(entries) > 1 else list(entries)
+        given = _sorted_names(entries)
         below = self._below
         if below is None:
-            if is_plain("".join(names)):
-                text = '"f:' + '":{},"f:'.join(names) + '":{}}'
+            if names is not None:
+                names.extend(given)
+                out.append(self._first)
+                out.append('":{},"f:'.join(given) if len(given) > 1 else given[0])
+                out.append('":{}}')
             else:
-                text = ",".join([_key("f:" + name) + _LEAF for name in names]) + "}"
-            out.append(self._start + text)
+                text = ",".join([_key("f:" + name) + _LEAF for name in given])
+                out.append(self._start + text + "}")
             return
         before = self._start
-        for name in names:
+        for name in given:
             out.append(before + _key("f:" + name))
             if entries[name]:
-                below.write(entries[name], out)
+                below.write(entries[name], out, names)
             else:
                 out.append(_LEAF)
             before = ","
         out.append("}")
+
+
+class _KeyPart:
+    """A key of an item: what stands before its value, and the value if it is not given."""
+
+    def __init__(self, name: str, default: Any, before: str) -> None:
+        self.name = name
+        self.default = default
+        self.before = before
 
 
 class _Keyed(_Writer):
@@ -319,36 +333,76 @@ class _Keyed(_Writer):
         self._indexed = shape.indexed
         self._below = _writer(shape.item, whole, True)
         self._key = shape.key if is_plain(shape.key) else ""
-        self._before = f'"k:{{\\"{shape.key}\\":\\"'
+        before = f'"k:{{\\"{shape.key}\\":\\"'
+        self._first, self._next = self._start + before, "," + before
+        self._parts: list[_KeyPart] = []
+        if is_plain("".join([name for name, _ in shape.keys])):
+            before = self._start + '"k:{'
+            for name, default in shape.keys:
+                self._parts.append(_KeyPart(name, default, f'{before}\\"{name}\\":'))
+                before = ","
 
-    def write(self, value: Any, out: list[str]) -> None:
-        if self._key and isinstance(value, list):
-            named = by_text(value, self._key)
-            if named is not None:
-                self._write_named(named, out)
-                return
+    def write(self, value: Any, out: list[str], names: list[str] | None) -> None:
+        if not isinstance(value, list):
+            raise Untrackable
+        items: list[Any] = value
+        if names is not None and self._has_written(items, out, names):
+            return
         before = self._start
-        for element, item in self._indexed(value, True).items():
+        for element, item in self._indexed(items, True).items():
             out.append(before + _key(element))
-            self._write_item(item, out)
+            self._write_item(item, out, names)
             before = ","
         out.append("}")
 
-    def _write_named(self, named: dict[str, Any], out: list[str]) -> None:
-        """Items whose one key is a text that JSON shows as it is, as most have."""
-        before = self._start + self._before
-        texts: list[str] = sorted(named) if len(named) > 1 else list(named)
+    def _has_written(self, items: list[Any], out: list[str], names: list[str]) -> bool:
+        """Write items whose keys are as most are: a text, or of one item texts and numbers."""
+        if len(items) == 1:
+            head = self._head(items[0], names)
+            if not head:
+                return False
+            out.append(head)
+            self._write_item(items[0], out, names)
+            out.append("}")
+            return True
+        if not self._key:
+            return False
+        named = by_text(items, self._key)
+        if named is None:
+            return False
+        texts = _sorted_names(named)
+        names.extend(texts)
+        before = self._first
         for text in texts:
             out.append(before)
             out.append(text)
             out.append(_BEHIND_TEXT)
-            self._write_item(named[text], out)
-            before = "," + self._before
+            self._write_item(named[text], out, names)
+            before = self._next
         out.append("}")
+        return True
 
-    def _write_item(self, item: Any, out: list[str]) -> None:
+    def _head(self, item: Any, names: list[str]) -> str:
+        """What stands before the node of the only item; nothing if it has no such keys."""
+        if not isinstance(item, dict):
+            return ""
+        head = ""
+        for part in self._parts:
+            value = item.get(part.name)
+            if value is None and part.name not in item:
+                value = part.default
+            if isinstance(value, str):
+                names.append(value)
+                head += part.before + '\\"' + value + '\\"'
+            elif isinstance(value, int) and not isinstance(value, bool):
+                head += part.before + str(value)
+            else:
+                return ""
+        return head + '}":' if head else ""
+
+    def _write_item(self, item: Any, out: list[str], names: list[str] | None) -> None:
         if item:
-            self._below.write(item, out)
+            self._below.write(item, out, names)
         else:
             out.append(_LEAF)
 
@@ -359,9 +413,16 @@ class _Texts(_Writer):
     def __init__(self, member: bool) -> None:
         self._start = _ITSELF + "," if member else "{"
 
-    def write(self, value: Any, out: list[str]) -> None:
+    def write(self, value: Any, out: list[str], names: list[str] | None) -> None:
         leaves = [_key(element) + _LEAF for element in indexed_values(value, True)]
         out.append(self._start + ",".join(leaves) + "}")
+
+
+def _sorted_names(value: dict[str, Any]) -> list[str]:
+    names: list[str] = list(value.keys())
+    if len(names) > 1:
+        names.sort()
+    return names
 
 
 def _key(element: str) -> str:
