@@ -52,6 +52,19 @@ def test_pipelined_requests_are_answered_in_their_order(space: Space) -> None:
         assert [wire.status() for _ in range(5)] == [404, 201, 200, 409, 200]
 
 
+def test_many_pipelined_reads_are_all_answered(server: ServerProcess) -> None:
+    one = b"GET /healthz HTTP/1.1\r\n" + ADMIN + b"\r\n"
+    with Wire(server).send(one * 500) as wire:
+        assert {wire.answer() for _ in range(500)} == {(200, b"ok")}
+
+
+def test_what_follows_a_request_that_closes_is_not_answered(server: ServerProcess) -> None:
+    last = b"GET /healthz HTTP/1.1\r\nConnection: close\r\n" + ADMIN + b"\r\n"
+    with Wire(server).send(last * 2) as wire:
+        assert wire.answer() == (200, b"ok")
+        assert wire.is_closed
+
+
 def test_an_answer_to_head_has_no_body(server: ServerProcess) -> None:
     with Wire(server).ask("HEAD /version") as wire:
         wire.send(b"GET /healthz HTTP/1.1\r\n" + ADMIN + b"\r\n")

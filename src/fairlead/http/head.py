@@ -131,7 +131,7 @@ def _split(target: bytes) -> tuple[str, bytes]:
 
 def raw_parts(target: bytes) -> tuple[bytes, bytes]:
     """The path and the query, still encoded."""
-    if target[:1] == b"/" and b"#" not in target:
+    if target[:1] == b"/" and target.find(b"#") < 0:  # `in` tries bytes as a number first
         path, _, query = target.partition(b"?")
         return path, query
     try:

@@ -7,6 +7,7 @@ import logging
 from dataclasses import replace
 from typing import cast
 
+from fairlead.http.beginning import begin
 from fairlead.http.connections import Application, Connections
 from fairlead.http.exchange import ClientGone, Exchange
 from fairlead.http.handing_over import HandedOver
@@ -176,8 +177,20 @@ class HttpProtocol:
         self._deadline = _FOREVER
         exchange = self._exchange = Exchange(self, head, self._peer, self._loop.time())
         exchange.body_complete = reader.complete
-        self.resume(exchange, self._connections.application)
-        return rest
+        self._begin(exchange, self._connections.application)
+        return self._put_off(rest) if rest else rest
+
+    def _put_off(self, data: bytes) -> bytes:
+        """What follows a head, if that can be looked at now. Where a request was answered at once,
+        others have their turns before the one behind it."""
+        if self._exchange is not None:
+            return data
+        if not self._closing:
+            self._waiting = data
+            self._pause_reading()
+            if not self._held_up:
+                self._go_on()
+        return b""
 
     def _take_body(self, data: bytes) -> bytes:
         rest = self._reader.read_body(data)
@@ -202,6 +215,15 @@ class HttpProtocol:
     @property
     def date(self) -> bytes:
         return self._connections.date
+
+    def _begin(self, exchange: Exchange, work: Application) -> None:
+        """Work on the answer; what is only read is mostly there at once."""
+        if exchange.head.method != "GET" or not exchange.body_complete:
+            self.resume(exchange, work)
+            return
+        task = begin(self._answer(exchange, work), self._loop)
+        if self._exchange is exchange and not exchange.detached:
+            self._task = task
 
     def resume(self, exchange: Exchange, work: Application) -> None:
         """Have a task work on the answer."""
