@@ -20,12 +20,12 @@ from fairlead.server.options import add_serve_flags
 from fairlead.storage.change import Change
 
 SECRETS = "core/v1/secrets"
+NAME = "sleeper"
 
 
 class Sleeper:
     """Keeps what it is told of and what it works on."""
 
-    name = "sleeper"
     workers = 2
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Bed:
     def __init__(self, api: Api) -> None:
         self._api = api
         self.made: list[Sleeper] = []
-        self.asleep = Asleep(Sleeper.name, (CONFIG_MAPS, "core/v1/unknown"), self._wake)
+        self.asleep = Asleep(NAME, (CONFIG_MAPS, "core/v1/unknown"), self._wake)
 
     def _wake(self) -> Sleeper:
         self.made.append(Sleeper())
@@ -71,7 +71,7 @@ class Bed:
         quiet = 0
         while quiet < 20:
             await asyncio.sleep(0)
-            work = self._api.work.get(Sleeper.name)
+            work = self._api.work.get(NAME)
             quiet = 0 if work is None or len(work) + work.working else quiet + 1
 
 
@@ -124,7 +124,7 @@ def test_it_is_awake_from_the_start_where_there_are_objects(tmp_path: Path) -> N
 def test_whoever_waits_for_rest_waits_for_who_wakes_up(tmp_path: Path) -> None:
     async def work(api: Api, bed: Bed) -> None:
         async with bed.running():
-            queue = api.work[Sleeper.name]
+            queue = api.work[NAME]
             busy = []
             api.store.follow(
                 api.collection(api.resources.named(CONFIG_MAPS)),
@@ -142,7 +142,7 @@ def test_whoever_waits_for_rest_waits_for_who_wakes_up(tmp_path: Path) -> None:
 def test_it_does_not_wake_while_it_is_paused(tmp_path: Path) -> None:
     async def work(api: Api, bed: Bed) -> None:
         async with bed.running():
-            queue = api.work[Sleeper.name]
+            queue = api.work[NAME]
             queue.pause()
             await _put(api, CONFIG_MAPS, "a")
             for _ in range(20):
@@ -154,9 +154,7 @@ def test_it_does_not_wake_while_it_is_paused(tmp_path: Path) -> None:
     _on_bed(tmp_path, work)
 
 
-def test_who_sleeps_is_called_as_who_wakes_up_and_woken_by_what_gives_it_work(
-    tmp_path: Path,
-) -> None:
+def test_who_sleeps_is_woken_by_what_gives_it_work(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     add_serve_flags(parser)
     options = parser.parse_args([])
@@ -171,9 +169,7 @@ def test_who_sleeps_is_called_as_who_wakes_up_and_woken_by_what_gives_it_work(
         asleep = [one for one in build_controllers(given, running) if isinstance(one, Asleep)]
         assert {"deployment", "job", "pod-garbage-collector"} < {one.name for one in asleep}
         for one in asleep:
-            woken = one.wake()
-            assert woken.name == one.name
-            assert set(one.woken_by) <= woken.follows().keys()
+            assert set(one.woken_by) <= one.wake().follows().keys()
         given.close()
 
     on_api(tmp_path / "data", work)

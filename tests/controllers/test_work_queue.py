@@ -91,7 +91,6 @@ def test_pauses_grow_and_start_anew_after_success() -> None:
 class Flaky:
     """Fails a number of times."""
 
-    name = "flaky"
     workers = 1
 
     def __init__(self, failures: int) -> None:
@@ -111,7 +110,7 @@ class Flaky:
 def test_failed_work_is_done_again(caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> Flaky:
         controller = Flaky(3)
-        queue: WorkQueue[str] = WorkQueue()
+        queue = WorkQueue[str]("flaky")
         queue.add("ns")
         working = asyncio.create_task(framework._work(controller, queue, Pace()))
         for _ in range(200):
@@ -125,6 +124,41 @@ def test_failed_work_is_done_again(caplog: pytest.LogCaptureFixture) -> None:
     done: Any = asyncio.run(work())
     assert done.calls == ["ns"] * 5  # three failures, a success, and the other look it asked for
     assert sum("flaky: ns" in record.getMessage() for record in caplog.records) == 3
+
+
+class Slow:
+    """Says when it wants to look again, and has something to do before it returns."""
+
+    workers = 1
+
+    def __init__(self) -> None:
+        self.busy, self.released = asyncio.Event(), asyncio.Event()
+        self.calls = 0
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {}
+
+    async def sync(self, key: str) -> float | None:
+        self.calls += 1
+        self.busy.set()
+        await self.released.wait()
+        return 3600.0 if self.calls == 1 else None
+
+
+def test_a_clock_that_moves_during_the_work_is_not_missed() -> None:
+    async def work() -> None:
+        controller, queue = Slow(), WorkQueue[str]()
+        queue.add("ns")
+        working = asyncio.create_task(framework._work(controller, queue, Pace()))
+        await controller.busy.wait()
+        controller.busy.clear()
+        clock.advance(7200)
+        controller.released.set()
+        await asyncio.wait_for(controller.busy.wait(), 60)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+    asyncio.run(work())
 
 
 def test_a_store_that_cannot_be_written_is_told_in_a_line(

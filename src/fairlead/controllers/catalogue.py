@@ -8,7 +8,7 @@ from functools import partial
 from fairlead.admission.plugins.resource_quota import QUOTAS
 from fairlead.controllers.bootstrap_signer import BootstrapSigner
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
-from fairlead.controllers.framework import Asleep, Controller
+from fairlead.controllers.framework import Asleep, Controller, Syncing
 from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
 from fairlead.controllers.nodes.catalogue import BUILDERS as NODES
@@ -43,7 +43,7 @@ def _namespace(given: Surroundings) -> Controller:
     return NamespaceDeletion(given.api, given.client(name), empty_elsewhere)
 
 
-def _quota(given: Surroundings) -> Controller:
+def _quota(given: Surroundings) -> Syncing:
     from fairlead.controllers.resource_quotas import ResourceQuotas
 
     return ResourceQuotas(given.api, given.client("resourcequota-controller"))
@@ -66,7 +66,7 @@ def _token_cleaner(given: Surroundings) -> Controller:
     return TokenCleaner(given.client("token-cleaner"), given.dialect)
 
 
-def _disruption(given: Surroundings) -> Controller:
+def _disruption(given: Surroundings) -> Syncing:
     from fairlead.controllers.disruption.controller import Disruption
 
     client = given.client("disruption-controller")

@@ -10,6 +10,7 @@ from functools import partial
 from time import perf_counter
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from fairlead import clock
 from fairlead.authentication.account_names import account_groups, account_user_name
 from fairlead.authentication.user import MASTERS, User, with_authenticated_group
 from fairlead.controllers.counts import SECONDS
@@ -31,17 +32,22 @@ logger = logging.getLogger("fairlead.controllers")
 Keys = Callable[[Change], Iterable[str]]
 
 
-class Controller(Protocol):
+class Syncing(Protocol):
     """Work by keys. `sync` compares what is with what should be, whatever happened before; it
     raises if that failed, and gives the seconds after which the key needs another look, if any."""
 
-    name: str
     workers: int
 
     def follows(self) -> Mapping[str, Keys]:
         """The resources (our names) whose events give work."""
 
     async def sync(self, key: str) -> float | None: ...
+
+
+class Controller(Syncing, Protocol):
+    """The same with the name of its queue, under which its work is counted."""
+
+    name: str
 
 
 # Ends what `Follow` began.
@@ -98,11 +104,12 @@ def manager_user(dialect: Dialect, *, privileged: bool = False) -> User:
 
 class Asleep(NamedTuple):
     """A controller that has nothing to do, and is not even made, before there is an object of the
-    resources (our names) that wake it. It must be one that takes up what it finds."""
+    resources (our names) that wake it. It must be one that takes up what it finds; it has its name
+    from here."""
 
     name: str
     woken_by: Sequence[str]
-    wake: Callable[[], Controller]
+    wake: Callable[[], Syncing]
 
 
 _WAKING = ""  # instead of a key, in the queue of who is asleep
@@ -122,7 +129,7 @@ class Controllers:
         self._api = api
         self._events = events or EventWriter()
         self._at_end = at_end
-        self._queues: list[tuple[Controller | Asleep, WorkQueue[str]]] = []
+        self._queues: list[tuple[Syncing | Asleep, WorkQueue[str]]] = []
         self._followed: dict[Callable[[Change], None], Unfollow] = {}
         self._pace = Pace()
         self._beginning = asyncio.Lock()  # held by who takes in what exists
@@ -150,7 +157,7 @@ class Controllers:
                     self._queues[n] = controller, queue
                 await self._begin(controller, queue)
 
-    async def _begin(self, controller: Controller, queue: WorkQueue[str]) -> None:
+    async def _begin(self, controller: Syncing, queue: WorkQueue[str]) -> None:
         if isinstance(controller, Adding):
             controller.add_by(queue.add)
         if isinstance(controller, Growing):
@@ -200,9 +207,7 @@ class Controllers:
         queue.done(_WAKING)
         self._employ(controller, queue, group)
 
-    def _employ(
-        self, controller: Controller, queue: WorkQueue[str], group: asyncio.TaskGroup
-    ) -> None:
+    def _employ(self, controller: Syncing, queue: WorkQueue[str], group: asyncio.TaskGroup) -> None:
         for _ in range(controller.workers):
             group.create_task(_work(controller, queue, self._pace))
 
@@ -273,22 +278,22 @@ class Controllers:
         self._at_end()
 
 
-async def _work(controller: Controller, queue: WorkQueue[str], pace: Pace) -> None:
+async def _work(controller: Syncing, queue: WorkQueue[str], pace: Pace) -> None:
     while True:
         key = await queue.get()
         await pace.keep()
-        started = perf_counter()
+        started, ahead = perf_counter(), clock.ahead()
         try:
             later = await controller.sync(key)
         except Exception as error:
             pause = queue.failed(key)
-            _report(controller.name, key, error, pause)
+            _report(queue.name, key, error, pause)
         else:
             queue.done(key)
-            if later is not None:
-                queue.add_later(key, later)
+            if later is not None:  # since it began, for who looked at a clock that moved then
+                queue.add_later(key, later - (clock.ahead() - ahead))
         finally:
-            SECONDS.observe(perf_counter() - started, of=(controller.name,))
+            SECONDS.observe(perf_counter() - started, of=(queue.name,))
 
 
 def _report(name: str, key: str, error: Exception, pause: float) -> None:

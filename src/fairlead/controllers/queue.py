@@ -21,6 +21,7 @@ class WorkQueue(Generic[Key]):
 
     def __init__(self, name: str = "", *, is_steady: bool = False) -> None:
         """`is_steady`: delays go by the steady clock."""
+        self.name = name
         self._labels = (name,)
         self._is_steady = is_steady
         self._waiting: deque[Key] = deque()

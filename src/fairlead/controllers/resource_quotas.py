@@ -53,7 +53,6 @@ class _Fact(NamedTuple):
 class ResourceQuotas:
     """Keys are `namespace/name` of quotas."""
 
-    name = "resourcequota-controller"
     workers = 1
 
     def __init__(self, api: Api, objects: Client) -> None:

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from fairlead.authentication.user import User
 from fairlead.controllers.elsewhere import Elsewhere, NothingElsewhere
 from fairlead.controllers.events import EventWriter, Recorder
-from fairlead.controllers.framework import Asleep, Controller, controller_user, manager_user
+from fairlead.controllers.framework import (
+    Asleep,
+    Controller,
+    Syncing,
+    controller_user,
+    manager_user,
+)
 from fairlead.controllers.pod_members import PODS, PodMembers
 from fairlead.controllers.service_endpoints.pods import ServicePods, facts_of, selector_of
 from fairlead.dialect import Dialect
@@ -93,7 +99,7 @@ class Later(NamedTuple):
 
     name: str
     woken_by: Sequence[str]
-    build: Build
+    build: Callable[[Surroundings], Syncing]
 
 
 def built(build: Build | Later, given: Surroundings) -> Controller | Asleep:

@@ -42,7 +42,6 @@ WORKLOADS = (
 class Disruption:
     """Keys are `namespace/name` of budgets."""
 
-    name = "disruption-controller"
     workers = 1
 
     def __init__(self, api: Api, objects: Client, recorder: Recorder) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fairlead.controllers.framework import Controller
+from fairlead.controllers.framework import Syncing
 from fairlead.controllers.surroundings import Later, Surroundings
 
 _NODES, _PODS = "core/v1/nodes", "core/v1/pods"
 
 
-def _pod_collection(given: Surroundings) -> Controller:
+def _pod_collection(given: Surroundings) -> Syncing:
     from fairlead.controllers.nodes.pod_collection import PodCollection
 
     return PodCollection(
@@ -20,13 +20,13 @@ def _pod_collection(given: Surroundings) -> Controller:
     )
 
 
-def _node_ttl(given: Surroundings) -> Controller:
+def _node_ttl(given: Surroundings) -> Syncing:
     from fairlead.controllers.nodes.ttl import NodeTtl
 
     return NodeTtl(given.client("ttl-controller"), given.dialect)
 
 
-def _node_lifecycle(given: Surroundings) -> Controller:
+def _node_lifecycle(given: Surroundings) -> Syncing:
     from fairlead.controllers.nodes.lifecycle.controller import NodeLifecycle, Patience
     from fairlead.controllers.nodes.lifecycle.zones import Rates
 
@@ -44,7 +44,7 @@ def _node_lifecycle(given: Surroundings) -> Controller:
     return NodeLifecycle(client, recorder, given.dialect, given.pods_by_node, patience, rates)
 
 
-def _taint_eviction(given: Surroundings) -> Controller:
+def _taint_eviction(given: Surroundings) -> Syncing:
     from fairlead.controllers.nodes.taint_eviction import TaintEviction
 
     client, told = given.client("node-controller"), given.api.gates["PodDisruptionConditions"]

@@ -42,7 +42,6 @@ class PodCollection:
     """Keys are names of nodes, `namespace/name` of pods, and one for all that are through.
     `most` of these may stay, 0 is no limit."""
 
-    name = "pod-garbage-collector"
     workers = 2
 
     def __init__(

@@ -75,7 +75,6 @@ def _arrival(pod: Object) -> float:
 class TaintEviction:
     """Keys are `namespace/name` of pods. `conditions` says whether pods are told why they go."""
 
-    name = "taint-eviction-controller"
     workers = 8
 
     def __init__(

@@ -37,7 +37,6 @@ _STEPS = (
 class NodeTtl:
     """Keys are names of nodes."""
 
-    name = "ttl-controller"
     workers = 1
 
     def __init__(self, objects: Client, dialect: Dialect) -> None:

@@ -23,7 +23,6 @@ class VolumeBinder:
     """Keys are `namespace/name` of claims and names of volumes. One worker: a claim never gets
     two volumes at once; what others write meanwhile is a conflict, and looked at again."""
 
-    name = "persistentvolume-binder"
     workers = 1
 
     def __init__(self, api: Api, client: Client, recorder: Recorder) -> None:

@@ -24,7 +24,6 @@ from fairlead.storage.change import Change
 class EphemeralClaims:
     """Keys are `namespace/name` of pods."""
 
-    name = "ephemeral-volume-controller"
     workers = 1
 
     def __init__(self, api: Api, client: Client, recorder: Recorder) -> None:

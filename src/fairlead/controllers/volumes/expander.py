@@ -39,7 +39,6 @@ class VolumeExpander:
     """Keys are `namespace/name` of claims. Volumes are made larger by others; flexible volumes
     only need their nodes for it, so that the volume can say its new size at once."""
 
-    name = "persistentvolume-expander"
     workers = 1
 
     def __init__(self, api: Api, client: Client, recorder: Recorder) -> None:

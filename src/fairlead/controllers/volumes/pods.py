@@ -57,9 +57,9 @@ class _Hints:
     def of(self, version: Version) -> _Hints:
         if version is not self._version:
             body = version.body or b""
-            start = max(body.find(b',"spec":{'), 0)
-            self.named = body.find(b'"claimName"', start) >= 0
-            self.ephemeral = body.find(b'"ephemeral"', start) >= 0
+            start = body.find(b'"volumes":[')
+            self.named = start >= 0 and body.find(b'"claimName"', start) >= 0
+            self.ephemeral = start >= 0 and body.find(b'"ephemeral"', start) >= 0
             self._version = version
         return self
 

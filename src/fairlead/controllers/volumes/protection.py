@@ -56,7 +56,6 @@ class _Protection:
 class ClaimProtection:
     """Keys are `namespace/name` of claims."""
 
-    name = "pvc-protection-controller"
     workers = 1
 
     def __init__(self, client: Client, dialect: Dialect) -> None:
@@ -102,7 +101,6 @@ def _holds(pod: Object, claim: Object) -> bool:
 class VolumeProtection:
     """Keys are names of volumes. A volume that is bound to a claim is in use."""
 
-    name = "pv-protection-controller"
     workers = 1
 
     def __init__(self, client: Client, dialect: Dialect) -> None:

@@ -27,7 +27,6 @@ def finished_at(job: Object) -> float | None:
 class FinishedJobs:
     """Keys are `namespace/name` of jobs. What a job owns goes before it does."""
 
-    name = "ttl-after-finished-controller"
     workers = 5
 
     def __init__(self, objects: Client) -> None:

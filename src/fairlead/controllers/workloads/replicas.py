@@ -51,7 +51,6 @@ class Replicas:
         self, resource: str, api: Api, objects: Client, events: Recorder, pods: Owned[Pod]
     ) -> None:
         self._resource = api.resources.named(resource)
-        self.name = self._resource.kind.lower()
         self._objects = objects
         self._pods = pods
         self._control = PodControl(objects, events, self._resource)

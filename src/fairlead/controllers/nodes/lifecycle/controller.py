@@ -45,7 +45,6 @@ class NodeLifecycle:
     """Keys are names of nodes, and `namespace/name` of pods that came to a node that is not
     ready."""
 
-    name = "node-lifecycle-controller"
     workers = 4
 
     def __init__(

@@ -71,7 +71,6 @@ class Autoscalers:
     """Keys are `namespace/name` of autoscalers. Each is looked at once in a while, whatever
     happens: what it scales may be of any kind."""
 
-    name = "horizontalpodautoscaling"
     workers = 1
 
     def __init__(self, api: Api, objects: Client, events: Recorder) -> None:

@@ -42,7 +42,6 @@ _ZONE_ADVICE = (
 class CronJobs:
     """Keys are `namespace/name` of CronJobs."""
 
-    name = "cronjob"
     workers = 5
 
     def __init__(self, api: Api, objects: Client, events: Recorder) -> None:

@@ -46,7 +46,6 @@ _BURST = 250  # pods made or removed in one go
 class DaemonSets:
     """Keys are `namespace/name` of DaemonSets."""
 
-    name = "daemonset"
     workers = 5
 
     def __init__(self, api: Api, objects: Client, events: Recorder, pods: Owned[Pod]) -> None:

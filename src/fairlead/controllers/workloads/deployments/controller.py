@@ -32,7 +32,6 @@ _MARGIN = 1.0  # times are told in whole seconds
 class Deployments:
     """Keys are `namespace/name` of Deployments."""
 
-    name = "deployment"
     workers = 5
 
     def __init__(self, api: Api, objects: Client, events: Recorder, pods: Owned[Pod]) -> None:

@@ -43,7 +43,6 @@ _STRAY = "pod "  # before the key of a pod whose Job is gone
 class Jobs:
     """Keys are `namespace/name` of Jobs; behind `pod ` of pods whose Job is gone."""
 
-    name = "job"
     workers = 5
 
     def __init__(self, api: Api, objects: Client, events: Recorder, pods: Owned[Pod]) -> None:

@@ -35,7 +35,6 @@ STATEFUL_SETS = "apps/v1/statefulsets"
 class StatefulSets:
     """Keys are `namespace/name` of StatefulSets."""
 
-    name = "statefulset"
     workers = 5
 
     def __init__(self, api: Api, objects: Client, events: Recorder, pods: Owned[Pod]) -> None:
