@@ -43,23 +43,31 @@ __all__ = [
 
 # Those that pay; docs/performance.md has what each group of them gives.
 MODULES = """
-schema: base64 decode defaults model names quantity remembering required scalars times
-patching: check compare conflicts entries extract field_sets merge merge_patch ownership prune
-patching: settled shapes values written_fields
-serialization: wire
-serialization/messages: reading writing
-kinds: context gates go_values metadata rules
+: metrics
+schema: base64 decode defaults model names quantity remembering required scalars times uids
+patching: check compare configuration conflicts entries extract field_sets merge merge_patch
+patching: ownership prune settled shapes stored_entries values written_fields
+serialization: bodies limits texts wire
+serialization/messages: reading scalars writing
+kinds: catalogue context conversion gates go_values metadata resources rules
+kinds/core: config_maps
 kinds/core/volumes: __init__ paths projections references sources
 kinds/core/pods: annotations behaviour changes containers defaults difference environment go_text
 kinds/core/pods: handlers images mounts networking qos resources scheduling security spec status
 kinds/core/pods: template visiting warnings windows
 http: exchange head protocol reading records tls writing
-endpoints: chain create deadlines decoding framing get patch representing request routing update
-operations: create get operation options patch preparing tracking update
+endpoints: answers chain create deadlines decoding framing get negotiation parameters patch
+endpoints: representing request routing update
+operations: actors api apply aside create fencing get known_applies known_configurations operation
+operations: options patch preparing tracking update views
 admission: chain
-storage: audience change collection delivery followers pending store version watcher
+admission/plugins: base default_toleration_seconds limit_ranger namespace_lifecycle priority
+admission/plugins: remembering runtime_class service_account
+storage: audience backend change collection companion compaction delivery embedded followers history
+storage: indexes intake pending state store version watcher writer writes
 server: app metrics
-fairness: gate
+fairness: configuration counts estimating gate queue_set turns
+controllers: replaying
 authentication: bearer chain client_certificates tokens
 authorization: chain requests
 """
@@ -74,7 +82,7 @@ _BUILDING = {"bdist_wheel", "build"}
 def sources() -> list[str]:
     """The files of the modules that are compiled, from the root of the project."""
     return [
-        f"src/fairlead/{package.strip()}/{name}.py"
+        str(Path("src/fairlead", package, f"{name}.py"))
         for package, _, names in (line.partition(":") for line in MODULES.split("\n") if line)
         for name in names.split()
     ]

@@ -178,3 +178,16 @@ def test_no_compiled_coroutine_waits_while_it_handles_an_exception(source: str) 
     waiting = ast.Await | ast.AsyncFor | ast.AsyncWith | ast.Yield | ast.YieldFrom
     found = [node for part in handling for node in ast.walk(part) if isinstance(node, waiting)]
     assert [node.lineno for node in found] == []
+
+
+@pytest.mark.parametrize("source", build.sources())
+def test_no_name_stands_for_exceptions_of_two_kinds_in_a_compiled_function(source: str) -> None:
+    """The compiler takes the first kind for the type of the name and refuses the second."""
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    tree = ast.parse((ROOT / source).read_text())
+    for function in (node for node in ast.walk(tree) if isinstance(node, functions)):
+        kinds: dict[str, set[str]] = {}
+        for node in ast.walk(function):
+            if isinstance(node, ast.ExceptHandler) and node.name and node.type:
+                kinds.setdefault(node.name, set()).add(ast.unparse(node.type))
+        assert [name for name, found in kinds.items() if len(found) > 1] == [], function.name

@@ -129,8 +129,8 @@ class Shapes(Generic[V]):
     """
 
     def __init__(self) -> None:
-        self._values: dict[tuple[str, ...], V] = {}
-        self.get = self._values.get
+        self.values: dict[tuple[str, ...], V] = {}  # only to look into
+        self.get = self.values.get
         with _registering:
             _shapes.add(self)
 
@@ -141,12 +141,12 @@ class Shapes(Generic[V]):
                 for cache in _shapes:
                     cache.forget()
                 _held.number = _held.bytes = 0
-            self._values[names] = value
+            self.values[names] = value
             _held.number += 1
             _held.bytes += size
 
     def forget(self) -> None:
-        self._values.clear()
+        self.values.clear()
 
 
 class CacheSize(NamedTuple):

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from fairlead.records import dataclass
+from fairlead.compiled import mypyc_attr
 
 Labels = tuple[str, ...]
 
@@ -68,6 +69,7 @@ def _sum(one: Family, other: Family) -> Family:
     return Family(one.name, one.kind, one.text, one.labels, one.bounds, rows, one.common)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Counter:
     """A number that only rises; its name is given without `_total`, which it has unless it is
     `bare`."""
@@ -92,6 +94,7 @@ class Counter:
         return Family(self.name, self.kind, self.text, self.labels, (), dict(self.values))
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Gauge(Counter):
     """A number that rises and falls. Where it has something to `read`, that is asked for it when it
     is shown."""

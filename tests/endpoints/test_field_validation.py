@@ -53,6 +53,39 @@ def test_repeated_fields_are_refused_when_strict(space: Space) -> None:
     assert 'strict decoding error: duplicate field "data.k"' in answer.message
 
 
+@pytest.mark.parametrize(
+    ("text", "repeated"),
+    [
+        ('"data": {"k": ":v", "l" : "v", "k" :"w"}', ["data.k"]),
+        ('"data": {"k": "a \\"k\\": b", "k": "w"}', ["data.k"]),
+        ('"data": {"k": "a", "\\u006b": "w"}', ["data.k"]),
+        ('"kind": "ConfigMap", "kind": "ConfigMap", "data": null', ["kind"]),
+        ('"apiVersion": null, "data": {"k": "\\"", "l": "\\u003a"}', []),
+        ('"immutable": false, "data": {"k": "", "": ":"}, "binaryData": {"b": "AA=="}', []),
+        ('"extra": {"a": [{"b": 1}, {"b": 1, "b": 2}]}', ["extra.a[1].b"]),
+        ('"metadata": {"name": "b", "labels": {"x": "y"}, "labels": {"x": "z"}}', ["metadata"]),
+    ],
+)
+def test_repeated_fields_are_found_however_they_are_written(
+    space: Space, text: str, repeated: list[str]
+) -> None:
+    body = f'{{"metadata": {{"name": "a"}}, {text}}}'
+    answer = space.client.post(space.config_maps.path, body, dryRun="All")
+    told = [text for text in answer.warnings if "duplicate field" in text]
+    assert len(told) >= len(repeated)
+    assert bool(told) == bool(repeated)
+    for path in repeated:
+        assert any(f'duplicate field \\"{path}' in warning for warning in told)
+
+
+@pytest.mark.parametrize("text", ['"kind": "Secret"', '"data": 1', '"other": 2'])
+def test_that_a_body_is_too_deep_is_told_before_anything_else(space: Space, text: str) -> None:
+    deep = "[" * 300 + "]" * 300
+    answer = space.client.post(space.config_maps.path, f'{{{text}, "extra": {deep}}}')
+    assert answer.status == 400
+    assert "json parse error: exceeded max depth" in answer.message
+
+
 def test_repeated_keys_of_yaml_are_named_by_their_line(space: Space) -> None:
     answer = space.client.post(
         space.config_maps.path, REPEATED_YAML, headers={"Content-Type": "application/yaml"}

@@ -12,7 +12,7 @@ from fairlead.endpoints.kept_messages import enveloped_message
 from fairlead.endpoints.negotiation import Representation
 from fairlead.kinds.resources import Resources
 from fairlead.schema.builtin import BuiltinTypes
-from fairlead.serialization.protobuf import envelope, to_message, watch_frame
+from fairlead.serialization.protobuf import envelope, from_message, to_message, watch_frame
 from fairlead.storage.kept_forms import FORMS
 from fairlead.storage.version import Version
 
@@ -96,6 +96,58 @@ def test_what_is_written_in_protobuf_is_answered_as_it_is_stored(
     answer = space.client.post(pods.path, body, headers=headers)
     assert answer.status == 201
     assert answer.content == reading.from_json(pods.item("a"))
+
+
+def test_so_is_what_is_changed(space: Space, reading: Reading) -> None:
+    """Who manages which fields is in it too."""
+    space.config_maps.create("a", data={"k": "1"})
+    path, headers = space.config_maps.item("a"), reading.headers()
+    merge = {**headers, "Content-Type": "application/merge-patch+json"}
+    answer = space.client.request("PATCH", path, {"data": {"k": "2"}}, headers=merge)
+    assert answer.content == reading.from_json(path)
+    value = {**space.client.get(path).body, "data": {"k": "3"}}
+    answer = space.client.put(path, value, headers=headers)
+    assert answer.content == reading.from_json(path)
+    same = space.client.get(path).body
+    answer = space.client.put(path, same, headers=headers)
+    assert answer.content == reading.from_json(path)
+
+
+def test_so_is_what_is_stored_in_another_version(space: Space, reading: Reading) -> None:
+    scaler: Object = {
+        "metadata": {"name": "h"},
+        "spec": {
+            "maxReplicas": 3,
+            "scaleTargetRef": {"kind": "Deployment", "name": "d"},
+            "targetCPUUtilizationPercentage": 70,
+        },
+    }
+    things = space.things("horizontalpodautoscalers", "autoscaling", "v1")
+    answer = space.client.post(things.path, scaler, headers=reading.headers())
+    assert answer.status == 201
+    assert answer.content == reading.from_json(things.item("h"))
+
+
+def test_a_dry_run_is_answered_without_a_version(space: Space, reading: Reading) -> None:
+    value = {"metadata": {"name": "a"}, "data": {"k": "1"}}
+    path, headers = space.config_maps.path, reading.headers()
+    answer = space.client.post(path, value, headers=headers, dryRun="All")
+    assert answer.status == 201
+    _, _, content = envelope(answer.content)
+    struct = reading.resources.struct_of("v1", "ConfigMap")
+    assert struct is not None
+    assert "resourceVersion" not in from_message(struct, content)["metadata"]
+
+
+def test_a_number_that_is_too_large_for_its_field_is_named(space: Space, reading: Reading) -> None:
+    space.ready_for_pods()
+    container = {"name": "c", "image": "i", "ports": [{"containerPort": 2**32}]}
+    pod = {**POD, "spec": {"containers": [container]}}
+    body = reading.written({"apiVersion": "v1", "kind": "Pod", **pod})
+    headers = {"Content-Type": reading.media_type}
+    answer = space.client.post(space.things("pods").path, body, headers=headers)
+    assert answer.status == 400
+    assert "containers.ports.containerPort of type int32" in answer.message
 
 
 @pytest.mark.parametrize("first", ["whole", "metadata"])

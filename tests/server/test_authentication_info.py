@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+from argparse import Namespace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from controllers.servers.sharing import Servers, on_servers
+from operations.operations_support import CONFIG_MAPS, system
 from support.client import Client
 from support.process import FreshServer, ServerProcess
 from support.waiting import eventually
 
-from fairlead.server.certificates import utc_now
+from fairlead.authentication.authorities import Authorities
+from fairlead.authentication.factory import Authentication
+from fairlead.operations.api import Api
+from fairlead.server.authentication_info import AuthenticationInfo
+from fairlead.server.certificates import ensure_pki, utc_now
 from fairlead.server.issuing import issue_client, make_authority
 
 NAME = "extension-apiserver-authentication"
@@ -80,6 +90,30 @@ def test_what_does_not_fit_is_begun_anew(server: ServerProcess) -> None:
     eventually(lambda: "more" not in data(client), "it was too large with what it lacked")
     eventually(lambda: "client-ca-file" in data(client), "it is there again")
     assert before["requestheader-client-ca-file"] == data(client)["requestheader-client-ca-file"]
+
+
+def kept_by(api: Api, directory: Path) -> AuthenticationInfo:
+    """As a server with this data directory keeps it."""
+    pki = ensure_pki(directory, ["127.0.0.1"])
+    trusted = SimpleNamespace(
+        client_authorities=Authorities(pki.ca.certificate), proxy_authorities=None
+    )
+    authentication = cast(Authentication, trusted)
+    return AuthenticationInfo(system(api), api.dialect, Namespace(), authentication, pki)
+
+
+def test_servers_that_start_at_the_same_time_are_all_in_it(tmp_path: Path) -> None:
+    async def work(servers: Servers, _: Api) -> None:
+        for names in ("ab", "cd"):  # those who find nothing, and those who find others
+            apis = {name: await servers.start() for name in names}
+            kept = [kept_by(api, tmp_path / name) for name, api in apis.items()]
+            await asyncio.gather(*(one.prepare() for one in kept))
+        found = await system(apis["d"]).get(CONFIG_MAPS, "kube-system", NAME)
+        for name in "abcd":
+            own = (tmp_path / name / "pki" / "front-proxy-ca.crt").read_text()
+            assert own in found["data"]["requestheader-client-ca-file"]
+
+    on_servers(work, "kube-system")
 
 
 def test_a_client_ca_file_that_changes_is_published(

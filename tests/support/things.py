@@ -8,6 +8,7 @@ from typing import Any
 
 from support.client import Answer, Client, Object, Query, Watch
 from support.process import ServerProcess
+from support.waiting import eventually
 
 Names = list[str]
 Objects = list[Object]
@@ -117,6 +118,12 @@ class Space:
         if not group:
             return f"/api/{version}"
         return f"/apis/{self.dialect.group_name(group)}/{version}"
+
+    def furnished(self) -> None:
+        """Wait for what controllers put into every new namespace: then nobody else writes there."""
+        account, authority = self.things("serviceaccounts"), self.dialect.ca_config_map
+        eventually(lambda: account.get("default").status == 200, "there is a service account")
+        eventually(lambda: self.config_maps.get(authority).status == 200, "there is the authority")
 
     def ready_for_pods(self) -> None:
         """Pods run as the service account `default`, which someone else may make later."""

@@ -74,6 +74,8 @@ class Plugin(Protocol):
 class PluginBase:
     """Lets a plugin define only the step it takes part in."""
 
+    __slots__ = ()  # compiled plugins have no dictionary
+
     name = ""
     judged_by_more: Container[str] = ()
     concerns: Container[str] | None = None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import orjson
 
+from fairlead.compiled import mypyc_attr
 from fairlead.endpoints.negotiation import YAML, Representation
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError
@@ -27,9 +26,9 @@ _TYPES = {
     YAML: (b"content-type", b"application/yaml"),
     "text/plain": (b"content-type", b"text/plain; charset=utf-8"),
 }
+COMPRESSED: list[Header] = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 _SMALLEST_COMPRESSED = 128 * 1024
 _PIECE = 512 * 1024
-_GZIP = 31  # zlib's way to say: the largest window, and the format of gzip
 _LONGEST_WARNING, _MOST_WARNING_BYTES = 256, 4096
 
 
@@ -49,6 +48,7 @@ def encode(value: Any, representation: Representation, resources: Resources) -> 
     return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Answer:
     """A whole answer. `body` may be given in pieces that are sent one after the other."""
 
@@ -83,7 +83,7 @@ class Answer:
             await self._send_pieces(request, headers, body)
             return
         if len(body) >= _SMALLEST_COMPRESSED and accepts_gzip(request):
-            headers += _COMPRESSED
+            headers += COMPRESSED
             body = await _compress(body)
         if len(body) < _SMALLEST_COMPRESSED:
             request.exchange.respond(self.code, headers, body)
@@ -96,45 +96,13 @@ class Answer:
         exchange = request.exchange
         size = sum(map(len, pieces))
         if size >= _SMALLEST_COMPRESSED and accepts_gzip(request):
-            headers += _COMPRESSED
+            headers += COMPRESSED
             pieces = [await _compress(b"".join(pieces))]
             size = len(pieces[0])
         exchange.start(self.code, headers, size)
         for start, end in _groups(pieces):
             await exchange.send(b"".join(pieces[start:end]))
         exchange.end()
-
-
-class LongAnswer(Answer):
-    """An answer that is made as it is read: a client that does not read it holds a piece, not all
-    of it. Its `size` may be unknown."""
-
-    __slots__ = ("pieces", "size")
-
-    def __init__(
-        self,
-        pieces: AsyncGenerator[bytes],
-        size: int | None = None,
-        media_type: str = "application/json",
-    ) -> None:
-        super().__init__(200, b"", media_type)
-        self.pieces = pieces
-        self.size = size
-
-    async def send(self, request: Request) -> None:
-        exchange = request.exchange
-        headers, pieces, size = self.fields(request), self.pieces, self.size
-        if accepts_gzip(request):
-            headers += _COMPRESSED
-            pieces, size = _compressed(pieces), None
-        async with aclosing(self.pieces), aclosing(pieces):
-            exchange.start(self.code, headers, size)
-            async for piece in pieces:
-                await exchange.send(piece)
-            exchange.end()
-
-
-_COMPRESSED: list[Header] = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 
 
 def _groups(pieces: Sequence[bytes]) -> list[tuple[int, int]]:
@@ -152,13 +120,6 @@ def _groups(pieces: Sequence[bytes]) -> list[tuple[int, int]]:
 
 async def _compress(body: bytes) -> bytes:
     return await asyncio.to_thread(gzip.compress, body, 1)
-
-
-async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    compressor = zlib.compressobj(1, wbits=_GZIP)
-    async for piece in pieces:
-        yield await asyncio.to_thread(compressor.compress, piece)
-    yield compressor.flush()
 
 
 def has_it(request: Request, identity: str) -> bool:

@@ -21,9 +21,11 @@ from fairlead.operations.field_validation import (
 )
 from fairlead.operations.operation import Operation
 from fairlead.operations.preparing import check_decoded
-from fairlead.schema.decode import decoder, unknown_paths
+from fairlead.schema.decode import decode_counting, decoder, unknown_paths
 from fairlead.schema.mismatch import DecodeError, json_kind
+from fairlead.schema.model import recurs
 from fairlead.schema.remembering import ContentMemory
+from fairlead.schema.scalars import UNCOUNTED
 from fairlead.serialization.bodies import (
     BodyError,
     parse_json,
@@ -34,9 +36,16 @@ from fairlead.serialization.bodies import (
 from fairlead.serialization.duplicates import duplicate_fields
 from fairlead.serialization.envelopes import content_type
 from fairlead.serialization.limits import TooDeep
-from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
+from fairlead.serialization.protobuf import (
+    ProtobufError,
+    decoded_message,
+    envelope,
+    from_message,
+    usual_envelope,
+)
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+_TYPE = ("kind", "apiVersion")
 _MOST_READ_TWICE = 256 * 1024  # bytes
 
 # Versions that are served no more but that data may still carry.
@@ -60,14 +69,17 @@ def body_format(request: Request, resources: Resources) -> str:
     raise with_hint(dialect, declared, unsupported_media_type(media_types(dialect)))
 
 
-def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object, list[str]]:
-    """The parsed document, which must be an object, and what is said of keys it repeats."""
+def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object, list[str] | None]:
+    """The parsed document, which must be an object, and what is said of keys it repeats: None where
+    its decoder helps to find them, see `_repeated`."""
     if media_type not in (JSON, YAML):
         return _parse_message(raw, resource)
+    repeated: list[str] | None = None
     try:
         if media_type == JSON:
             value = parse_json(raw)
-            repeated = [f'duplicate field "{path}"' for path in duplicate_fields(raw, value)]
+            if resource.speaks_text_only or recurs(resource.struct):  # these may be deep
+                repeated = _told(duplicate_fields(raw, value))
         else:
             value, repeated = parse_yaml(raw)
         if value is None:
@@ -76,11 +88,28 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
             raise BodyError(_not_an_object(value))
         _check_type_meta(value)
     except (BodyError, TooDeep) as error:
-        what = f"couldn't get version/kind; json parse error: {error}"
-        if str(error).startswith("yaml:"):
-            what = str(error)
-        raise _unrecognized(resource, what, raw) from None
+        raise _unread(resource, error, raw) from None
     return value, repeated
+
+
+def _repeated(resource: Resource, raw: bytes, parsed: Object, texts: int = UNCOUNTED) -> list[str]:
+    """What is said of keys that JSON repeats; `texts` are those of the document, if they have been
+    counted. Refuses a body that is too deep."""
+    try:
+        return _told(duplicate_fields(raw, parsed, texts))
+    except TooDeep as error:
+        raise _unread(resource, error, raw) from None
+
+
+def _told(repeated: list[str]) -> list[str]:
+    return [f'duplicate field "{path}"' for path in repeated]
+
+
+def _unread(resource: Resource, error: BodyError | TooDeep, raw: bytes) -> StatusError:
+    what = f"couldn't get version/kind; json parse error: {error}"
+    if str(error).startswith("yaml:"):
+        what = str(error)
+    return _unrecognized(resource, what, raw)
 
 
 def _unrecognized(resource: Resource, why: str, raw: bytes) -> StatusError:
@@ -92,19 +121,21 @@ def _unrecognized(resource: Resource, why: str, raw: bytes) -> StatusError:
 
 def _parse_message(raw: bytes, resource: Resource) -> tuple[Object, list[str]]:
     """The document in an envelope, whose content is a message or, if it says so, JSON."""
-    repeated: list[str] = []
+    repeated: list[str] | None = []
     try:
         api_version, kind, content = envelope(raw)
         form = content_type(raw)
         if form == JSON:
             value, repeated = parse_body(content, JSON, resource)
+            if repeated is None:
+                repeated = _repeated(resource, content, value)
         elif form not in ("", resource.dialect.protobuf_media_type):
             raise ProtobufError(f'the content type "{form}" is not known')
         else:
             value = from_message(resource.struct, content) if kind == resource.kind else {}
     except ProtobufError as error:
         raise _unrecognized(resource, str(error), raw) from None
-    return {"apiVersion": api_version, "kind": kind, **value}, repeated
+    return {"apiVersion": api_version, "kind": kind, **value}, repeated or []
 
 
 def _not_an_object(value: Any) -> str:
@@ -178,6 +209,8 @@ async def read_object(
     media_type = body_format(request, api.resources)
     raw = operation.sent = await request.body()
     operation.found()
+    if operation.size <= LONG_BODY:
+        return decode_body(api, operation, raw, media_type, validation, former)
     return await aside(
         operation.size, decode_body, api, operation, raw, media_type, validation, former
     )
@@ -197,14 +230,20 @@ def decode_body(
     resource = operation.resource
     if resource.speaks_text_only and media_type not in (JSON, YAML):
         raise unsupported_media_type((JSON, YAML))
-    parsed, repeated = parse_body(raw, media_type, resource)
-    if former and parsed.get("apiVersion") == former:
-        del parsed["apiVersion"]
-    if resource.speaks_text_only:
-        _check_custom_kind(resource, parsed, raw)
-    else:
-        check_kind(api.resources, resource, parsed)
-    value = _decode_object(operation, parsed, raw, validation, repeated)
+    value: Object | None = None
+    if media_type not in (JSON, YAML):
+        value = _decode_message(api, resource, raw)
+    if value is None:
+        parsed, repeated = parse_body(raw, media_type, resource)
+        try:
+            is_former = bool(former) and parsed.get("apiVersion") == former
+            typed = {**parsed, "apiVersion": ""} if is_former else parsed
+            _check_kind(api, resource, typed, raw)
+            value = _decode_object(operation, parsed, raw, validation, repeated)
+        except StatusError:
+            if repeated is None:
+                _repeated(resource, raw, parsed)  # that it is too deep would come first
+            raise
     metadata = value.get("metadata")
     if metadata:
         named = metadata.get("name", ""), metadata.get("uid", "")
@@ -214,20 +253,47 @@ def decode_body(
     return value
 
 
+def _check_kind(api: Api, resource: Resource, value: Object, raw: bytes) -> None:
+    if resource.speaks_text_only:
+        _check_custom_kind(resource, value, raw)
+    else:
+        check_kind(api.resources, resource, value)
+
+
+def _decode_message(api: Api, resource: Resource, raw: bytes) -> Object | None:
+    """An object straight from its message; None where something about it is unusual, or where it
+    matters what the message left out."""
+    if resource.dialect.required_fields_refused:
+        return None
+    try:
+        found = usual_envelope(raw)
+    except ValueError:
+        return None
+    if found is None:
+        return None
+    api_version, kind, content = found
+    if kind != resource.kind or api_version != _body_api_version(api.resources, resource):
+        return None
+    return decoded_message(resource.struct, content)
+
+
 def _decode_object(
-    operation: Operation, value: Object, raw: bytes, validation: str, repeated: list[str]
+    operation: Operation, parsed: Object, raw: bytes, validation: str, repeated: list[str] | None
 ) -> Object:
     resource = operation.resource
-    value.pop("kind", None)
-    value.pop("apiVersion", None)
+    value = {name: item for name, item in parsed.items() if name not in _TYPE}
     unknown: list[str] = []
     try:
         if resource.known_specs is not None and isinstance(value.get("spec"), dict):
-            decoded = _decode_templated(resource, resource.known_specs, value, unknown)
+            decoded, texts = _decode_templated(resource, resource.known_specs, value, unknown)
         else:
-            decoded = decoder(resource.struct)(value, unknown)
+            decoded, texts = decode_counting(resource.struct, value, unknown)
     except DecodeError as error:
         raise _decode_failure(resource, raw, error) from None
+    if repeated is None:
+        if texts != UNCOUNTED:
+            texts += sum([2 if parsed[name] is not None else 1 for name in _TYPE if name in parsed])
+        repeated = _repeated(resource, raw, parsed, texts)
     if unknown or repeated:
         operation.has_unknown_fields = bool(unknown)
         paths = unknown_paths(resource.struct, value) if unknown else []
@@ -249,20 +315,21 @@ def _as_one_error(repeated: list[str]) -> list[str]:
 
 def _decode_templated(
     resource: Resource, known_specs: ContentMemory[bytes], value: Object, unknown: list[str]
-) -> Object:
+) -> tuple[Object, int]:
     """Decode an object whose spec many others share: a spec that was decoded before is read from
-    the bytes it came to."""
+    the bytes it came to. Gives the number of texts, too, see `decode_counting`."""
+    decoded: Object
     key = known_specs.key(value["spec"])
     known = known_specs.get(key)
     if known is None:
-        decoded: Object = decoder(resource.struct)(value, unknown)
+        decoded, texts = decode_counting(resource.struct, value, unknown)
         if key is not None and not unknown:
             known_specs.keep(key, orjson.dumps(decoded["spec"]))
-        return decoded
+        return decoded, texts
     rest = {name: item for name, item in value.items() if name != "spec"}
     decoded = decoder(resource.struct)(rest, unknown)
     decoded["spec"] = orjson.loads(known)
-    return decoded
+    return decoded, UNCOUNTED
 
 
 def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> StatusError:

@@ -10,7 +10,7 @@ import orjson
 from fairlead.endpoints.negotiation import Representation
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource
-from fairlead.schema.model import Struct
+from fairlead.schema.model import Object, Struct
 from fairlead.serialization.protobuf import CONTENT, enveloped, enveloped_field, writer
 from fairlead.serialization.wire import BYTES, delimited, key, long_varint, sized_end, varint
 from fairlead.storage.kept_forms import FORMS
@@ -38,24 +38,38 @@ def message_fields(
 
 
 def enveloped_message(
-    resource: Resource, representation: Representation, version: Version
+    resource: Resource,
+    representation: Representation,
+    version: Version,
+    content: Object | None = None,
 ) -> bytes:
-    """A stored object, or its metadata, as an answer or an event has it."""
+    """A stored object, or its metadata, as an answer or an event has it. `content` is what the
+    version was made from, where that is at hand and it need not be read."""
     if not representation.transform:
-        return enveloped_field(resource.api_version, resource.kind, _whole(resource, version))
+        whole = _whole(resource, version, content)
+        return enveloped_field(resource.api_version, resource.kind, whole)
     api_version = f"{resource.dialect.meta_group}/{representation.version}"
     return enveloped(api_version, "PartialObjectMetadata", _metadata(resource, version))
 
 
-def _whole(resource: Resource, version: Version) -> bytes:
+def _whole(resource: Resource, version: Version, content: Object | None = None) -> bytes:
     """The field that an object's message is."""
     # The type is the key: what has the same type has the same message.
     found: bytes | None = FORMS.get(version, resource.struct)
     if found is None:
-        message = writer(resource.struct)(from_stored(resource, version.object_to_write()))
+        if content is not None and resource.sends_stored_bytes:
+            value = _at_revision(content, version.revision)
+        else:
+            value = from_stored(resource, version.object_to_write())
+        message = writer(resource.struct)(value)
         found = b"".join((CONTENT, varint(len(message)), message))
         FORMS.keep(version, resource.struct, found, len(found) + _OWN_BYTES)
     return found
+
+
+def _at_revision(content: Object, revision: int) -> Object:
+    metadata = {**content["metadata"], "resourceVersion": str(revision)}
+    return {**content, "metadata": metadata}
 
 
 def _metadata(resource: Resource, version: Version) -> bytes:

@@ -7,7 +7,8 @@ from contextlib import aclosing
 
 import orjson
 
-from fairlead.endpoints.answers import Answer, LongAnswer
+from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.long_answers import LongAnswer
 from fairlead.endpoints.long_lists import encoded_list, encoded_versions
 from fairlead.endpoints.parameters import list_options, selection_of
 from fairlead.endpoints.representing import include_object

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fairlead.bounded import Bounded
 from fairlead.dialect import Dialect
 from fairlead.endpoints.other_dialect import with_hint
 from fairlead.errors import StatusError, not_acceptable
-from fairlead.records import dataclass
 
 JSON, YAML = "application/json", "application/yaml"
 _ANY, _ANY_TEXT = ("*/*", ""), "application/*"

@@ -130,6 +130,8 @@ def _check_patch(request: Request, manager: str, apply: bool, causes: Causes) ->
 def _check_manager(manager: str, causes: Causes) -> None:
     if len(manager.encode()) > MOST_MANAGER_BYTES:
         causes.too_long("fieldManager", MOST_MANAGER_BYTES)
+    if manager.isprintable():
+        return
     for position, letter in enumerate(manager):
         if not letter.isprintable():
             detail = f"invalid character U+{ord(letter):04X} (at position {position})"
@@ -207,13 +209,14 @@ def _delete_body(
     media_type = request.header(b"content-type").partition(";")[0].strip()
     if media_type and media_type not in media_types(dialect):
         raise with_hint(dialect, media_type, unsupported_media_type(media_types(dialect)))
+    value: Any
     try:
         if media_type == dialect.protobuf_media_type:
-            version, kind, content = envelope(raw)
+            named_version, named_kind, content = envelope(raw)
             given = parse_json(content) if content_type(raw) == JSON else None
             if not isinstance(given, dict):
                 given = from_message(struct, content)
-            value = {"apiVersion": version, "kind": kind, **given}
+            value = {"apiVersion": named_version, "kind": named_kind, **given}
         else:
             value = parse_yaml(raw)[0] if media_type == YAML else parse_json(raw)
     except (BodyError, ProtobufError) as error:
@@ -228,8 +231,8 @@ def _delete_body(
         raise bad_request(f'no kind "{kind}" is registered for version "{version}"')
     try:
         decoded: dict[str, Any] = decoder(struct)(value, [])
-    except DecodeError as error:
-        raise bad_request(str(error)) from None
+    except DecodeError as mismatch:
+        raise bad_request(str(mismatch)) from None
     return decoded
 
 

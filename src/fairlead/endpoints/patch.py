@@ -15,6 +15,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.apply import apply
 from fairlead.operations.aside import aside
 from fairlead.operations.field_validation import warn_of
+from fairlead.operations.known_configurations import Held
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.patch import Patch, check_exists, patch
@@ -61,9 +62,12 @@ async def _answer_apply(
     known = await api.known_applies.find(api, operation, raw, options)
     if known is not None:
         return await item_answer(api, request, operation, known)
-    config = await aside(len(raw), _configuration, operation, raw, options)
-    with api.known_applies.watching(api, operation, raw, options):
-        outcome = await apply(api, operation, config, options)
+    sent: Object | Held | None = api.known_configurations.find(operation, raw, options.manager)
+    if sent is None:
+        sent = await aside(len(raw), _configuration, operation, raw, options)
+    before = api.known_applies.before(api, operation)
+    outcome = await apply(api, operation, sent, options)
+    api.known_applies.keep(api, operation, raw, options, before)
     code = 201 if outcome.created else 200
     return await item_answer(api, request, operation, outcome.version, code)
 
@@ -82,7 +86,7 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
                 found = operations(document)
                 named = [f'json patch duplicate field "{path}"' for path in repeated]
                 named += _unknown_members(found)
-                shown = raw.decode("utf-8", "replace")
+                shown = lambda: raw.decode("utf-8", "replace")  # noqa: E731
                 return Patch(lambda value: apply_json_patch(value, found), shown, named)
             case "application/merge-patch+json":
                 merge = merge_document(document)
@@ -90,13 +94,13 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
             case _:
                 merge = strategic_document(document)
                 make = lambda value: apply_strategic_patch(resource.struct, value, merge)  # noqa: E731
-    except MalformedPatch as error:
-        raise bad_request(str(error)) from None
-    except TooManyOperations as error:
-        raise StatusError(413, "RequestEntityTooLarge", str(error)) from None
+    except MalformedPatch as malformed:
+        raise bad_request(str(malformed)) from None
+    except TooManyOperations as many:
+        raise StatusError(413, "RequestEntityTooLarge", str(many)) from None
     explain = conversion_error if media_type == STRATEGIC else str
     named = [f'duplicate field "{path}"' for path in repeated]
-    return Patch(make, go_text(merge), named, explain)
+    return Patch(make, lambda: go_text(merge), named, explain)
 
 
 def _unknown_members(found: list[Object]) -> list[str]:

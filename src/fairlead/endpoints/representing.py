@@ -107,7 +107,8 @@ async def item_answer(
         return Answer(code, main.head + version.body)
     size = len(version.body or b"")
     if size <= LONG_BODY and is_binary(main, form):
-        return Answer(code, enveloped_message(main, form, version), form.media_type)
+        content = operation.content_of(version)
+        return Answer(code, enveloped_message(main, form, version, content), form.media_type)
     if form.transform and can_write(main, form):
         if form.transform == "Table":
             written = table_of(version, main, form, include_object(request))

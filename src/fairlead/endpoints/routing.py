@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fairlead.kinds.resources import Resource, Resources
 
 _METHOD_VERBS = {
@@ -18,26 +16,55 @@ _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 PAST = "history"  # below it lie the paths of the API once more, for how things were
 
 
-@dataclass(slots=True)
 class Target:
     """What a request is about, as authorization sees it. `resource` is None where the path names
     a group, version or resource that is not served here; `remote` where another server has it.
     `past` asks for how things were: of a resource whatever the method, for it can only be read."""
 
-    path: str
-    verb: str
-    is_resource: bool = False
-    group: str = ""
-    version: str = ""
-    resource_name: str = ""
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
-    watch_prefix: bool = False
-    resource: Resource | None = None
-    rest: str = ""
-    remote: bool = False
-    past: bool = False
+    __slots__ = (
+        "group",
+        "is_resource",
+        "name",
+        "namespace",
+        "past",
+        "path",
+        "remote",
+        "resource",
+        "resource_name",
+        "rest",
+        "subresource",
+        "verb",
+        "version",
+        "watch_prefix",
+    )
+
+    def __init__(
+        self,
+        path: str,
+        verb: str,
+        is_resource: bool = False,
+        group: str = "",
+        version: str = "",
+        resource_name: str = "",
+        subresource: str = "",
+        namespace: str = "",
+        name: str = "",
+        past: bool = False,
+    ) -> None:
+        self.path = path
+        self.verb = verb
+        self.is_resource = is_resource
+        self.group = group
+        self.version = version
+        self.resource_name = resource_name
+        self.subresource = subresource
+        self.namespace = namespace
+        self.name = name
+        self.watch_prefix = False
+        self.resource: Resource | None = None
+        self.rest = ""
+        self.remote = False
+        self.past = past
 
     @property
     def is_stream(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
+from fairlead.compiled import mypyc_attr
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.routing import Target
 from fairlead.fairness.configuration import Flow
@@ -23,6 +24,7 @@ _READS = [Work(seats, large=True) for seats in range(_MOST_SEATS + 1)]
 _WRITES = ("create", "update", "patch", "delete")
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Estimator:
     """Goes by how many objects there are to read, or watchers to tell."""
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
-
-from fairlead.records import dataclass
 
 GUESS = 0.003  # seconds that a request is taken to last before it has ended
 

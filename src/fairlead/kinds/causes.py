@@ -46,10 +46,9 @@ class Causes(list[Cause]):
     """The causes found so far. Paths are dotted: `spec.containers[0].name`. Raises TooManyCauses
     where more would not be told, so that no check goes on for long after that."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._left = MOST_CAUSE_BYTES
-        self.sound: object = None  # metadata whose contents were found to be good
+    # Of the class, because most of them stay empty and one is made for every write.
+    _left = MOST_CAUSE_BYTES
+    sound: object = None  # metadata whose contents were found to be good
 
     def append(self, cause: Cause) -> None:
         text, field = clipped(cause.message, LONGEST_CAUSE), clipped(cause.field, LONGEST_FIELD)

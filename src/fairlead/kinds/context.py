@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fairlead.dialect import Dialect
 from fairlead.kinds.gates import Gates
 from fairlead.storage.backend import Precondition
-from fairlead.storage.store import Companion
+from fairlead.storage.companion import Companion
 
 MOST_WARNINGS = 200  # more than that do not fit into the headers of an answer
 
@@ -28,7 +27,6 @@ class Allocators(Protocol):
     def claims(self, reservation: Any) -> list[Companion]: ...
 
 
-@dataclass(slots=True)
 class Context:
     """One write. `user_name` is who asks; `warn` reaches the client as a Warning header.
 
@@ -40,22 +38,38 @@ class Context:
     What an audit log shall tell goes into `annotations`.
     """
 
-    dialect: Dialect
-    gates: Gates
-    lookup: Lookup
-    namespace: str = ""
-    subresource: str = ""
-    user_name: str = ""
-    dry_run: bool = False
-    warnings: list[str] = field(default_factory=list)
-    group_version: str = ""
-    allocators: Allocators | None = None
-    undo: list[Callable[[], None]] = field(default_factory=list)
-    requires: list[Precondition] = field(default_factory=list)
-    annotations: dict[str, str] = field(default_factory=dict)
-    alongside: list[Companion] = field(default_factory=list)
-    claims: list[Companion] = field(default_factory=list)
-    user: Any = None  # fairlead.authentication.user.User, for kinds that write down who asked
+    def __init__(
+        self,
+        dialect: Dialect,
+        gates: Gates,
+        lookup: Lookup,
+        namespace: str = "",
+        subresource: str = "",
+        user_name: str = "",
+        dry_run: bool = False,
+        warnings: list[str] | None = None,
+        group_version: str = "",
+        allocators: Allocators | None = None,
+        annotations: dict[str, str] | None = None,
+        user: Any = None,
+    ) -> None:
+        # One is made for every write: a dataclass would take three times as long.
+        self.dialect = dialect
+        self.gates = gates
+        self.lookup = lookup
+        self.namespace = namespace
+        self.subresource = subresource
+        self.user_name = user_name
+        self.dry_run = dry_run
+        self.warnings: list[str] = [] if warnings is None else warnings
+        self.group_version = group_version
+        self.allocators = allocators
+        self.annotations: dict[str, str] = {} if annotations is None else annotations
+        self.user = user  # fairlead.authentication.user.User, for kinds that write down who asked
+        self.undo: list[Callable[[], None]] = []
+        self.requires: list[Precondition] = []
+        self.alongside: list[Companion] = []
+        self.claims: list[Companion] = []
 
     def warn(self, text: str) -> None:
         if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:

@@ -18,13 +18,12 @@ many, and nothing is decided by them: what is served, who may do what, what admi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from fairlead.compiled import mypyc_attr
 from fairlead.dialect import Dialect
 from fairlead.errors import ResourceRef
 from fairlead.packaged import text_beside
-from fairlead.records import dataclass, field
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.model import Struct, TypeProvider
 from fairlead.schema.remembering import ContentMemory
@@ -38,24 +37,21 @@ SUBRESOURCE_VERBS = ("get", "patch", "update")
 _DIALECT = "dialect="
 
 
-@dataclass(slots=True, eq=False)
 class GroupVersion:
     """A served version of a group; `short` is how our tables name the group."""
 
-    short: str
-    group: str
-    version: str
-    resources: dict[str, Resource] = field(default_factory=dict)
-    table_name: str = field(init=False)
+    __slots__ = ("api_version", "group", "resources", "short", "table_name", "version")
 
-    def __post_init__(self) -> None:
-        self.table_name = f"{self.short}/{self.version}"
-
-    @property
-    def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
+    def __init__(self, short: str, group: str, version: str) -> None:
+        self.short = short
+        self.group = group
+        self.version = version
+        self.resources: dict[str, Resource] = {}
+        self.table_name = f"{short}/{version}"
+        self.api_version = f"{group}/{version}" if group else version
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Resource:
     """A resource or subresource in one served version. One that does not come from the table
     brings its types, and its behaviour where that is not the generic one."""
@@ -75,6 +71,8 @@ class Resource:
         self.dialect = dialect
         self.make_behaviour = behaviour
         self.group_version = group_version
+        self.group = group_version.group
+        self.api_version = group_version.api_version
         self.name = name
         self.key = f"{group_version.table_name}/{name}"  # how our tables name it: core/v1/pods
         self.parent = parent
@@ -102,6 +100,10 @@ class Resource:
         self.stored_version = marks.get("stored", group_version.table_name)
         self.subresources: dict[str, Resource] = {}
         self.custom: CustomKind | None = None  # what its definition says, if it has one
+        # Worked out when they are first asked for.
+        self._struct: Struct | None = None
+        self._stored_struct: Struct | None = None
+        self._head = b""
 
     def __repr__(self) -> str:
         return f"Resource({self.group_version.table_name}/{self.name})"
@@ -122,14 +124,6 @@ class Resource:
             return self.parent.removed_release if self.parent else ""
         _, *rest = mark.split(":")
         return rest[0] if rest else ""
-
-    @cached_property
-    def group(self) -> str:
-        return self.group_version.group
-
-    @cached_property
-    def api_version(self) -> str:
-        return self.group_version.api_version
 
     @property
     def list_kind(self) -> str:
@@ -158,24 +152,30 @@ class Resource:
         """Whether the path may go on behind it: a proxy hands the rest to what it stands for."""
         return self.subresource == "proxy"
 
-    @cached_property
+    @property
     def struct(self) -> Struct:
         """The type of the request body in this version."""
-        return self._types.struct(f"{self.body_version}.{self.kind}")
+        if self._struct is None:
+            self._struct = self._types.struct(f"{self.body_version}.{self.kind}")
+        return self._struct
 
-    @cached_property
+    @property
     def stored_struct(self) -> Struct:
         """The type in which objects are kept."""
-        if self.parent is not None:
-            return self.parent.stored_struct
-        return self._types.struct(f"{self.stored_version}.{self.kind}")
+        if self._stored_struct is None:
+            if self.parent is not None:
+                return self.parent.stored_struct
+            self._stored_struct = self._types.struct(f"{self.stored_version}.{self.kind}")
+        return self._stored_struct
 
-    @cached_property
+    @property
     def head(self) -> bytes:
         """What stands before an entry's body in an answer."""
-        return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
+        if not self._head:
+            self._head = f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
+        return self._head
 
-    @cached_property
+    @property
     def sends_stored_bytes(self) -> bool:
         """Whether stored bytes can be sent as they are: same version, or one of the same shape."""
         return self.struct is self.stored_struct

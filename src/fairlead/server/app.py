@@ -226,10 +226,10 @@ class Application:
             return self._refusal(request, store_unavailable())
         except ClientGone:
             raise
-        except Exception as error:
+        except Exception as unforeseen:
             logger.exception("cannot answer %s %s", request.method, quoted(request.path))
             if request.audited is not None:
-                request.audited.failed(type(error).__name__)
+                request.audited.failed(type(unforeseen).__name__)
             return self._refusal(request, internal("the server could not answer the request"))
 
     async def _tried(self, request: Request, since: int) -> Answer:

@@ -35,6 +35,8 @@ _CERTIFICATE = re.compile(
     f"{re.escape(ssl.PEM_HEADER)}[A-Za-z0-9+/=\\s]*?{re.escape(ssl.PEM_FOOTER)}"
 )
 _TOO_MUCH = (413, 422)
+_LOST = 409
+_TRIES = 10
 
 Data = dict[str, str]
 
@@ -75,7 +77,19 @@ class AuthenticationInfo:
     def _of_change(self, change: Change) -> Iterable[str]:
         return (self._key,) if change.key == self._key else ()
 
-    async def sync(self, key: str = "") -> float:
+    async def prepare(self) -> None:
+        """Whoever finds this server ready is to find it in there, too, so it is tried again when
+        another one wrote at the same time."""
+        for _ in range(_TRIES):
+            try:
+                await self.sync(self._key)
+            except StatusError as error:
+                if error.code != _LOST:
+                    raise
+            else:
+                return
+
+    async def sync(self, key: str) -> float:
         objects = self._objects
         current = objects.find(CONFIG_MAPS, self._namespace, NAME)
         try:
@@ -89,8 +103,7 @@ class AuthenticationInfo:
         except StatusError as error:
             if current is not None and error.code in _TOO_MUCH:
                 await objects.delete(CONFIG_MAPS, self._namespace, NAME)
-            if error.reason != "AlreadyExists":
-                raise
+            raise
         return _LOOK_AGAIN
 
     def _data(self, known: Data) -> Data:

@@ -53,7 +53,7 @@ class KeptObjects:
 
     async def prepare(self) -> None:
         """Make what is missing; the namespaces are there."""
-        await asyncio.gather(self._flow_control.prepare(), self._info.sync())
+        await asyncio.gather(self._flow_control.prepare(), self._info.prepare())
 
 
 def first_objects(dialect: Dialect, address: str, port: int) -> list[tuple[str, Object]]:

@@ -13,6 +13,7 @@ from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.followed import FollowedLog
+from fairlead.storage.intake import Intake
 from fairlead.storage.pending import Pending
 from fairlead.storage.selection import EVERYTHING, Selection
 from fairlead.storage.store import Store
@@ -108,7 +109,7 @@ def leave_out_of_lists() -> None:
 
 
 def read_without_catching_up() -> None:
-    followed = Store.followed
+    followed = Intake.followed
 
     async def nothing(log: FollowedLog) -> None:
         pass
@@ -116,7 +117,7 @@ def read_without_catching_up() -> None:
     async def late(log: FollowedLog) -> None:
         async for revision, rows in log._source.feed(log._cache.revision):
             await asyncio.sleep(0.03)
-            followed(cast(Store, log._cache), rows, revision)
+            followed(cast(Intake, log._cache), rows, revision)
 
     _put(FollowedLog, "catch_up", nothing)
     _put(FollowedLog, "_take_feed", late)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal
@@ -18,7 +19,6 @@ from fairlead.admission.plugins.token_volume import TokenVolume
 from fairlead.authorization.pod_references import SECRETS, pod_references
 from fairlead.dialect import Dialect
 from fairlead.kinds.core.pods.annotations import keys
-from fairlead.records import dataclass
 from fairlead.storage.version import Version
 
 ACCOUNTS = "core/v1/serviceaccounts"
@@ -69,7 +69,7 @@ class ServiceAccount(PluginBase):
         spec = pod["spec"]
         name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
         spec["serviceAccountName"] = spec["serviceAccount"] = name
-        account = await self._account(attributes, name)
+        account = self._known(attributes, name) or await self._account(attributes, name)
         wanted = spec.get("automountServiceAccountToken")
         if account.automount if wanted is None else wanted:
             self._token_volume.mount(spec)
@@ -94,7 +94,8 @@ class ServiceAccount(PluginBase):
         if not name:
             place = f"{attributes.namespace}/{attributes.name}"
             raise early_refusal(attributes, f"no service account specified for pod {place}")
-        _check_secrets(attributes, await self._account(attributes, name), error)
+        account = self._known(attributes, name) or await self._account(attributes, name)
+        _check_secrets(attributes, account, error)
 
     def _is_mirror(self, pod: Object) -> bool:
         annotations = pod["metadata"].get("annotations")
@@ -117,9 +118,14 @@ class ServiceAccount(PluginBase):
                         "a mirror pod may not use ServiceAccountToken volume projections",
                     )
 
-    async def _account(self, attributes: Attributes, name: str) -> _Account:
+    def _known(self, attributes: Attributes, name: str) -> _Account | None:
         entry = self._find(ACCOUNTS, attributes.namespace, name)
-        if entry is None and name == DEFAULT_ACCOUNT:
+        return self._accounts.of(entry) if entry is not None else None
+
+    async def _account(self, attributes: Attributes, name: str) -> _Account:
+        """One that is not known: the default account may come yet."""
+        entry = None
+        if name == DEFAULT_ACCOUNT:
             entry = await self._awaited(attributes.namespace, name)
         if entry is None:
             raise early_refusal(

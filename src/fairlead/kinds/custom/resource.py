@@ -65,7 +65,7 @@ class CustomResource(Resource):
         self.categories = definition.categories
         self.deprecation = kind.deprecation
         self.storage_prefix = f"{definition.group}/{definition.plural}"
-        self.__dict__.pop("head", None)  # was worked out from the old kind
+        self._head = b""  # was worked out from the old kind
         self.subresources = {}
         if kind.has_status:
             self.subresources["status"] = _Status(self)

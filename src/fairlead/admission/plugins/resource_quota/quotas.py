@@ -11,7 +11,7 @@ from fairlead.admission.plugins.resource_quota.measuring import NOTHING, Usage
 from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector, selectors_of
 from fairlead.schema.quantity import Amount, amount
 from fairlead.storage.collection import Collection
-from fairlead.storage.store import Companion
+from fairlead.storage.companion import Companion
 from fairlead.storage.version import Version
 
 

@@ -85,8 +85,9 @@ class PodBehaviour(Behaviour):
         check_seccomp_matches(metadata.get("annotations"), spec, "spec", causes, context.dialect)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        self._check_changed(value, old, causes, context)
-        check_spec_change(value["spec"], old["spec"], "spec", causes)
+        is_same = bool(value["spec"] == old["spec"])
+        self._check_changed(value, old, is_same, causes, context)
+        check_spec_change(value["spec"], old["spec"], is_same, "spec", causes)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
@@ -107,13 +108,17 @@ class PodBehaviour(Behaviour):
             causes.clear()
             causes.forbidden("[]", "static pods do not support ephemeral containers")
             return
-        self._check_changed(value, old, causes, context)
+        is_same = bool(value["spec"] == old["spec"])
+        self._check_changed(value, old, is_same, causes, context)
         path = "spec.ephemeralContainers"
         check_ephemeral_change(value["spec"], old["spec"], path, causes)
 
-    def _check_changed(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+    def _check_changed(
+        self, value: Object, old: Object, is_same: bool, causes: Causes, context: Context
+    ) -> None:
+        """`is_same`: the spec is as it was."""
         check_metadata_update(value["metadata"], old["metadata"], causes)
-        self._check_all(value, causes, context, old)
+        self._check_all(value, causes, context, old, is_same)
         self._check_annotations(value, old, causes, context)
 
     def _check_annotations(
@@ -126,14 +131,19 @@ class PodBehaviour(Behaviour):
         check_pod_annotations(new, value["spec"], ANNOTATIONS, causes, dialect, before)
 
     def _check_all(
-        self, value: Object, causes: Causes, context: Context, old: Object | None = None
+        self,
+        value: Object,
+        causes: Causes,
+        context: Context,
+        old: Object | None = None,
+        is_same: bool = False,
     ) -> None:
         metadata, spec = value["metadata"], value["spec"]
         check_metadata(metadata, True, self.name_rule, causes)
         before = old["metadata"].get("annotations") if old else None
         annotations = metadata.get("annotations")
         check_pod_annotations(annotations, spec, ANNOTATIONS, causes, context.dialect, before)
-        if old is not None and spec == old["spec"]:
+        if is_same:
             return  # it was found good when it was stored
         key = self._good_specs.key(spec)
         if key is not None and self._good_specs.get(key):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from fairlead.bounded import remembered
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.pods.go_text import TOLERATION, go_struct
@@ -17,6 +18,7 @@ from fairlead.schema.names import (
     qualified_name,
 )
 
+_LONGEST_KEY: Final = 317  # a domain, a slash and a name
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 WEIGHT_RANGE = "must be in the range 1-100"
@@ -127,11 +129,17 @@ def check_tolerations(tolerations: list[Object], path: str, causes: Causes) -> N
         _check_toleration(toleration, f"{path}[{index}]", causes)
 
 
+@remembered(256, longest=_LONGEST_KEY)
+def _is_taint_key(key: str) -> bool:
+    """Nearly all pods tolerate the same few taints: those that the server adds."""
+    return is_qualified_name(key)
+
+
 def _check_toleration(toleration: Object, path: str, causes: Causes) -> None:
     key, operator = toleration.get("key", ""), toleration.get("operator", "")
     value, effect = toleration.get("value", ""), toleration.get("effect", "")
     if key:
-        if not is_qualified_name(key):
+        if not _is_taint_key(key):
             causes.invalid_each(f"{path}.key", key, qualified_name(key))
     elif operator != "Exists":
         detail = (

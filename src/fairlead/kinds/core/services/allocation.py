@@ -17,7 +17,7 @@ from fairlead.kinds.core.addresses import Network, family_of, parse_address, par
 from fairlead.kinds.core.services.claims import Claims
 from fairlead.kinds.core.services.fields import HEADLESS, addresses, needs_address, node_ports
 from fairlead.schema.model import Object as Object
-from fairlead.storage.store import Companion
+from fairlead.storage.companion import Companion
 
 DEFAULT_NETWORKS = "10.0.0.0/24"
 DEFAULT_PORTS = "30000-32767"

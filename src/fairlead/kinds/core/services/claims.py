@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairlead.storage.backend import ConditionFailed
-from fairlead.storage.store import Companion, Store
+from fairlead.storage.companion import Companion
+from fairlead.storage.store import Store
 
 CLAIMS = "fairlead/serviceclaims"
 
