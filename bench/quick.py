@@ -45,18 +45,20 @@ def _watchers(server: Server, namespace: str) -> Iterator[list[Watcher]]:
         yield watchers
 
 
-def _costs(counting: Counter) -> dict[str, float]:
-    """What a request of each case costs, the least of the rounds: all else only adds to it."""
+def _costs(counting: Counter, wanted: str) -> dict[str, float]:
+    """What a request of each case with `wanted` in its name costs, the least of the rounds: all
+    else only adds to it."""
     server = counting.server
     makers: dict[str, Maker] = {}
-    for name, case in CASES.items():
+    cases = {name: case for name, case in CASES.items() if wanted in name}
+    for name, case in cases.items():
         needed = WARM + case.number * counting.times * counting.rounds
         makers[name] = case.prepare(server, needed)
         with connections(server.address, 1) as opened:
             drive(opened, makers[name], count=WARM)
     counting.begin()
     costs: dict[str, float] = {}
-    for name, case in CASES.items():
+    for name, case in cases.items():
         number = case.number * counting.times
         with (
             connections(server.address, 1) as opened,
@@ -95,20 +97,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.quick", description=__doc__)
     parser.add_argument("--renew", action="store_true", help="write the baseline")
     parser.add_argument("--cpu", action="store_true", help="CPU time, also where valgrind is")
+    parser.add_argument("-k", default="", metavar="TEXT", help="only cases with this in the name")
     options = parser.parse_args()
     os.environ["PYTHONHASHSEED"] = "0"  # of the server: sets have one order
     with tempfile.TemporaryDirectory(prefix="fairlead-quick-") as directory:
         try:
             counting = counter(Path(directory), options.cpu)
             with closing(counting.server):
-                costs = _costs(counting)
+                costs = _costs(counting, options.k)
         except WorkFailedError as error:
             print(f"quick: {error}", file=sys.stderr)
             return 2
     kept: dict[str, Any] = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     key = f"{counting.unit}, {'compiled' if _compiled() else 'plain'}"
     if options.renew:
-        whole = {name: round(cost) for name, cost in costs.items()}
+        known = kept.get(key, {}).get("a request", {}) if options.k else {}
+        whole = {**known, **{name: round(cost) for name, cost in costs.items()}}
         kept[key] = {"python": platform.python_version(), "a request": whole}
         BASELINE.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
         return 0

@@ -98,6 +98,7 @@ CASES: dict[str, Case] = {
     "list-pods-table": Case(_list(TABLE), 5),
     "select-none": Case(_select, 20),
     "create-configmap": Case(_create("quick-create", "configmaps"), 20),
+    "create-configmap-proto": Case(_create("quick-create-proto", "configmaps", PROTOBUF), 20),
     "create-pod": Case(_create("quick-create", "pods"), 20),
     "create-pod-proto": Case(_create("quick-create-proto", "pods", PROTOBUF), 20),
     "patch": Case(_patch, 20),

@@ -22,7 +22,7 @@ from bench.client import APPLY, MERGE, Maker, connections, drive
 from bench.server import SOURCE, Server
 from bench.setting_up import call, collection
 
-STANDING = 600  # objects that are patched and applied to in turn: more than any memory has room for
+STANDING = 2000  # objects that are patched and applied to in turn: too many to be remembered
 
 
 def new(resource: str, number: int) -> dict[str, Any]:
