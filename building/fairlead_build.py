@@ -44,27 +44,28 @@ __all__ = [
 # Those that pay; docs/performance.md has what each group of them gives.
 MODULES = """
 : metrics
-schema: base64 decode defaults model names quantity remembering required scalars times uids
+schema: ages base64 decode defaults model names quantity remembering required scalars times uids
 patching: check compare configuration conflicts entries extract field_sets merge merge_patch
 patching: ownership prune settled shapes stored_entries values written_fields
 serialization: bodies limits texts wire
 serialization/messages: reading scalars writing
 kinds: catalogue context conversion gates go_values metadata resources rules
 kinds/core: config_maps
+kinds/printing: model pods words
 kinds/core/volumes: __init__ paths projections references sources
 kinds/core/pods: annotations behaviour changes containers defaults difference environment go_text
 kinds/core/pods: handlers images mounts networking qos resources scheduling security spec status
 kinds/core/pods: template visiting warnings windows
 http: exchange head protocol reading records tls writing
-endpoints: answers chain create deadlines decoding framing get negotiation parameters patch
-endpoints: representing request routing update
+endpoints: answers chain create deadlines decoding framing from_bytes get negotiation parameters
+endpoints: patch representing request routing update
 operations: actors api apply aside create fencing get known_applies known_configurations operation
 operations: options patch preparing tracking update views
 admission: chain
 admission/plugins: base default_toleration_seconds limit_ranger namespace_lifecycle priority
 admission/plugins: remembering runtime_class service_account
-storage: audience backend change collection companion compaction delivery embedded followers history
-storage: indexes intake pending state store version watcher writer writes
+storage: audience backend change collection companion compaction cutting delivery embedded followers
+storage: history indexes intake pending state store version watcher writer writes
 server: app metrics
 fairness: configuration counts estimating gate queue_set turns
 controllers: replaying

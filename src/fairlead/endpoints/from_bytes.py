@@ -105,15 +105,18 @@ def _printer(resource: Resource) -> Printer:
     return printer_of(resource)
 
 
-class _Ages(dict[int, bytes]):
+class _Ages:
     """The ages of moments at one moment."""
 
     def __init__(self) -> None:
         self._now = instant(clock.now())
+        self._known: dict[int, bytes] = {}
 
-    def __missing__(self, start: int) -> bytes:
-        made = self[start] = age_text(start, self._now).encode()
-        return made
+    def since(self, start: int) -> bytes:
+        known = self._known.get(start)
+        if known is None:
+            known = self._known[start] = age_text(start, self._now).encode()
+        return known
 
 
 class _Rows:
@@ -141,7 +144,7 @@ class _Rows:
             opening, aged = kept
             piece += (before, opening)
             for start, behind in aged:
-                piece += (ages[start], behind)
+                piece += (ages.since(start), behind)
             if include == "Metadata":
                 metadata = version.metadata
                 piece += (head, metadata, closing)

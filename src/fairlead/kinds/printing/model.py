@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from fairlead.kinds.printing.words import Age, age_of, field, instant
-from fairlead.records import dataclass
 from fairlead.schema.model import Object as Object
 
 # What a column shows of an object; an `Age` where that depends on the present moment.
