@@ -16,6 +16,7 @@ from typing import Any, cast
 from cryptography.x509 import Certificate
 from OpenSSL import SSL, crypto
 
+from fairlead.http.outbox import Data, Outbox, Sender
 from fairlead.http.peer import NOBODY, Peer
 from fairlead.http.protocol import HttpProtocol
 from fairlead.http.records import PLAIN, Records, Sealing
@@ -42,7 +43,7 @@ _PROBLEMS = {
 _OF_TIME = (9, 10)
 
 
-class TlsTransport:
+class TlsTransport(Sender):
     """To TCP it is an asyncio protocol, to the HTTP protocol an asyncio transport."""
 
     __slots__ = (
@@ -52,6 +53,7 @@ class TlsTransport:
         "_inner",
         "_is_handed_over",
         "_on_secured",
+        "_outbox",
         "_records",
         "_rest",
         "_secured",
@@ -62,12 +64,15 @@ class TlsTransport:
 
     _tcp: asyncio.Transport
 
-    def __init__(self, context: SSL.Context, inner: HttpProtocol, sealing: Sealing) -> None:
+    def __init__(
+        self, context: SSL.Context, inner: HttpProtocol, sealing: Sealing, outbox: Outbox
+    ) -> None:
         ssl = SSL.Connection(context, None)
         ssl.set_accept_state()
         ssl.set_app_data([])  # for problems
         self._ssl: SSL.Connection | None = ssl  # until the handshake is over
         self._records: Records | None = sealing.of(ssl)
+        self._outbox = outbox
         self._inner: Any = inner  # an asyncio protocol, None at the end
         self._on_secured: Callable[[Peer], None] | None = inner.secured
         self._is_handed_over = False
@@ -175,6 +180,7 @@ class TlsTransport:
 
     def _take_end(self) -> bool:
         """The peer sends no more; whether it may still be sent something."""
+        self._outbox.flush()
         if self._shut or self._inner is None or not self._secured:
             return False
         if not self._has_ended:
@@ -183,6 +189,7 @@ class TlsTransport:
         return self._goes_on
 
     def _hang_up_after_all(self) -> None:
+        self._outbox.flush()
         self._flush()
         self._shut = True
         self._tcp.close()
@@ -211,17 +218,27 @@ class TlsTransport:
     def settle(self) -> None:
         """Let go of buffers, which are as large as the largest record."""
         if self._records is not None and self._secured:
+            self._outbox.flush()  # which may need the buffers
             self._flush()
             self._records.settle()
 
     def write(self, data: Any) -> None:
+        if self._records is not None and not self._shut:
+            self._outbox.put(self, data)
+
+    def sealed(self, data: Data) -> Data:
         records = self._records
         if records is None or self._shut:
-            return
+            return b""
         try:
-            self._tcp.write(records.seal(data) if len(data) <= PLAIN else records.seal_all(data))
+            return records.seal(data) if len(data) <= PLAIN else records.seal_all(data)
         except SSL.Error:
             self.abort()
+            return b""
+
+    def pass_on(self, sealed: Data) -> None:
+        if sealed:
+            self._tcp.write(sealed)
 
     def writelines(self, parts: Iterable[Any]) -> None:
         self.write(b"".join(parts))
@@ -242,6 +259,7 @@ class TlsTransport:
 
     def _say_goodbye(self) -> None:
         if self._records is not None and self._secured and not self._shut:
+            self._outbox.flush()
             with suppress(SSL.Error):
                 self._tcp.write(self._records.end())
             self._flush()
