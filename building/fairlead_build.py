@@ -56,7 +56,7 @@ kinds/core/volumes: __init__ paths projections references sources
 kinds/core/pods: annotations behaviour changes containers defaults difference environment go_text
 kinds/core/pods: handlers images mounts networking qos resources scheduling security spec status
 kinds/core/pods: template visiting warnings windows
-http: exchange head outbox protocol reading records tls writing
+http: exchange head protocol reading records rounds tls writing
 endpoints: answers chain create deadlines decoding framing from_bytes get negotiation parameters
 endpoints: patch representing request routing update
 operations: actors api apply aside create fencing get known_applies known_configurations operation

@@ -16,10 +16,10 @@ from typing import Any, cast
 from cryptography.x509 import Certificate
 from OpenSSL import SSL, crypto
 
-from fairlead.http.outbox import Data, Outbox, Sender
 from fairlead.http.peer import NOBODY, Peer
 from fairlead.http.protocol import HttpProtocol
 from fairlead.http.records import PLAIN, Records, Sealing
+from fairlead.http.rounds import Data, Party, Round
 from fairlead.http.writing import PLAIN_HTTP
 
 _HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + PLAIN + 2048, 5
@@ -43,7 +43,7 @@ _PROBLEMS = {
 _OF_TIME = (9, 10)
 
 
-class TlsTransport(Sender):
+class TlsTransport(Party):
     """To TCP it is an asyncio protocol, to the HTTP protocol an asyncio transport."""
 
     __slots__ = (
@@ -53,9 +53,9 @@ class TlsTransport(Sender):
         "_inner",
         "_is_handed_over",
         "_on_secured",
-        "_outbox",
         "_records",
         "_rest",
+        "_round",
         "_secured",
         "_shut",
         "_ssl",
@@ -65,14 +65,14 @@ class TlsTransport(Sender):
     _tcp: asyncio.Transport
 
     def __init__(
-        self, context: SSL.Context, inner: HttpProtocol, sealing: Sealing, outbox: Outbox
+        self, context: SSL.Context, inner: HttpProtocol, sealing: Sealing, rounds: Round
     ) -> None:
         ssl = SSL.Connection(context, None)
         ssl.set_accept_state()
         ssl.set_app_data([])  # for problems
         self._ssl: SSL.Connection | None = ssl  # until the handshake is over
         self._records: Records | None = sealing.of(ssl)
-        self._outbox = outbox
+        self._round = rounds
         self._inner: Any = inner  # an asyncio protocol, None at the end
         self._on_secured: Callable[[Peer], None] | None = inner.secured
         self._is_handed_over = False
@@ -166,8 +166,7 @@ class TlsTransport(Sender):
                 records = len(data)  # any number of them may have been waiting
             for _ in range(records):
                 plain = sealed.read()
-                if self._inner is not None:
-                    self._inner.data_received(plain)
+                self._round.take(self, plain)
         except SSL.WantReadError:
             self._flush()
             if self._tcp.get_write_buffer_size() > _MOST_UNREAD:
@@ -180,7 +179,7 @@ class TlsTransport(Sender):
 
     def _take_end(self) -> bool:
         """The peer sends no more; whether it may still be sent something."""
-        self._outbox.flush()
+        self._round.end()
         if self._shut or self._inner is None or not self._secured:
             return False
         if not self._has_ended:
@@ -189,7 +188,7 @@ class TlsTransport(Sender):
         return self._goes_on
 
     def _hang_up_after_all(self) -> None:
-        self._outbox.flush()
+        self._round.end()
         self._flush()
         self._shut = True
         self._tcp.close()
@@ -218,13 +217,13 @@ class TlsTransport(Sender):
     def settle(self) -> None:
         """Let go of buffers, which are as large as the largest record."""
         if self._records is not None and self._secured:
-            self._outbox.flush()  # which may need the buffers
+            self._round.flush()  # which may need the buffers
             self._flush()
             self._records.settle()
 
     def write(self, data: Any) -> None:
         if self._records is not None and not self._shut:
-            self._outbox.put(self, data)
+            self._round.send(self, data)
 
     def sealed(self, data: Data) -> Data:
         records = self._records
@@ -235,6 +234,10 @@ class TlsTransport(Sender):
         except SSL.Error:
             self.abort()
             return b""
+
+    def received(self, data: bytes) -> None:
+        if self._inner is not None:
+            self._inner.data_received(data)
 
     def pass_on(self, sealed: Data) -> None:
         if sealed:
@@ -259,7 +262,7 @@ class TlsTransport(Sender):
 
     def _say_goodbye(self) -> None:
         if self._records is not None and self._secured and not self._shut:
-            self._outbox.flush()
+            self._round.flush()
             with suppress(SSL.Error):
                 self._tcp.write(self._records.end())
             self._flush()

@@ -25,9 +25,9 @@ from fairlead.fairness.setup import build_gate, place_gate
 from fairlead.history.door import add_history
 from fairlead.http.connections import Connections, either
 from fairlead.http.limits import Limits
-from fairlead.http.outbox import Outbox
 from fairlead.http.protocol import HttpProtocol
 from fairlead.http.records import Sealing
+from fairlead.http.rounds import Round
 from fairlead.http.tls import TlsTransport
 from fairlead.kinds.resources import Resources
 from fairlead.logs import last_words
@@ -373,10 +373,10 @@ class Server:
         self, listener: socket.socket, connections: Connections, trust: ClientTrust
     ) -> asyncio.Server | Acceptor:
         loop, sealing = asyncio.get_running_loop(), Sealing()
-        outbox = Outbox(loop)
+        together = Round(loop)
 
         def protocol() -> asyncio.Protocol:
-            tls = TlsTransport(trust.context(), HttpProtocol(connections, loop), sealing, outbox)
+            tls = TlsTransport(trust.context(), HttpProtocol(connections, loop), sealing, together)
             return cast(asyncio.Protocol, tls)
 
         if self._worker is not None:
