@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import partial
 
 import pytest
@@ -153,6 +154,20 @@ def test_what_is_sent_while_a_round_ends_is_sent_in_the_next() -> None:
         together.send(late, b"x")
 
     assert in_a_loop(test)[-1] == ("b", "passed on", b"more")
+
+
+def test_nothing_of_who_sends_is_known_where_something_is_received() -> None:
+    whose: ContextVar[str] = ContextVar("whose", default="nobody's")
+    seen: list[str] = []
+
+    def test(together: Round, a: Peer, b: Peer, _steps: Steps) -> None:
+        b.answer = lambda _: seen.append(whose.get())
+        whose.set("a's")
+        together.send(a, b"x")
+        together.take(b, b"y")
+
+    in_a_loop(test)
+    assert seen == ["nobody's"]
 
 
 def test_every_one_of_many_connections_gets_its_own_answer(kubernetes: Space) -> None:

@@ -8,6 +8,7 @@ other out of it; each done for all connections before the next they cost half as
 from __future__ import annotations
 
 import asyncio
+from contextvars import Context
 
 from fairlead.compiled import mypyc_attr
 from fairlead.http.records import PLAIN
@@ -44,6 +45,7 @@ class Round:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._context = Context()  # what is begun has nothing of whoever happened to send first
         self._came: list[tuple[Party, bytes]] = []
         self._waiting: list[tuple[Party, Data]] = []
         self._came_size = self._waiting_size = 0
@@ -82,7 +84,7 @@ class Round:
     def _end_soon(self) -> None:
         if not self._is_to_end:
             self._is_to_end = True
-            self._loop.call_soon(self._ended)
+            self._loop.call_soon(self._ended, context=self._context)
 
     def _ended(self) -> None:
         self.end()
