@@ -68,14 +68,18 @@ class Round:
 
     def send(self, party: Party, data: Data) -> None:
         """Have data sent, behind all that was sent before."""
-        size = len(data)
-        if not self._waiting and (party is self._sent_last or size > PLAIN):
-            party.pass_on(party.sealed(data))
+        if len(data) > PLAIN:  # which is a loop of its own
+            self.flush()
+        elif self._waiting or party is not self._sent_last:
+            self._keep(party, data)
             return
+        party.pass_on(party.sealed(data))
+
+    def _keep(self, party: Party, data: Data) -> None:
         self._sent_last = party
         # Whose memory it is may write to it again.
         self._waiting.append((party, data if isinstance(data, bytes) else bytes(data)))
-        self._waiting_size += size
+        self._waiting_size += len(data)
         if self._waiting_size > _MOST_BYTES:
             self.flush()
         else:
