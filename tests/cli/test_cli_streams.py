@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from support.commands import Commands
 
 _RUN = f"{sys.executable} -m fairlead"
+_READ = {"x86_64": 0}.get(platform.machine(), 63)  # the number of the system call
 
 
 def _shell(line: str) -> tuple[int, str]:
@@ -58,7 +60,7 @@ def _await_reader(pid: int) -> None:
     """Until a process sleeps in a read of its standard input."""
     ends = time.monotonic() + 60
     while time.monotonic() < ends:
-        if Path(f"/proc/{pid}/syscall").read_text().startswith("0 0x0 "):
+        if Path(f"/proc/{pid}/syscall").read_text().startswith(f"{_READ} 0x0 "):
             return
         time.sleep(0.02)
     raise AssertionError("it does not read")
