@@ -31,6 +31,7 @@ logger = logging.getLogger("fairlead.watch")
 _YEARS = 1e8  # seconds
 BOOKMARK_EVERY = 60.0
 _BOOKMARK_BEFORE_END = 2.0
+_BOOKMARK_AGAIN = 0.2
 _BYTES_A_SEND = 256 * 1024
 _PATIENCE = 1.0
 _EVENTS_AT_ONCE, _BYTES_AT_ONCE = 100, 64 * 1024
@@ -308,11 +309,13 @@ class WatchStream(Answer):
             self._alarm = self._alarms.set(min(self._end, self._next_bookmark), self)
 
     def _due_bookmark(self, now: float) -> bytes:
-        """The bookmark to send now: nothing where a client knows of more than this server yet
-        does."""
-        self._next_bookmark = self._bookmark_after(now, sent=True)
+        """The bookmark to send now: nothing yet where a client knows of more than was told here."""
         told = self._store.told
-        return self._framing.bookmark(told) if told >= self._watcher.after else b""
+        if told < self._watcher.after:
+            self._next_bookmark = now + _BOOKMARK_AGAIN
+            return b""
+        self._next_bookmark = self._bookmark_after(now, sent=True)
+        return self._framing.bookmark(told)
 
     def _bookmark_after(self, now: float, *, sent: bool = False) -> float:
         """Every now and then, and shortly before the end; once if the end is near already."""
