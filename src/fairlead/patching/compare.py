@@ -25,6 +25,7 @@ from fairlead.patching.shapes import (
     Index,
     Items,
     Made,
+    Parts,
     Record,
     Shape,
     Table,
@@ -95,10 +96,8 @@ def _comparer(shape: Shape) -> _Comparer:
 
 
 def _make(shape: Shape) -> _Comparer:
-    if isinstance(shape, Record):
-        return _Fields(shape, None)
-    if isinstance(shape, Table):
-        return _Fields(shape, _Part(shape.value))
+    if isinstance(shape, (Record, Table)):
+        return _Fields(shape)
     if isinstance(shape, Items):
         return _Listed(shape, shape.indexed, shape.item)
     if isinstance(shape, Values):
@@ -122,12 +121,10 @@ class _Part:
 
 
 class _Fields(_Comparer):
-    """Of objects whose fields are all compared in the `same` way, or each in its own."""
+    """Of objects, field by field."""
 
-    def __init__(self, shape: Shape, same: _Part | None) -> None:
-        self._shape = shape
-        self._same = same
-        self._parts: dict[str, _Part] = {}
+    def __init__(self, shape: Record | Table | Free) -> None:
+        self._parts: Parts[_Part] = Parts(shape, _Part)
         self._below = extractor(shape, True, False)
 
     def compare(self, old: Any, new: Any) -> _Nodes:
@@ -143,7 +140,7 @@ class _Fields(_Comparer):
             standing = before.get(name)
             if standing is value and (value is not None or name in before):
                 continue
-            part = self._part(name)
+            part = self._parts.of(name)
             if standing is None and name not in before:
                 touched["f:" + name] = part.all_of(value)
                 continue
@@ -156,25 +153,10 @@ class _Fields(_Comparer):
                 removed["f:" + name] = less
         for name, value in before.items():
             if name not in after:
-                removed["f:" + name] = self._part(name).all_of(value)
+                removed["f:" + name] = self._parts.of(name).all_of(value)
         if len(touched) > 1:
             touched = level_in_order(touched)
         return touched or None, removed or None
-
-    def _part(self, name: str) -> _Part:
-        # Made when first met, because a type may contain itself.
-        if self._same is not None:
-            return self._same
-        known = self._parts.get(name)
-        if known is not None:
-            return known
-        shape = self._shape
-        assert isinstance(shape, Record)
-        member = shape.members.get(name)
-        if member is None:
-            return _UNKNOWN_FREE if shape.open else _UNKNOWN
-        made = self._parts[name] = _Part(member.shape)
-        return made
 
 
 def _emptied(old: Any, new: Any, below: Extractor) -> _Nodes:
@@ -261,6 +243,4 @@ class _Undescribed(_Comparer):
 
 _OBJECT = (dict, type(None))
 _below_free = extractor(FREE, True, False)
-_UNKNOWN = _Part(SINGLE)
-_UNKNOWN_FREE = _Part(FREE)
-_free_objects = _Fields(FREE, _UNKNOWN_FREE)
+_free_objects = _Fields(FREE)

@@ -14,14 +14,17 @@ from fairlead.patching.shapes import (
     Index,
     Items,
     Made,
+    Parts,
     Record,
     Shape,
     Table,
     Untrackable,
     Values,
     are_aligned,
+    field_shape,
     indexed_values,
     shape_of,
+    step_shape,
 )
 from fairlead.patching.values import equal
 from fairlead.schema.model import Object as Object
@@ -62,10 +65,8 @@ def _merger(shape: Shape) -> _Merger:
 
 
 def _make(shape: Shape) -> _Merger:
-    if isinstance(shape, Record):
-        return _Fields(shape, None)
-    if isinstance(shape, Table):
-        return _Fields(shape, _Part(not shape.value.free, _merger(shape.value)))
+    if isinstance(shape, (Record, Table)):
+        return _Fields(shape)
     if isinstance(shape, Items):
         return _Listed(shape.indexed, _merger(shape.item), shape.key)
     if isinstance(shape, Values):
@@ -78,18 +79,16 @@ def _make(shape: Shape) -> _Merger:
 class _Part:
     """How a field is merged, and whether `==` tells that there is nothing to do."""
 
-    def __init__(self, exact: bool, merger: _Merger) -> None:
-        self.exact = exact
-        self.merger = merger
+    def __init__(self, shape: Shape) -> None:
+        self.exact = not shape.free
+        self.merger = _merger(shape)
 
 
 class _Fields(_Merger):
-    """Of objects whose fields are all merged in the `same` way, or each in its own."""
+    """Of objects, field by field."""
 
-    def __init__(self, shape: Shape, same: _Part | None) -> None:
-        self._shape = shape
-        self._same = same
-        self._parts: dict[str, _Part] = {}
+    def __init__(self, shape: Record | Table | Free) -> None:
+        self._parts: Parts[_Part] = Parts(shape, _Part)
 
     def merge(self, live: Any, config: Any) -> Any:
         if not live or not config:
@@ -103,7 +102,7 @@ class _Fields(_Merger):
             value = before.get(name)
             after = stated
             if value is not None or name in before:
-                part = self._part(name)
+                part = self._parts.of(name)
                 if part.exact and value == stated:
                     continue
                 after = part.merger.merge(value, stated)
@@ -113,21 +112,6 @@ class _Fields(_Merger):
                 merged = dict(before)
             merged[name] = after
         return live if merged is None else merged
-
-    def _part(self, name: str) -> _Part:
-        # Made when first met, because a type may contain itself.
-        if self._same is not None:
-            return self._same
-        known = self._parts.get(name)
-        if known is not None:
-            return known
-        shape = self._shape
-        assert isinstance(shape, Record)
-        member = shape.members.get(name)
-        if member is None:
-            return _Part(False, _Undescribed() if shape.open else _SingleFree())
-        made = self._parts[name] = _Part(not member.shape.free, _merger(member.shape))
-        return made
 
 
 def _emptied(live: Any, config: Any) -> Any:
@@ -200,7 +184,7 @@ class _Undescribed(_Merger):
 
 
 _OBJECT = (dict, type(None))
-_free_objects = _Fields(FREE, _Part(False, _Undescribed()))
+_free_objects = _Fields(FREE)
 
 
 def without(struct: Struct, value: Object, fields: FieldSet) -> Object:
@@ -243,18 +227,6 @@ def _items_without(shape: Items | Values, value: list[Any], fields: FieldSet) ->
     return made or None
 
 
-def field_shape(shape: Record | Table | Free, name: str) -> Shape:
-    """The shape of a field of an object."""
-    if isinstance(shape, Table):
-        return shape.value
-    if isinstance(shape, Free):
-        return FREE
-    member = shape.members.get(name)
-    if member is not None:
-        return member.shape
-    return FREE if shape.open else SINGLE
-
-
 def with_named(struct: Struct, fields: FieldSet) -> FieldSet:
     """A set to which every declared field on the way to one of its paths is added.
 
@@ -273,12 +245,3 @@ def _with_named(shape: Shape, fields: FieldSet) -> FieldSet:
                 node = {".": LEAF, **node}
         made[element] = node
     return made
-
-
-def step_shape(shape: Shape, element: str) -> Shape:
-    """The shape one step down a path."""
-    if isinstance(shape, Items):
-        return shape.item
-    if isinstance(shape, (Record, Table, Free)) and element[0] == "f":
-        return field_shape(shape, element[2:])
-    return SINGLE

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from fairlead.patching.extract import applied_fields
 from fairlead.patching.field_sets import EMPTY, LEAF, FieldSet, difference, intersection, union
-from fairlead.patching.merge import step_shape, with_named, without
-from fairlead.patching.shapes import Free, Record, Shape, Single, shape_of
+from fairlead.patching.merge import with_named, without
+from fairlead.patching.shapes import Free, Record, Shape, Single, shape_of, step_shape
 from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Struct
 

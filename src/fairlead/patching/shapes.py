@@ -95,6 +95,7 @@ Shape = Single | Free | Record | Table | Items | Values
 SINGLE = Single()
 FREE = Free()
 VALUES = Values()
+_UNKNOWN = Single(free=True)
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -116,6 +117,55 @@ class Made(Generic[K, V]):
             self._values.clear()
         self._values[key] = value
         return value
+
+
+class Parts(Generic[V]):
+    """What is made for each field of an object: kept for what a record declares, one for all other
+    names. Made when first met, because a type may contain itself."""
+
+    def __init__(self, shape: Record | Table | Free, make: Callable[[Shape], V]) -> None:
+        self._members = shape.members if isinstance(shape, Record) else {}
+        self._other_shape = other_shape(shape)
+        self._make = make
+        self._known: dict[str, V] = {}
+        self._other: V | None = None
+
+    def of(self, name: str) -> V:
+        known = self._known.get(name)
+        if known is not None:
+            return known
+        member = self._members.get(name)
+        if member is not None:
+            made = self._known[name] = self._make(member.shape)
+            return made
+        if self._other is None:
+            self._other = self._make(self._other_shape)
+        return self._other
+
+
+def field_shape(shape: Record | Table | Free, name: str) -> Shape:
+    """The shape of a field of an object."""
+    if isinstance(shape, Record):
+        member = shape.members.get(name)
+        if member is not None:
+            return member.shape
+    return other_shape(shape)
+
+
+def other_shape(shape: Record | Table | Free) -> Shape:
+    """The shape of all fields of an object that are not declared one by one."""
+    if isinstance(shape, Table):
+        return shape.value
+    return _UNKNOWN if isinstance(shape, Record) and not shape.open else FREE
+
+
+def step_shape(shape: Shape, element: str) -> Shape:
+    """The shape one step down a path."""
+    if isinstance(shape, Items):
+        return shape.item
+    if isinstance(shape, (Record, Table, Free)) and element[0] == "f":
+        return field_shape(shape, element[2:])
+    return SINGLE
 
 
 _KEPT = 20_000
