@@ -5,12 +5,12 @@ from pathlib import Path
 
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.request import Request
-from fairlead.server import serving
+from fairlead.server import answering
 
 PRELUDE = f"exec(open({str(Path(__file__))!r}).read())" if "__file__" in globals() else ""
 
 
-class Failing(serving.Handler):
+class Failing(answering.Handler):
     async def answer(self, request: Request) -> Answer:
         if text := request.header(b"x-fail"):
             raise ValueError(text)
@@ -18,4 +18,4 @@ class Failing(serving.Handler):
 
 
 if not PRELUDE:
-    serving.Handler = Failing  # type: ignore[attr-defined, misc]
+    answering.Handler = Failing  # type: ignore[misc]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.request import Request
-from fairlead.server import serving
+from fairlead.server import answering
 
 PRELUDE = f"exec(open({str(Path(__file__))!r}).read())" if "__file__" in globals() else ""
 
@@ -15,7 +15,7 @@ def _is_there(path: str) -> bool:
     return Path(path).exists()
 
 
-class Holding(serving.Handler):
+class Holding(answering.Handler):
     async def answer(self, request: Request) -> Answer:
         until = request.header(b"x-until")
         while until and not _is_there(until):  # noqa: ASYNC110 - another process makes it
@@ -24,4 +24,4 @@ class Holding(serving.Handler):
 
 
 if not PRELUDE:
-    serving.Handler = Holding  # type: ignore[misc]
+    answering.Handler = Holding  # type: ignore[misc]

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.request import Request
-from fairlead.server import serving
+from fairlead.server import answering
 
 PRELUDE = f"exec(open({str(Path(__file__))!r}).read())" if "__file__" in globals() else ""
 
 
-class Holding(serving.Handler):
+class Holding(answering.Handler):
     async def answer(self, request: Request) -> Answer:
         await asyncio.sleep(float(request.header(b"x-hold") or 0))
         return await super().answer(request)
 
 
 if not PRELUDE:
-    serving.Handler = Holding  # type: ignore[misc]
+    answering.Handler = Holding  # type: ignore[misc]

@@ -12,17 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from OpenSSL import SSL
-
 from fairlead.audit.flags import wants_audit
 from fairlead.backup import UNFINISHED
-from fairlead.backup.page import add_backup_page
-from fairlead.console.door import add_console
 from fairlead.dialect import DIALECTS, Dialect
-from fairlead.endpoints.chain import Handler as Handler  # tests put another one here
-from fairlead.endpoints.openapi import OpenApi
-from fairlead.fairness.setup import build_gate, place_gate
-from fairlead.history.door import add_history
 from fairlead.http.connections import Connections, either
 from fairlead.http.limits import Limits
 from fairlead.http.protocol import HttpProtocol
@@ -32,30 +24,19 @@ from fairlead.http.tls import TlsTransport
 from fairlead.kinds.resources import Resources
 from fairlead.logs import last_words
 from fairlead.schema.builtin import BuiltinTypes
+from fairlead.server.answering import build_application
 from fairlead.server.app import Application
 from fairlead.server.assembly import Assembly, StartError
 from fairlead.server.banner import banner, found_in, process_age, show_banner, tell_stopping
-from fairlead.server.certificates import (
-    BEYOND_ALL_MOVES,
-    USUAL,
-    Lifetimes,
-    Pair,
-    Pki,
-    check_pair,
-    ensure_pki,
-)
-from fairlead.server.checks import OBJECTS, PARTS, STORE, WORK, Progress, named_checks
+from fairlead.server.certificates import Pki
+from fairlead.server.checks import OBJECTS, PARTS, STORE, WORK, Progress
 from fairlead.server.client_trust import ClientTrust
 from fairlead.server.files import FileError, keep_private, prepare_directory
 from fairlead.server.giving_back import keep_giving_back
-from fairlead.server.health import Health
-from fairlead.server.kubeconfig import write_admin_config
 from fairlead.server.listening import Acceptor, listen, shown_address
-from fairlead.server.metrics import Metrics
 from fairlead.server.options import planned_flags
-from fairlead.server.pages import Pages
 from fairlead.server.renewal import Renewal
-from fairlead.server.request_log import log_operation, log_page
+from fairlead.server.shown_certificates import ShownCertificates
 from fairlead.server.stores import check_dialect, embedded_log, etcd_log
 from fairlead.server.supervision import Supervisor
 from fairlead.storage.backend import StorageError
@@ -90,6 +71,7 @@ class Server:
         self._shutting_down = False
         self._supervisor = Supervisor(self.fail)
         self._progress = Progress()
+        self._certificates = ShownCertificates(options, self.dialect)
 
     async def run(self) -> None:
         """Serve until told to stop; raises StartError, and FatalError after having served."""
@@ -117,7 +99,7 @@ class Server:
         self, resources: Resources, listener: socket.socket, port: int
     ) -> None:
         options = self.options
-        pki = self._certificates(options.data_dir)
+        pki = self._certificates.pki()
         self.assembly = Assembly(
             options,
             self.dialect,
@@ -150,10 +132,11 @@ class Server:
             await worker.open()
         slot = worker.slot if worker is not None else None
         connections = Connections(self._limits(), self._application(auditor), slot)
-        trust = self._client_trust(pki)
+        trust = self._certificates.trust(pki, self.api.authentication.authorities)
         server = await self._serve(listener, connections, trust)
         url = f"https://{self.address}"
-        renewal = self._renewal(pki, trust, url)
+        keeps_files = worker is None or worker.keeps_files
+        renewal = self._certificates.renewal(pki, trust, url, keeps_files=keeps_files)
         self._supervise(connections, renewal)
         self._progress.done(WORK)
         self._handle_signals()
@@ -173,47 +156,6 @@ class Server:
         logger.critical("the server has to stop: %s", why)
         self._failure = self._failure or why
         self.stopping.set()
-
-    def _certificates(self, directory: Path) -> Pki:
-        try:
-            given = self._given_pair()
-            if given is not None:  # its key is also used for other things, which would complain
-                check_pair(given.certificate, given.key)
-            proxy = self._given_proxy()
-            pki = ensure_pki(directory, self._hosts(), lifetimes=self._lifetimes())
-            return pki if proxy is None else pki.with_proxy(proxy)
-        except FileError as error:
-            raise StartError(str(error)) from None
-
-    def _lifetimes(self) -> Lifetimes:
-        return BEYOND_ALL_MOVES if self.options.testing else USUAL
-
-    def _given_pair(self) -> Pair | None:
-        """The serving certificate of the command line."""
-        options = self.options
-        if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
-            raise StartError("--tls-cert-file and --tls-private-key-file go together")
-        if not options.tls_cert_file:
-            return None
-        return Pair(options.tls_cert_file, options.tls_private_key_file)
-
-    def _given_proxy(self) -> Pair | None:
-        """What the command line says is shown to extension servers; raises FileError."""
-        options = self.options
-        if not options.proxy_client_cert_file:
-            return None
-        given = Pair(options.proxy_client_cert_file, options.proxy_client_key_file)
-        check_pair(given.certificate, given.key)
-        return given
-
-    def _hosts(self) -> list[str]:
-        own = self.dialect.own_service
-        names = [own, f"{own}.default", f"{own}.default.svc", f"{own}.default.svc.cluster.local"]
-        hosts = ["localhost", "127.0.0.1", "::1", *names]
-        for host in (self.options.bind_address, self.options.advertise_address):
-            if host and host not in ("0.0.0.0", "::") and host not in hosts:
-                hosts.append(host)
-        return hosts
 
     async def _open_store(self, directory: Path, resources: Resources) -> Store:
         """Before anything else is written: another server may have the directory."""
@@ -269,96 +211,14 @@ class Server:
         return auditor
 
     def _application(self, auditor: Auditor | None) -> Application:
-        options = self.options
-        powers: Powers | None = None
-        handler = Handler(self.api, self.address)
-        if options.testing:
-            from fairlead.powers.setup import Powers
-
-            powers = Powers(self.api)
-            handler = powers.handler(self.address)
-        handler.groups = self.assembly.registering.groups
-        if options.verbosity:
-            self.api.observers.append(log_operation)
-        worker = self._worker
-        if worker is None:
-            metrics = Metrics(self.store)
-        else:
-            metrics = Metrics(self.store, worker.gather, worker.place.started)
-            worker.answer_for(metrics)
-        if powers is not None:
-            powers.under_way = metrics.under_way
-        checks_by_name = named_checks(
+        return build_application(
+            self.options,
+            self.assembly,
+            self.address,
             self._progress,
-            lambda: self.store.healthy and (worker is None or worker.store_is_healthy),
             lambda: self._shutting_down,
-            options.livez_grace_period,
-            fair=options.enable_priority_and_fairness,
-        )
-        for name, checks in checks_by_name.items():
-            handler.prefixes[f"/{name}"] = Health(self.dialect, name, checks).answer
-
-        Pages(handler, metrics, self.address, options.advertised_version).add()
-        openapi = OpenApi(self.api.resources, options.advertised_version)
-        openapi.find_others = lambda: self.assembly.aggregation.descriptions.others
-        handler.prefixes["/openapi"] = openapi.answer
-        add_backup_page(handler)
-        add_console(handler, options)
-        add_history(handler)
-        self.assembly.aggregation.attach(handler)
-        gate = build_gate(options, self.api, self.assembly.follow)
-        if gate is not None:
-            place_gate(gate, handler)
-        return Application(
-            handler,
-            metrics,
-            options.max_requests_inflight,
-            options.max_mutating_requests_inflight,
-            log_page if options.verbosity else None,
+            self._worker,
             auditor,
-            worker.slot if worker is not None else None,
-            powers.record.ended if powers is not None else None,
-            gate,
-        )
-
-    def _client_trust(self, pki: Pki) -> ClientTrust:
-        pair = self._given_pair() or pki.serving
-        try:
-            check_pair(pair.certificate, pair.key)
-            return ClientTrust(pair.certificate, pair.key, self.api.authentication.authorities)
-        except FileError as error:
-            raise StartError(str(error)) from None
-        except SSL.Error as error:
-            why = "; ".join(parts[-1] for parts in error.args[0]) if error.args else "unreadable"
-            raise StartError(f"cannot load {pair.certificate} and {pair.key}: {why}") from None
-
-    def _renewal(self, pki: Pki, trust: ClientTrust, url: str) -> Renewal:
-        """Write the client configuration of the administrator, now and when its certificate is
-        renewed."""
-        directory = self.options.data_dir
-        config = directory / "admin.kubeconfig"
-        keeps_files = self._worker is None or self._worker.keeps_files
-
-        def write_config() -> None:
-            if keeps_files:
-                write_admin_config(config, url, pki, "fairlead")
-
-        def take_up() -> None:
-            trust.refresh()
-            write_config()
-
-        try:
-            write_config()
-        except FileError as error:
-            raise StartError(str(error)) from None
-        return Renewal(
-            directory,
-            self._hosts(),
-            pki,
-            configured=self._given_pair(),
-            changed=take_up,
-            renews=keeps_files,
-            lifetimes=self._lifetimes(),
         )
 
     def _limits(self) -> Limits:
