@@ -45,8 +45,8 @@ __all__ = [
 MODULES = """
 : metrics
 schema: ages base64 decode defaults model names quantity remembering required scalars times uids
-patching: check compare configuration conflicts entries extract field_sets merge merge_patch
-patching: ownership prune settled shapes stored_entries values written_fields
+patching: check compare configuration conflicts entries extract field_sets field_writers merge
+patching: merge_patch ownership prune settled shapes stored_entries values written_fields
 serialization: bodies limits texts wire
 serialization/messages: reading scalars writing
 kinds: catalogue context conversion gates go_values metadata resources rules
