@@ -44,11 +44,12 @@ __all__ = [
 # Those that pay; docs/performance.md has what each group of them gives.
 MODULES = """
 : metrics
-schema: ages base64 decode defaults model names quantity remembering required scalars times uids
+schema: ages alternatives base64 decode defaults model names quantity remembering required scalars
+schema: times uids
 patching: check compare configuration conflicts entries extract field_sets field_writers merge
 patching: merge_patch ownership prune settled shapes stored_entries values written_fields
 serialization: bodies limits texts wire
-serialization/messages: reading scalars writing
+serialization/messages: layout reading scalars writing
 kinds: catalogue context conversion gates go_values metadata resources rules
 kinds/core: config_maps
 kinds/printing: model pods words
@@ -132,8 +133,8 @@ def extensions(words: list[str]) -> list[Extension]:
             opt_level="2",
             multi_file=True,
         )
-        for extension in made:
-            extension.extra_compile_args += _FLAGS
+        for extension in made:  # which share one list
+            extension.extra_compile_args = [*extension.extra_compile_args, *_FLAGS]
         return made
     except (Exception, SystemExit) as error:
         _give_up(error)

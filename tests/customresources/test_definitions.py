@@ -10,6 +10,10 @@ from support.process import FreshServer
 from support.things import Space
 from support.waiting import eventually
 
+from fairlead.kinds.resources import Resources
+from fairlead.schema.builtin import BuiltinTypes
+from fairlead.serialization.protobuf import to_message
+
 APPLY = "application/apply-patch+yaml"
 
 
@@ -218,3 +222,25 @@ def test_many_definitions_that_come_at_once_are_all_served(space: Space) -> None
         kind.remove()
     gone = f"/apis/{kinds[0].group}"
     eventually(lambda: space.client.get(gone).status == 404, "the group is gone")
+
+
+def test_a_definition_in_protobuf_keeps_the_schemas_of_lists_and_maps(space: Space) -> None:
+    texts = {"type": "string"}
+    fields = {
+        "names": {"type": "array", "items": texts},
+        "colors": {"type": "object", "additionalProperties": texts},
+    }
+    schema = {"openAPIV3Schema": {"type": "object", "properties": fields}}
+    kind = Kind(space, version(schema=schema, subresources={"status": {}}))
+    resources = Resources(space.dialect, BuiltinTypes(space.dialect))
+    group = space.dialect.group_name("apiextensions.@")
+    head = {"apiVersion": f"{group}/v1", "kind": "CustomResourceDefinition"}
+    struct = resources.struct_of(head["apiVersion"], head["kind"])
+    assert struct is not None
+    headers = {"Content-Type": space.dialect.protobuf_media_type}
+    body = to_message(struct, {**head, **kind.body})
+    assert kind.client.post(kind.definitions.path, body, headers=headers).status == 201
+    kind.wait()
+    made = kind.definition()["spec"]["versions"][0]
+    assert (made["schema"], made["subresources"]) == (schema, {"status": {}})
+    kind.create("a", names=["one"], colors={"sky": "blue"})

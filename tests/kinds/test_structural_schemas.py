@@ -328,30 +328,6 @@ def test_markers_are_those_of_the_dialect() -> None:
     assert told(of_field(field), KUBERNETES) == []
 
 
-@pytest.mark.parametrize(
-    "nonsense",
-    [
-        array(5),
-        array("x"),
-        array({"type": 5}),
-        array({"type": "string", "minLength": "x"}),
-        array({"type": "string", "pattern": []}),
-        array({"type": "object", "properties": []}),
-        array({"type": "object", "properties": {"a": 1}}),
-        array({"type": "string", "enum": 1}),
-        array({"type": "string", "required": [1]}),
-        array({"type": "string", RULES: ["x"]}),
-        array({"type": "string", RULES: [{"rule": 1}]}),
-        array({"type": "string", LIST_TYPE: 1}),
-        array({"type": "string", "anyOf": [None]}),
-        {"type": "object", "additionalProperties": 3},
-        {"type": "object", "additionalProperties": {"maxItems": 1.5}},
-    ],
-)
-def test_nonsense_inside_a_schema_is_told(nonsense: Any) -> None:
-    assert told(of_field(nonsense))
-
-
 def test_a_schema_too_deep_to_follow_is_told() -> None:
     deep: Any = STRING
     for _ in range(150):

@@ -294,14 +294,75 @@ class TestUnusualMessages:
         with pytest.raises(ProtobufError):
             from_message(struct_of("apps/v1", "ControllerRevision"), raw)
 
-    def test_types_that_contain_themselves_are_not_deeper_either(self) -> None:
+    @pytest.mark.parametrize(
+        "numbers",
+        [
+            pytest.param((28,), id="not"),
+            pytest.param((2, 29), id="properties"),
+            pytest.param((1, 24), id="items"),
+            pytest.param((2, 24), id="listed items"),
+            pytest.param((2, 30), id="additionalProperties"),
+            pytest.param((1, 2, 32), id="dependencies"),
+        ],
+    )
+    @pytest.mark.parametrize("levels", [300, 3000])
+    def test_types_that_contain_themselves_are_not_deeper_either(
+        self, numbers: tuple[int, ...], levels: int
+    ) -> None:
         schema = b""
-        for _ in range(3000):
-            schema = delimited(key(28, BYTES), schema)
+        for _ in range(levels):
+            for number in numbers:
+                schema = delimited(key(number, BYTES), schema)
         for number in (1, 4, 7, 2):
             schema = delimited(key(number, BYTES), schema)
         with pytest.raises(ProtobufError, match="exceeded max depth"):
             from_message(struct_of(*DEFINITION), schema)
+
+
+SCHEMA = RESOURCES.types.struct("apiextensions/v1.JSONSchemaProps")
+
+
+def test_an_empty_struct_is_there_in_its_message() -> None:
+    struct = RESOURCES.types.struct("apiextensions/v1.CustomResourceSubresources")
+    assert writer(struct)({"status": {}}) == b"\x0a\x00"
+    assert reader(struct)(b"\x0a\x00") == {"status": {}}
+    assert reader(struct)(b"") == {}
+
+
+@pytest.mark.parametrize(
+    ("schema", "number", "message"),
+    [
+        ({"items": {"type": "string"}}, 24, (1, {"type": "string"})),
+        ({"items": [{"type": "string"}]}, 24, (2, {"type": "string"})),
+        ({"additionalProperties": {"type": "string"}}, 30, (2, {"type": "string"})),
+    ],
+)
+def test_a_schema_stands_in_the_field_of_its_alternative(
+    schema: Object, number: int, message: tuple[int, Object]
+) -> None:
+    place, inner = message
+    held = delimited(key(place, BYTES), writer(SCHEMA)(inner))
+    if number == 30:
+        held = b"\x08\x01" + held  # an object says that it is allowed
+    raw = writer(SCHEMA)(schema)
+    assert delimited(key(number, BYTES), held) in raw
+    assert reader(SCHEMA)(raw) == schema
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_switch_stands_in_its_own(allowed: bool) -> None:
+    raw = writer(SCHEMA)({"additionalProperties": allowed})
+    assert delimited(key(30, BYTES), b"\x08\x01" if allowed else b"\x08\x00") in raw
+    assert reader(SCHEMA)(raw) == {"additionalProperties": allowed}
+
+
+def test_alternatives_stand_in_entries_too() -> None:
+    schema = {"dependencies": {"a": ["b", "c"], "d": {"type": "string"}}}
+    raw = writer(SCHEMA)(schema)
+    names = delimited(key(2, BYTES), b"b") + delimited(key(2, BYTES), b"c")
+    entry = delimited(key(1, BYTES), b"a") + delimited(key(2, BYTES), names)
+    assert delimited(key(32, BYTES), entry) in raw
+    assert reader(SCHEMA)(raw) == schema
 
 
 def test_halves_of_characters_do_not_stop_a_message() -> None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fairlead.schema.model import ListOf, MapOf, Scalar, Struct, Type
+from fairlead.schema.model import Field, ListOf, MapOf, Scalar, Struct, Type
 from fairlead.serialization.protobuf import MAGIC
 from fairlead.serialization.wire import BYTES, VARINT, delimited, key, varint
 
@@ -158,7 +158,15 @@ def sample(node: Type, number: int, levels: int) -> Any:
         case Struct(fields=fields):
             if levels <= 0:
                 return {}
-            return {name: sample(field.type, number, levels - 1) for name, field in fields.items()}
+            return {name: _of_field(field, number, levels - 1) for name, field in fields.items()}
+
+
+def _of_field(field: Field, number: int, levels: int) -> Any:
+    if field.message is None:
+        return sample(field.type, number, levels)
+    # What is of one type or another can be an object.
+    value = sample(field.message.fields["schema"].type, number, levels - 1)
+    return {f"k{number}": value} if isinstance(field.type, MapOf) else value
 
 
 def long_lists(root: Struct, size: int, seen: set[int]) -> Iterator[tuple[str, Object]]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final, final
 
+from fairlead.schema.alternatives import Alternatives
 from fairlead.schema.mismatch import DecodeError, mismatch, type_name
 from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type
 from fairlead.schema.scalars import SCALAR_ZEROS as SCALAR_ZEROS
@@ -71,9 +72,9 @@ def _are_texts(value: list[Any]) -> bool:
 
 
 class _Map(Decoder):
-    def __init__(self, node: MapOf) -> None:
+    def __init__(self, node: MapOf, element: Decoder | None = None) -> None:
         self.node = node
-        self.element = decoder_for(node.element)
+        self.element = element or decoder_for(node.element)
         self.text_only = node.element == Scalar("string")
 
     def decode(self, value: Any, found: Found) -> Any:
@@ -95,6 +96,35 @@ class _Map(Decoder):
 
 def _has_texts(value: dict[Any, Any]) -> bool:
     return all(type(item) is str for item in value.values())
+
+
+class _Either(Decoder):
+    """Of what is of one type or another. It is read by itself: nobody is told of unknown fields,
+    and places of errors begin here."""
+
+    def __init__(self, struct: Struct) -> None:
+        self.alternatives = Alternatives(struct)
+        self.fields = decoder_for(struct)
+
+    def decode(self, value: Any, found: Found) -> Any:
+        found.uncounted = True
+        spread = self.alternatives.spread(value)
+        if not spread and self.alternatives.switch:
+            raise DecodeError("boolean or JSON schema expected")
+        try:
+            return self.alternatives.gathered(self.fields.decode(spread, Found([])))
+        except DecodeError as error:
+            error.fields.pop()  # the alternative, which JSON does not name
+            if not error.fields:
+                error.struct = ""
+            raise DecodeError(str(error)) from None
+
+
+def _field_decoder(field: Field) -> Decoder:
+    if field.message is None:
+        return decoder_for(field.type)
+    either = _Either(field.message)
+    return _Map(field.type, either) if isinstance(field.type, MapOf) else either
 
 
 def decoder_for(node: Type) -> Decoder:
@@ -152,7 +182,7 @@ class _Row:
         self.name = sys.intern(field.name)
         self.kept = _KEPT.get(kind.name, _LOOKED_AT) if isinstance(kind, Scalar) else _LOOKED_AT
         self.drops_zero = drops_zero(field)
-        self.decoder = decoder_for(kind)
+        self.decoder = _field_decoder(field)
 
 
 @final

@@ -83,6 +83,9 @@ class Field:
     retain_keys: bool = False
     replace: bool = False
     granular: bool = False  # overrides `atomic` of the struct it refers to
+    message: Struct | None = (
+        None  # what protobuf has for it or its entries, if that is not its type
+    )
 
     @property
     def required(self) -> bool:

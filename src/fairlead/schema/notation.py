@@ -9,8 +9,9 @@ TYPE is a scalar, `[T]` (list), `{T}` (map), a type of the same file, `group/ver
 from zero, none left out when zero (structs always there), `!` always there, `?!` told apart from
 zero and null when not given. NUMBER is protobuf's.
 Marks: `list=atomic|set|map:key,key`, `map=atomic|granular`, `merge[=key]`, `retainKeys`,
-`replace`, `enum=A|B`, `default=VALUE`. `like group/version` on a line of its own takes over all
-types of another file that this one does not define.
+`replace`, `enum=A|B`, `default=VALUE`, `message=TYPE` where protobuf has another type with a field
+for each thing that the value may be. `like group/version` on a line of its own takes over all types
+of another file that this one does not define.
 """
 
 from __future__ import annotations
@@ -174,7 +175,10 @@ class _Reading:
         made = Field(name, self._type(text), presence, int(number) if number != "-" else 0)
         for mark in marks:
             word, _, value = mark.partition("=")
-            _MARKS[word](made, value)
+            if word == "message":
+                made.message = self._struct(value)
+            else:
+                _MARKS[word](made, value)
         _derive_list_kind(made, marks)
         return made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.kinds.apiextensions.keywords import check_keywords
+from fairlead.kinds.apiextensions.depth import check_depth
 from fairlead.kinds.apiextensions.openapi_rules import OpenAPIRules
 from fairlead.kinds.apiextensions.schema_defaults import check_defaults
 from fairlead.kinds.apiextensions.structural import check_structural, without_structure
@@ -59,7 +59,7 @@ def check_schema(
     if schema.get("nullable"):
         causes.forbidden(f"{here}.nullable", "nullable cannot be true at the root")
     markers = markers_of(context.dialect.marker)
-    if check_keywords(schema, here, markers, causes):
+    if check_depth(schema, here, causes):
         try:
             _check_inside(schema, here, markers, causes)
         except OutOfPatience:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+from fairlead.schema.alternatives import alternatives_of
 from fairlead.schema.model import Embedded, Field, ListOf, MapOf, Presence, Scalar, Struct, Type
 from fairlead.serialization.messages.scalars import SCALARS, Write, text_bytes
 from fairlead.serialization.wire import BYTES, delimited, key, varint
@@ -125,12 +126,17 @@ def _part(part: Field | Embedded) -> _Part:
     node = part.type
     if isinstance(node, ListOf):
         return _list_part(part, node.element)
+    wire_type, write = _content_of(part)
     if isinstance(node, MapOf):
         form = _MANY
-        if isinstance(node.element, Scalar):
+        if isinstance(node.element, Scalar) and part.message is None:
             form = _MAPS.get(node.element.name, _MANY)
         made = _Part(part.name, form, key(part.number, BYTES))
-        made.write = map_field(part.number, node.element)
+        made.write = _map_field(part.number, wire_type, write)
+        return made
+    if part.message is not None:
+        made = _Part(part.name, _SIZED, key(part.number, BYTES))
+        made.write = write
         return made
     if isinstance(node, Struct):
         made = _Part(part.name, _STRUCT, key(part.number, BYTES))
@@ -294,23 +300,28 @@ def _entry(name: str, value: str | None, form: int) -> bytes:
     return b"".join((head, named, _ITEMS[size] if size < 0x80 else _ITEM + varint(size), text))
 
 
-def content(node: Type) -> tuple[int, Write]:
-    """The wire type of one value of a type, and how its content is written."""
+def _content_of(field: Field) -> tuple[int, Write]:
+    """The wire type of a field's value or of a map's, and how its content is written."""
+    alternatives = alternatives_of(field)
+    if alternatives is None:
+        return _content(field.type.element if isinstance(field.type, MapOf) else field.type)
+    message, spread = _message_of(alternatives.struct), alternatives.spread
+    return BYTES, lambda value: _written(message, spread(value))
+
+
+def _content(node: Type) -> tuple[int, Write]:
     if isinstance(node, Scalar):
         form = SCALARS[node.name]
         return form.wire_type, str.encode if node.name == "string" else form.write
     if isinstance(node, Struct):
         message = _message_of(node)
         return BYTES, lambda value: _written(message, value or _EMPTY)
-    if isinstance(node, ListOf):  # a list inside a list or map is a message with its items
-        items = _list_field(1, node.element)
-        return BYTES, lambda value: items(value or ())
-    raise NoMessage("a map inside a list or map has no protobuf form")
+    raise NoMessage("a list or map inside another has no protobuf form")
 
 
 def _one_field(number: int, node: Type) -> Write:
     """How one value is written as a field of some number."""
-    wire_type, write = content(node)
+    wire_type, write = _content(node)
     field_key = key(number, wire_type)
     if wire_type != BYTES:
         return lambda value: field_key + write(value)
@@ -322,8 +333,7 @@ def _list_field(number: int, element: Type) -> Write:
     return lambda value: b"".join([one(item) for item in value])
 
 
-def map_field(number: int, element: Type) -> Write:
-    wire_type, write = content(element)
+def _map_field(number: int, wire_type: int, write: Write) -> Write:
     field_key, item_key = key(number, BYTES), key(2, wire_type)
 
     def entries(value: dict[str, Any]) -> bytes:
