@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -24,6 +25,7 @@ class Writes:
     def __init__(self, *failures: Exception) -> None:
         self.failures = list(failures)
         self.written: list[str] = []
+        self.events: dict[str, Object] = {}
         self.is_last = asyncio.Event()
 
     async def create(self, _resource: str, event: Object) -> Object:
@@ -32,7 +34,14 @@ class Writes:
         if self.failures:
             raise self.failures.pop(0)
         self.written.append(event["reason"])
+        self.events[event["metadata"]["name"]] = event
         return event
+
+    async def change(
+        self, _resource: str, _namespace: str, name: str, change: Callable[[Object], Object]
+    ) -> Object:
+        self.events[name] = change(self.events[name])
+        return self.events[name]
 
 
 async def _written(writes: Writes, writer: EventWriter) -> list[str]:
@@ -46,8 +55,8 @@ def _recorder(writes: Writes, writer: EventWriter) -> Recorder:
     return Recorder(writer, cast(Client, writes), "test")
 
 
-def _say(recorder: Recorder, reason: str) -> None:
-    recorder.record(NODE, {"metadata": {"name": "n", "uid": "u"}}, NORMAL, reason, reason)
+def _say(recorder: Recorder, reason: str, text: str = "") -> None:
+    recorder.record(NODE, {"metadata": {"name": "n", "uid": "u"}}, NORMAL, reason, text or reason)
 
 
 def test_events_that_cannot_be_written_keep_no_others_from_it() -> None:
@@ -71,3 +80,27 @@ def test_a_clock_that_is_set_back_silences_nobody(monkeypatch: pytest.MonkeyPatc
         return await _written(writes, writer)
 
     assert asyncio.run(work()) == ["Before", LAST]
+
+
+async def _told(texts: list[str], skipped: dict[int, float], monkeypatch: Any) -> dict[str, int]:
+    """How often each text is told in the end; before some of them so many seconds pass."""
+    writer, writes = EventWriter(), Writes()
+    for index, text in enumerate(texts):
+        monkeypatch.setattr(clock, "_ahead", clock._ahead + skipped.get(index, 0.0))
+        _say(_recorder(writes, writer), "Made", text)
+    _say(_recorder(writes, writer), LAST)
+    await _written(writes, writer)
+    return {one["message"]: one["count"] for one in writes.events.values()}
+
+
+def test_many_events_that_differ_in_their_text_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"pod {number}" for number in range(12)] + ["pod 3"]
+    told = asyncio.run(_told(texts, {}, monkeypatch))
+    single = {f"pod {number}": 1 for number in range(9)}
+    assert told == single | {"pod 3": 2, "(combined from similar events): pod 11": 3, LAST: 1}
+
+
+def test_events_are_told_singly_again_after_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"pod {number}" for number in range(11)]
+    told = asyncio.run(_told(texts, {10: 601.0}, monkeypatch))
+    assert told["pod 10"] == 1

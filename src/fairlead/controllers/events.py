@@ -1,7 +1,8 @@
 """Events that controllers leave about objects, for people to read.
 
 Nothing waits for them and nothing fails with them: they are written in the background, the same
-one again only raises its count, and who says too much about one object is not heard.
+one again only raises its count, many that differ only in their text become one, and who says too
+much about one object is not heard.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _MOST_WAITING = 5_000
 _MOST_KNOWN = 4_096
 _MOST_TEXT_KNOWN = 2 * MOST_TEXT
 _BURST, _SECONDS_APART = 25, 300.0  # of events about one object
+_MOST_TEXTS, _TEXTS_LAST = 10, 600.0  # of events that are alike but for their text
+_COMBINED = "(combined from similar events): "
 
 
 @dataclass(slots=True)
@@ -49,42 +52,77 @@ class _Allowance:
         return True
 
 
+@dataclass(slots=True)
+class _Texts:
+    """The hashes of what was said about an object for one reason, the last of it at a moment."""
+
+    known: set[int]
+    at: float
+
+    def are_many_with(self, text: str) -> bool:
+        moment = clock.time()
+        if moment - self.at > _TEXTS_LAST:
+            self.known.clear()
+        self.at = moment
+        if hash(text) not in self.known and len(self.known) == _MOST_TEXTS - 1:
+            return True
+        self.known.add(hash(text))
+        return False
+
+
 class EventWriter:
     """Writes the events of all controllers, one after the other."""
 
     def __init__(self) -> None:
-        self._waiting: asyncio.Queue[tuple[Client, Object]] = asyncio.Queue(_MOST_WAITING)
+        self._waiting: asyncio.Queue[tuple[Client, Object, str]] = asyncio.Queue(_MOST_WAITING)
+        self._texts: Bounded[str, _Texts] = Bounded(_MOST_KNOWN, longest=MOST_TEXT)
         self._written: Bounded[str, str] = Bounded(_MOST_KNOWN, longest=_MOST_TEXT_KNOWN)
         self._allowances: Bounded[tuple[str, str], _Allowance] = Bounded(_MOST_KNOWN)
 
     def submit(self, client: Client, event: Object) -> None:
         """Have an event written, unless there is too much about its object already."""
+        event, key = self._combined(event)
         about = event["source"]["component"], event["involvedObject"].get("uid", "")
         allowance = self._allowances.get(about)
         if allowance is None:
             allowance = _Allowance(_BURST, clock.time())
             self._allowances.keep(about, allowance, len(about[0]) + len(about[1]))
         if allowance.take() and not self._waiting.full():
-            self._waiting.put_nowait((client, event))
+            self._waiting.put_nowait((client, event, key))
+
+    def _combined(self, event: Object) -> tuple[Object, str]:
+        """An event as it is written, and what it is the same by as others: its text too, unless
+        there were many texts already."""
+        about, text = _about(event), event["message"]
+        texts = self._texts.get(about)
+        if texts is None:
+            texts = _Texts(set(), clock.time())
+            self._texts.keep(about, texts, len(about))
+        if texts.are_many_with(text):
+            return {**event, "message": (_COMBINED + text)[:MOST_TEXT]}, about
+        return event, f"{about}\n{event['involvedObject'].get('fieldPath', '')}\n{text}"
 
     async def run(self) -> None:
         """Write until cancelled."""
         while True:
-            client, event = await self._waiting.get()
+            client, event, key = await self._waiting.get()
             try:
-                await self._write(client, event)
+                await self._write(client, event, key)
             except (StatusError, StorageError) as error:
                 logger.debug("an event was not written: %s", error)
             except Exception:
                 logger.exception("an event was not written")
 
-    async def _write(self, client: Client, event: Object) -> None:
-        key = _sameness(event)
+    async def _write(self, client: Client, event: Object, key: str) -> None:
+        def again(known: Object) -> Object:
+            count, text = known.get("count", 1) + 1, event["message"]
+            return {**known, "count": count, "lastTimestamp": now(), "message": text}
+
         namespace = event["metadata"]["namespace"]
         name = self._written.get(key)
         if name is not None:
             try:
-                await client.change(EVENTS, namespace, name, _again)
+                await client.change(EVENTS, namespace, name, again)
             except StatusError as error:
                 if error.code != 404:
                     raise
@@ -94,14 +132,11 @@ class EventWriter:
         self._written.keep(key, created["metadata"]["name"], len(key))
 
 
-def _sameness(event: Object) -> str:
+def _about(event: Object) -> str:
+    """What events have in common that differ only in their text."""
     about = event["involvedObject"]
-    said = (about.get("uid", ""), about.get("fieldPath", ""), event["type"], event["reason"])
-    return "\n".join((event["source"]["component"], *said, event["message"]))
-
-
-def _again(event: Object) -> Object:
-    return {**event, "count": event.get("count", 1) + 1, "lastTimestamp": now()}
+    what = (about["kind"], about.get("namespace", ""), about["name"], about.get("uid", ""))
+    return "\n".join((event["source"]["component"], *what, event["type"], event["reason"]))
 
 
 class Recorder:
