@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import sleep
+
 import pytest
 from support.jobs import Jobs, exited, job_spec
 from support.things import Space
@@ -235,6 +237,16 @@ def test_a_finalizer_that_nobody_takes_away_is_removed(work: Jobs) -> None:
     eventually(
         lambda: work.pods.read("lone")["metadata"].get("finalizers") == ["a.example/b"], "removed"
     )
+
+
+def test_a_pod_that_is_taken_back_at_once_is_tracked(work: Jobs) -> None:
+    work.create(parallelism=8, completions=8)
+    names = work.running(8)
+    for name in names:
+        work.pods.patch(name, {"metadata": {"ownerReferences": None}})
+    eventually(lambda: len(work.tracked()) == 8, "all are tracked")
+    sleep(0.3)  # for who would let them go
+    assert len(work.tracked()) == 8
 
 
 def test_a_status_that_somebody_wrote_does_not_stop_a_job(work: Jobs) -> None:

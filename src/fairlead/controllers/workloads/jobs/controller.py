@@ -24,7 +24,7 @@ from fairlead.controllers.workloads.jobs.standing import (
 )
 from fairlead.controllers.workloads.jobs.steps import Step, Steps
 from fairlead.controllers.workloads.jobs.tracking import Tracking
-from fairlead.controllers.workloads.owners import controller_of
+from fairlead.controllers.workloads.owners import controller_among, controller_of
 from fairlead.controllers.workloads.owning import Claims
 from fairlead.controllers.workloads.pod_control import PodControl
 from fairlead.controllers.workloads.pods import PODS, Pod, read_pod
@@ -79,10 +79,13 @@ class Jobs:
         """Whether a pod has the finalizer and no Job that would take it away."""
         if not may_be_held(version) or self._finalizer not in (version.body or b""):
             return False
-        controller = controller_of(version)
+        return self._is_without_job(version.namespace, controller_of(version))
+
+    def _is_without_job(self, namespace: str, controller: Object | None) -> bool:
+        """Whether a pod with this controller has no Job that there is."""
         if controller is None or controller["kind"] != self._resource.kind:
             return True
-        job = self._jobs.get(f"{version.namespace}/{controller['name']}")
+        job = self._jobs.get(f"{namespace}/{controller['name']}")
         return job is None or f'"uid":"{controller["uid"]}"'.encode() not in (job.body or b"")
 
     async def sync(self, key: str) -> float | None:
@@ -107,8 +110,15 @@ class Jobs:
 
     async def _let_go(self, key: str) -> None:
         version = self._objects.collection(PODS).get(key)
-        if version is not None and self._is_stray(version):
-            await self._tracking.release(read_pod(version))
+        if version is None or not self._is_stray(version):
+            return
+        namespace = version.namespace
+
+        def still_stray(current: Object) -> bool:  # a Job may take it meanwhile
+            controller = controller_among(current["metadata"].get("ownerReferences"))
+            return self._is_without_job(namespace, controller)
+
+        await self._tracking.release(read_pod(version), if_still=still_stray)
 
     async def _standing(self, job: Object) -> Standing:
         if self._names.tracking in (job["metadata"].get("annotations") or {}):

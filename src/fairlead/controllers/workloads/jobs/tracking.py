@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from fairlead.controllers.workloads.batches import all_of
@@ -33,12 +33,14 @@ class Tracking:
         failures = await all_of([partial(release, pod) for pod in holding])
         return released, failures
 
-    async def release(self, pod: Pod) -> None:
-        """Take it from a pod; one that is gone is no error."""
+    async def release(
+        self, pod: Pod, *, if_still: Callable[[Object], bool] = lambda current: True
+    ) -> None:
+        """Take it from a pod, if it still is what it has to be; one that is gone is no error."""
 
         def released(current: Object) -> Object:
             metadata = current["metadata"]
-            if metadata["uid"] == pod.uid:
+            if metadata["uid"] == pod.uid and if_still(current):
                 metadata = without_finalizer(metadata, self._finalizer)
             return {**current, "metadata": metadata}
 
