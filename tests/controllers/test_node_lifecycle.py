@@ -166,10 +166,12 @@ def test_the_pods_of_a_silent_node_are_not_ready(cluster: Cluster) -> None:
 
 def test_nodes_are_greeted_and_seen_off(cluster: Cluster) -> None:
     node = cluster.node("a")
-    said = ("node-controller", "Normal", "RegisteredNode", f"Registered Node {node} in Controller")
+    text = f"Node {node} event: Registered Node {node} in Controller"
+    said = ("node-controller", "Normal", "RegisteredNode", text)
     eventually(lambda: said in cluster.events(node), "it is greeted")
     cluster.client.delete(f"{NODES}/{node}")
-    said = ("node-controller", "Normal", "RemovingNode", f"Removing Node {node} from Controller")
+    text = f"Node {node} event: Removing Node {node} from Controller"
+    said = ("node-controller", "Normal", "RemovingNode", text)
     eventually(lambda: said in cluster.events(node), "it is seen off")
 
 

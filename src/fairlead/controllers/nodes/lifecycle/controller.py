@@ -111,7 +111,8 @@ class NodeLifecycle:
         uid = self._known.pop(name, None)
         if uid is not None:
             gone = {"metadata": {"name": name, "uid": uid}}
-            self._say(gone, "RemovingNode", f"Removing Node {name} from Controller")
+            text = f"Node {name} event: Removing Node {name} from Controller"
+            self._say(gone, "RemovingNode", text)
         self._heartbeats.forget(name)
         self._lost_since.pop(name, None)
         self._zones.remove(name)
@@ -121,7 +122,8 @@ class NodeLifecycle:
         silent_in = self._heartbeats.last(node) + self._grace(node) - clock.time()
         known = self._known.get(name) == node["metadata"]["uid"]
         if not known:
-            self._say(node, "RegisteredNode", f"Registered Node {name} in Controller")
+            text = f"Node {name} event: Registered Node {name} in Controller"
+            self._say(node, "RegisteredNode", text)
         self._zones.place(node, ready=silent_in > 0 and _readiness(node) == "True")
         self._judge(name)
         if silent_in <= 0:
