@@ -24,7 +24,7 @@ def identity(endpoint: Object) -> Identity:
 
 
 def is_same(stored: Object, wanted: Object) -> bool:
-    """Hints are somebody else's: they stay as long as nothing else changes."""
+    """Whether what is stored of an endpoint is what is wanted. Hints come later."""
     if "hints" in stored:
         stored = {name: value for name, value in stored.items() if name != "hints"}
     return stored == wanted

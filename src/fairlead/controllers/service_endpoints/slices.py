@@ -10,6 +10,7 @@ from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import is_refused_by_ending
 from fairlead.controllers.pod_members import PODS
+from fairlead.controllers.service_endpoints.hints import Hints
 from fairlead.controllers.service_endpoints.packing import Identity, identity, pack
 from fairlead.controllers.service_endpoints.pods import (
     SERVICES,
@@ -27,9 +28,11 @@ from fairlead.controllers.service_endpoints.slice_index import (
 )
 from fairlead.controllers.service_endpoints.subsets import has_no_ports, is_headless
 from fairlead.controllers.service_endpoints.triggers import TriggerTimes
+from fairlead.controllers.service_endpoints.zones import Zones
 from fairlead.errors import StatusError
 from fairlead.kinds.core.addresses import V4, V6
 from fairlead.kinds.core.endpoints import LAST_CHANGE
+from fairlead.kinds.discovery.endpoint_slices import HINTS_GATE
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
@@ -56,7 +59,12 @@ class SlicesController:
         self._nodes = objects.collection(NODES)
         self._triggers = TriggerTimes()
         self._nodes_of: dict[str, frozenset[str]] = {}  # names of nodes by key of the service
-        self._zone_label = api.dialect.label("topology.@/zone")
+        self._zones = Zones(self._nodes, api.dialect)
+        self._hints = Hints(
+            self._zones,
+            api.dialect.label("service.@/topology-aware-hints"),
+            enabled=api.gates[HINTS_GATE],
+        )
         self._headless_label = api.dialect.label("service.@/headless")
         self._last_change = api.dialect.label(LAST_CHANGE)
 
@@ -71,18 +79,23 @@ class SlicesController:
         }
 
     def _services_on_node(self, change: Change) -> Iterable[str]:
-        """A node that comes, goes or is in another zone now."""
+        """Those with pods on a node that comes, goes or is in another zone now, and those that it
+        gives another share of endpoints to."""
+        keys: set[str] = set()
+        if self._hints.are_wanted and self._zones.differ_by(change):
+            keys.update(self._hints.out_of_balance())
         if change.before is not None and change.after is not None:
-            zones = (one.labels.get(self._zone_label) for one in (change.before, change.after))
+            zones = (one.labels.get(self._zones.label) for one in (change.before, change.after))
             if len({*zones}) == 1:
-                return ()
-        return [key for key, nodes in self._nodes_of.items() if change.name in nodes]
+                return keys
+        return keys.union(key for key, nodes in self._nodes_of.items() if change.name in nodes)
 
     async def sync(self, key: str) -> float | None:
         namespace, _, name = key.partition("/")
         service = self._objects.find(SERVICES, namespace, name)
         if service is None or selector_of(service) is None:
             self._nodes_of.pop(key, None)
+            self._hints.forget(key)
             if service is None:
                 self._triggers.forget(key)
             return None
@@ -107,7 +120,7 @@ class SlicesController:
         on_nodes, missing = self._on_nodes(service, pods)
         for family in families:
             of_family = [one for one in existing if one["addressType"] == family]
-            plan.add(self._planned(service, on_nodes, of_family, family))
+            plan.add(self._planned(key, service, on_nodes, of_family, family))
         if service["metadata"].get("deletionTimestamp") is not None:
             plan.create.clear()
         for value in (*plan.create, *plan.update):
@@ -135,7 +148,7 @@ class SlicesController:
                 continue
             if pod.node not in zones:
                 node = self._nodes.get(pod.node)
-                zones[pod.node] = node.labels.get(self._zone_label, "") if node else None
+                zones[pod.node] = node.labels.get(self._zones.label, "") if node else None
             zone = zones[pod.node]
             if zone is None and not everybody:
                 name = f"{service['metadata']['namespace']}/{service['metadata']['name']}"
@@ -148,6 +161,7 @@ class SlicesController:
 
     def _planned(
         self,
+        key: str,
         service: Object,
         pods: Iterable[tuple[PodFacts, str]],
         existing: list[Object],
@@ -170,6 +184,7 @@ class SlicesController:
             plan.delete += unwanted
         if len(plan.delete) == len(existing) and not plan.create:
             self._keep_placeholder(plan, _new(service, labels, family, ()))
+        self._hints.put(key, service, family, plan, existing)
         plan.reuse(owner)
         return plan
 

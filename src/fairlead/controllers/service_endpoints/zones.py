@@ -1,0 +1,76 @@
+"""What part of the cluster's processors is in each zone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import NamedTuple
+
+from fairlead.dialect import Dialect
+from fairlead.schema.quantity import quantity
+from fairlead.storage.change import Change
+from fairlead.storage.collection import Collection
+from fairlead.storage.version import Version
+
+_EXCLUDED = ("node-role.@/control-plane", "node-role.@/master")
+
+
+class _Node(NamedTuple):
+    zone: str
+    processors: Decimal
+
+
+class Zones:
+    """Nodes are read when somebody asks, and again when they have changed since."""
+
+    def __init__(self, nodes: Collection, dialect: Dialect) -> None:
+        self._nodes = nodes
+        self.label = dialect.label("topology.@/zone")
+        self._excluded = [dialect.label(name) for name in _EXCLUDED]
+        self._known: dict[str, _Node] | None = None
+        self._changed: set[str] = set()
+
+    def differ_by(self, change: Change) -> bool:
+        """Take note of a change of a node; whether it means something to the zones."""
+        if self._known is None:
+            return False
+        self._changed.add(change.name)
+        return self._read(change.before) != self._read(change.after)
+
+    def parts(self) -> Mapping[str, float]:
+        """The parts by zone; empty where one zone has everything, or not enough is known."""
+        by_zone: Counter[str] = Counter()
+        for node in self._current().values():
+            if not node.zone or not node.processors:
+                return {}
+            by_zone[node.zone] += int(node.processors * 1000)
+        total = by_zone.total()
+        if len(by_zone) < 2 or not total:
+            return {}
+        return {zone: number / total for zone, number in sorted(by_zone.items())}
+
+    def _current(self) -> dict[str, _Node]:
+        if self._known is None:
+            self._known = {}
+            self._changed = {version.name for version in self._nodes.current("")}
+        for name in self._changed:
+            node = self._read(self._nodes.get(name))
+            if node is None:
+                self._known.pop(name, None)
+            else:
+                self._known[name] = node
+        self._changed.clear()
+        return self._known
+
+    def _read(self, version: Version | None) -> _Node | None:
+        """What counts about a node that does: one for everybody's pods that is ready."""
+        if version is None or any(name in version.labels for name in self._excluded):
+            return None
+        status = version.object().get("status") or {}
+        conditions = status.get("conditions") or ()
+        ready = next((one["status"] for one in conditions if one["type"] == "Ready"), "")
+        if ready != "True":
+            return None
+        processors = quantity((status.get("allocatable") or {}).get("cpu") or "0")
+        return _Node(version.labels.get(self.label, ""), processors)
