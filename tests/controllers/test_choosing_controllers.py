@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.process import FreshServer
+from support.things import Space
 from support.waiting import eventually
 
 from fairlead.controllers.enabling import ControllerNameError, chosen_controllers
@@ -52,6 +53,18 @@ def test_flags_without_effect_are_named_at_start(fresh_server: FreshServer) -> N
     said = server.log.read_text()
     assert "--etcd-db-metric-poll-interval is accepted but has no effect" in said
     assert "--controllers=route is accepted but has no effect" in said
+
+
+def test_what_controllers_and_the_server_write_is_theirs(space: Space) -> None:
+    space.furnished()
+    prefix = space.dialect.system_prefix
+    authority = space.config_maps.read(space.dialect.ca_config_map)
+    namespace = space.everywhere("namespaces").read("default")
+    managers = [
+        {entry["manager"] for entry in found["metadata"]["managedFields"]}
+        for found in (authority, namespace)
+    ]
+    assert managers == [{f"{prefix}-controller-manager"}, {f"{prefix}-apiserver"}]
 
 
 def test_roles_are_aggregated_in_the_name_of_their_controller(fresh_server: FreshServer) -> None:

@@ -26,6 +26,7 @@ from fairlead.storage.change import Change
 CLUSTER_INFO = "cluster-info"
 _CONFIG = "kubeconfig"
 _SIGNATURE = "jws-kubeconfig-"
+_EARLIER = "apiserver"  # whose it is in stores of earlier releases
 _LONGEST_NAP = 24 * 3600.0
 
 
@@ -176,4 +177,4 @@ def _is_written_by(value: Object, client: Client) -> bool:
         for entry in entries
         if f"f:{_CONFIG}" in ((entry.get("fieldsV1") or {}).get("f:data") or {})
     }
-    return owners == {client.manager}
+    return owners in ({client.manager}, {_EARLIER})

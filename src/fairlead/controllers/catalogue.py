@@ -21,13 +21,12 @@ from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
 from fairlead.controllers.volumes.catalogue import BUILDERS as VOLUMES
 from fairlead.controllers.workloads.catalogue import BUILDERS as WORKLOADS
-from fairlead.operations.client import Client, system_user
+from fairlead.operations.client import own_client
 from fairlead.operations.eviction import BUDGETS
 
 
 def _bootstrap_signer(given: Surroundings) -> Controller:
-    server = Client(given.api, system_user("apiserver"))
-    signer = given.client("bootstrap-signer")
+    server, signer = own_client(given.api), given.client("bootstrap-signer")
     return BootstrapSigner(server, signer, given.dialect, given.address, given.root_ca)
 
 

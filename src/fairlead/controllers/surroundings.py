@@ -69,8 +69,14 @@ class Surroundings:
         return PodMembers(pods, selector_of, facts_of)
 
     def client(self, name: str) -> Client:
-        """The API as the user of a controller, who has the role of this name."""
-        return Client(self.api, self.user(name))
+        """The API as the user of a controller, who has the role of this name. What controllers
+        write belongs to all of them."""
+        return Client(self.api, self.user(name), self.name)
+
+    @property
+    def name(self) -> str:
+        """What controllers are called together."""
+        return f"{self.dialect.system_prefix}-controller-manager"
 
     def user(self, name: str) -> User:
         return controller_user(self.dialect, name, privileged=self.privileged)

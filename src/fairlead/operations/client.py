@@ -35,6 +35,12 @@ def system_user(name: str) -> User:
     return User(f"system:{name}", groups=(MASTERS, AUTHENTICATED))
 
 
+def own_client(api: Api, manager: str = "") -> Client:
+    """The API as the server itself, which owns what it writes under its own name by default."""
+    own_name = f"{api.dialect.system_prefix}-apiserver"
+    return Client(api, system_user("apiserver"), manager or own_name)
+
+
 class Client:
     """Reads and writes by our name for a resource (`core/v1/pods`). Values are in the stored
     version, without kind and apiVersion; what is read is a copy, and what is written is copied.

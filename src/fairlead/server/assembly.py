@@ -55,7 +55,7 @@ from fairlead.kinds.gates import GateError, parse_gates
 from fairlead.kinds.resources import Resources
 from fairlead.kinds.runtime_config import RuntimeConfigError, apply_runtime_config
 from fairlead.operations.api import Api, Object
-from fairlead.operations.client import Client, system_user
+from fairlead.operations.client import own_client
 from fairlead.operations.shapes import ApiShapes
 from fairlead.outgoing.flags import ReachError, build_reach, build_webhooks
 from fairlead.outgoing.reaching import Reach
@@ -103,7 +103,7 @@ class Assembly:
         self.authorization = self._authorization()
         self.api.authorizer = self.authorization.authorizer
         self.api.authentication = self._authentication(pki)
-        self._objects = Client(self.api, system_user("apiserver"))
+        self._objects = own_client(self.api)
         self.webhooks = self._webhooks()
         self.api.admission = Chain(
             [

@@ -13,7 +13,7 @@ from fairlead.controllers.system_namespaces import SystemNamespaces
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
-from fairlead.operations.client import Client, system_user
+from fairlead.operations.client import Client, own_client
 from fairlead.server.authentication_info import AuthenticationInfo
 from fairlead.server.certificates import Pki
 
@@ -38,18 +38,16 @@ class KeptObjects:
     """What exists in a fresh server and is put right again whenever somebody changes it."""
 
     def __init__(self, api: Api, options: argparse.Namespace, pki: Pki) -> None:
-        dialect, user = api.dialect, system_user("apiserver")
-        self._flow_control = FlowControlObjects(Client(api, user, objects.MANAGER), dialect)
-        self._info = AuthenticationInfo(
-            Client(api, user), dialect, options, api.authentication, pki
-        )
+        dialect = api.dialect
+        self._flow_control = FlowControlObjects(own_client(api, objects.MANAGER), dialect)
+        self._info = AuthenticationInfo(own_client(api), dialect, options, api.authentication, pki)
         self.controllers: list[Controller] = [
             self._flow_control,
             self._info,
-            SystemNamespaces(Client(api, user), dialect),
+            SystemNamespaces(own_client(api), dialect),
         ]
         if options.enable_priority_and_fairness:
-            self.controllers.append(DanglingSchemas(Client(api, user, dangling.MANAGER)))
+            self.controllers.append(DanglingSchemas(own_client(api, dangling.MANAGER)))
 
     async def prepare(self) -> None:
         """Make what is missing; the namespaces are there."""

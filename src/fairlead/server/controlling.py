@@ -100,7 +100,8 @@ class Controlling:
             return
         given = self._surroundings()
         if "clusterrole-aggregation" in self._running:
-            client = given.client("clusterrole-aggregation-controller")
+            name = "clusterrole-aggregation-controller"
+            client = Client(api, given.user(name), name)
             self.aggregation = ClusterRoleAggregation(partial(_write_rules, client))
         self._built: Controllers | None = self._build(given)
         if self._elects:
@@ -205,7 +206,7 @@ class Controlling:
             return
         dialect = self._api.dialect
         client = self._surroundings().manager()
-        recorder = Recorder(self._events, client, f"{dialect.system_prefix}-controller-manager")
+        recorder = Recorder(self._events, client, client.manager)
         identity = f"{socket.gethostname()}_{uuid4()}"
         terms = election_terms(self._options, dialect)
         await Elector(self._api, client, recorder, terms, identity).run(self._term)

@@ -10,7 +10,7 @@ from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Controller
 from fairlead.controllers.surroundings import Surroundings
 from fairlead.operations.api import Api
-from fairlead.operations.client import Client, system_user
+from fairlead.operations.client import Client, own_client
 from fairlead.simulation.agent.controller import PodAgents
 from fairlead.simulation.fleet import Fleet
 from fairlead.simulation.logs import SimulatedContainers
@@ -37,7 +37,7 @@ def build_simulation(given: Surroundings, running: frozenset[str]) -> Sequence[C
     fleet = _fleet(api, options)
     # New nodes are tainted until somebody has seen that they are ready.
     alone = "nodelifecycle" not in running
-    greet = Client(api, system_user("apiserver")) if alone else None
+    greet = own_client(api) if alone else None
     agents = PodAgents(api, fleet, given.events)
     scheduler = Client(api, scheduler_user(given.dialect, privileged=given.privileged))
     recorder = Recorder(given.events, scheduler, SCHEDULER)

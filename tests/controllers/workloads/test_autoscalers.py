@@ -117,7 +117,7 @@ def test_what_is_beyond_the_bounds_is_scaled(
     event = work.await_event("SuccessfulRescale")
     assert event["message"] == f"New size: {size}; reason: {why}"
     managers = [one["manager"] for one in work.deployments.read("web")["metadata"]["managedFields"]]
-    assert "horizontal-pod-autoscaler" in managers
+    assert "kube-controller-manager" in managers
     work.pass_time()
     work.told("ScalingActive", "FailedGetResourceMetric")
 
