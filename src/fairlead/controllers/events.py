@@ -177,5 +177,8 @@ class Recorder:
             "lastTimestamp": moment,
             "count": 1,
             "type": kind,
+            "eventTime": None,
+            "reportingComponent": "",
+            "reportingInstance": "",
         }
         self._writer.submit(self._client, event)

@@ -190,6 +190,17 @@ def _limit_pods(work: Workloads, count: int) -> None:
     eventually(lambda: "used" in quotas.read("q").get("status", {}), "the quota is counted")
 
 
+def test_events_of_controllers_have_all_fields_that_events_have(work: Workloads) -> None:
+    work.replica_sets.create("r", spec=replicated(1))
+    made = work.await_event("SuccessfulCreate")
+    fields = ("eventTime", "reportingComponent", "reportingInstance")
+    assert [made[field] for field in fields] == [None, "", ""]
+    newer = work.space.things("events", "events.@")
+    found = newer.read(made["metadata"]["name"])
+    found["metadata"]["labels"] = {"seen": "yes"}
+    assert newer.update(found)["metadata"]["labels"] == {"seen": "yes"}
+
+
 def test_a_refusal_is_told_in_a_condition_until_it_ends(work: Workloads) -> None:
     _limit_pods(work, 1)
     work.replica_sets.create("r", spec=replicated(3))

@@ -44,6 +44,11 @@ def _text(value: str | None) -> str:
     return value or ""
 
 
+def _said(value: Any) -> Any:
+    """No text is the same as an empty one."""
+    return None if value == "" else value
+
+
 def _number(value: int | None) -> int:
     return value or 0
 
@@ -93,7 +98,7 @@ class EventBehaviour(Behaviour):
         if value.get("series") != old.get("series"):
             _check_series(value.get("series"), causes)
         for name, shown, show in _FIXED:
-            if value.get(name) != old.get(name):
+            if _said(value.get(name)) != _said(old.get(name)):
                 causes.invalid(shown, show(value.get(name)), IMMUTABLE)
 
 
