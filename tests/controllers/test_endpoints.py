@@ -38,6 +38,19 @@ def test_ready_pods_are_addresses_and_others_are_not_ready(space: Space) -> None
     ]
 
 
+def test_endpoints_and_slices_without_labels_or_annotations_say_nothing_of_them(
+    backend: Backend,
+) -> None:
+    backend.services.create("s", spec={"selector": {"app": "a"}, "ports": [{"port": 80}]})
+    backend.services.create("written", spec={"ports": [{"port": 80}]})
+    subset = {"addresses": [{"ip": "10.1.0.1"}], "ports": [{"port": 80}]}
+    backend.endpoints.create("written", subsets=[subset])
+    backend.has([])
+    assert "labels" not in backend.endpoints.read("s")["metadata"]
+    (mirrored,) = backend.has_slices("10.1.0.1", name="written")
+    assert "annotations" not in mirrored["metadata"]
+
+
 def test_endpoints_follow_their_pods(backend: Backend) -> None:
     backend.service()
     backend.has([])

@@ -29,10 +29,21 @@ from fairlead.storage.selection import EVERYTHING
 
 Result = TypeVar("Result")
 
+_LEFT_OUT = ("labels", "annotations", "finalizers", "ownerReferences")  # where they are empty
+
 
 def system_user(name: str) -> User:
     """A privileged user for one of the server's own parts."""
     return User(f"system:{name}", groups=(MASTERS, AUTHENTICATED))
+
+
+def _as_sent(value: Object) -> Object:
+    """An object without what would not be in it if a client had sent it."""
+    metadata = value["metadata"]
+    if all(metadata.get(name, True) for name in _LEFT_OUT):
+        return value
+    kept = {name: part for name, part in metadata.items() if part or name not in _LEFT_OUT}
+    return {**value, "metadata": kept}
 
 
 def own_client(api: Api, manager: str = "") -> Client:
@@ -83,7 +94,7 @@ class Client:
 
     async def create(self, key: str, value: Object) -> Object:
         operation = self._operation("create", key, value["metadata"].get("namespace", ""), "")
-        work = partial(create, self._api, operation, copied(value), self._options)
+        work = partial(create, self._api, operation, copied(_as_sent(value)), self._options)
         return (await self._perform(operation, work, value)).object()
 
     async def replace(self, key: str, value: Object) -> Object:
@@ -117,7 +128,11 @@ class Client:
         what the user must be allowed to do: `update` or `patch`."""
         operation = self._operation(verb, key, namespace, name, subresource)
         work = partial(
-            store_changed, self._api, operation, lambda old: Changed(change(old)), self._options
+            store_changed,
+            self._api,
+            operation,
+            lambda old: Changed(_as_sent(change(old))),
+            self._options,
         )
         return (await self._perform(operation, work)).object()
 
