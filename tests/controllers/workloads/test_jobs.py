@@ -106,6 +106,19 @@ def test_a_failed_pod_is_made_again_until_the_limit(work: Jobs) -> None:
     work.await_untracked()
 
 
+def test_a_limit_that_is_lowered_counts_when_the_next_pod_fails(work: Jobs) -> None:
+    work.create(backoffLimit=5)
+    work.fail(work.running(1))
+    work.await_counts(1, 0, 1)
+    (name,) = work.running(1)
+    work.revise_job(backoffLimit=0)
+    work.make_ready([name])
+    work.await_status(work.jobs, "j", ready=1)
+    assert "conditions" not in work.status(work.jobs, "j")
+    work.fail([name])
+    assert work.await_end()["reason"] == "BackoffLimitExceeded"
+
+
 def test_the_pods_that_run_end_with_a_job_that_fails(work: Jobs) -> None:
     work.create(parallelism=3, completions=3, backoffLimit=0)
     names = work.running(3)

@@ -132,12 +132,18 @@ class Standing:
 
     def _is_beyond_limit(self) -> bool:
         limit = self.spec.get("backoffLimit") or 0
-        if self.failed > limit:
+        if self.failed > limit and self._has_failed_anew():
             return True
         if self.spec["template"]["spec"].get("restartPolicy") != "OnFailure":
             return False
         restarts = sum(pod.all_restarts for pod in self.pods if pod.phase in ("Pending", "Running"))
         return restarts >= max(limit, 1)
+
+    def _has_failed_anew(self) -> bool:
+        """Whether a pod failed since the last look: a limit that is lowered says nothing about
+        those before."""
+        known: int = self.status.get("failed") or 0
+        return self.failed > known and len(self.active) != self.spec.get("parallelism")
 
     def time_left(self) -> float | None:
         """The seconds for which it may still be active; None if there is no limit."""
