@@ -144,6 +144,8 @@ class Jobs:
             status["ready"] = sum(pod.ready for pod in standing.active)
         if step.suspension is not None:
             status = _saying(status, step.suspension)
+            if step.suspension["status"] == "False":
+                status["startTime"] = step.suspension["lastTransitionTime"]
         if standing.is_tracked:
             await self._count(job, standing, step, status)
         else:
