@@ -65,6 +65,7 @@ def test_a_deployment_is_followed_taken_back_and_looked_back_on(running: Command
     assert "    Image:\tone\n" in shown
     assert running("rollout", "undo", "deploy/web") == "deployment.apps/web rolled back\n"
     assert image(running) == "one"
+    assert running("rollout", "status", "deploy/web").splitlines()[-1] == DONE
     assert running("rollout", "status", "deploy/web", "--revision=3").splitlines()[-1] == DONE
     assert running("rollout", "undo", "deploy/web", "--to-revision=3") == (
         "deployment.apps/web skipped rollback (current template already matches revision 3)\n"
