@@ -231,6 +231,13 @@ def test_removed_selector_is_a_change() -> None:
     ]
 
 
+@pytest.mark.parametrize("key", ["apps/v1/replicasets", "apps/v1/daemonsets"])
+def test_what_is_wrong_with_a_changed_set_is_said_twice(key: str) -> None:
+    kind = Kind(key)
+    _, causes = kind.update(kind.existing(WORK), changed(WORK, {"spec.minReadySeconds": -1}))
+    assert causes == [invalid("spec.minReadySeconds", "-1", NON_NEGATIVE)] * 2
+
+
 UPDATE = "spec.updateStrategy"
 DAEMON_STEPS = f"{UPDATE}.rollingUpdate"
 

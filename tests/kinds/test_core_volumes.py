@@ -224,6 +224,12 @@ def test_change_of_a_claim(
     assert [(field, reason) for field, reason, _ in wrong] == found
 
 
+def test_what_is_wrong_with_a_changed_claim_is_said_twice() -> None:
+    kind = Kind("core/v1/persistentvolumeclaims")
+    wrong = kind.update(kind.existing(CLAIM), spec_changed(CLAIM, {"storageClassName": "A_B"}))[1]
+    assert [field for field, _, _ in wrong] == ["spec.storageClassName"] * 2 + ["spec"]
+
+
 def test_a_bound_claim_keeps_its_volume() -> None:
     kind = Kind("core/v1/persistentvolumeclaims")
     old = kind.existing(spec_changed(CLAIM, {"volumeName": "v"}))
@@ -238,7 +244,7 @@ def test_a_class_can_move_from_the_annotation_to_the_field() -> None:
     old = kind.existing(value)
     assert kind.update(old, spec_changed(value, {"storageClassName": "slow"}))[1] == []
     assert kind.update(old, CLAIM)[1] == [
-        invalid(f"metadata.annotations[{key}]", '""', "field is immutable")
+        invalid(f"metadata.annotations.{key}", '""', "field is immutable")
     ]
 
 

@@ -162,3 +162,19 @@ def test_the_role_of_a_binding_stays() -> None:
     _, causes = kind.update(kind.existing(BINDING), changed(BINDING, {"roleRef.name": "other"}))
     shown = f'rbac.RoleRef{{APIGroup:"{GROUP}", Kind:"ClusterRole", Name:"other"}}'
     assert causes == [invalid("roleRef", shown, "cannot change roleRef")]
+
+
+@pytest.mark.parametrize("key", ["rbac/v1/roles", "rbac/v1/clusterroles"])
+def test_what_is_wrong_with_a_changed_role_is_said_twice(key: str) -> None:
+    kind = Kind(key)
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+    wrong = [{**rules[0], "verbs": []}]
+    _, causes = kind.update(kind.existing({"rules": rules}), {"rules": wrong})
+    assert causes == [required("rules[0].verbs", "verbs must contain at least one value")] * 2
+
+
+def test_what_is_wrong_with_a_changed_binding_is_said_twice() -> None:
+    kind = Kind("rbac/v1/rolebindings")
+    nameless = [{"kind": "Group", "apiGroup": GROUP, "name": ""}]
+    _, causes = kind.update(kind.existing(BINDING), changed(BINDING, {"subjects": nameless}))
+    assert causes == [required("subjects[0].name")] * 2

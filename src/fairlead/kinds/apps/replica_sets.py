@@ -33,6 +33,11 @@ class ReplicaSetBehaviour(TemplateBehaviour):
             non_negative(spec.get(name), f"spec.{name}", causes)
         check_replicated(spec, causes, context)
 
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        """The object as a whole is looked at twice, as clients see in the causes."""
+        self.check_create(value, causes, context)
+        super().check_update(value, old, causes, context)
+
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_selector_kept(value, old, causes)
 

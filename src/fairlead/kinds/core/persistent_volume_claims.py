@@ -59,16 +59,20 @@ class PersistentVolumeClaimBehaviour(Behaviour):
         check_claim_spec(value["spec"], "spec", causes, context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        metadata = value["metadata"]
-        check_metadata_update(metadata, old["metadata"], causes)
-        check_metadata(metadata, self.resource.namespaced, self.name_rule, causes)
-        used = SINGLE_POD in (old["spec"].get("accessModes") or ())
-        check_claim_spec(value["spec"], "spec", causes, context, single_pod_allowed=used)
+        """The object as a whole is looked at twice, as clients see in the causes."""
+        self._check_all(value, old, causes, context)
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        self._check_all(value, old, causes, context)
         _check_spec_change(value, old, causes, context)
         _check_size_change(value, old, causes, context)
         immutable(
             value["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes
         )
+
+    def _check_all(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_metadata(value["metadata"], self.resource.namespaced, self.name_rule, causes)
+        used = SINGLE_POD in (old["spec"].get("accessModes") or ())
+        check_claim_spec(value["spec"], "spec", causes, context, single_pod_allowed=used)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
@@ -171,7 +175,7 @@ def _check_class_annotation(
     key = context.dialect.label(CLASS_ANNOTATION)
     after = (metadata.get("annotations") or {}).get(key, "")
     if after != (old.get("annotations") or {}).get(key, ""):
-        causes.invalid(f"metadata.annotations[{key}]", after, IMMUTABLE)
+        causes.invalid(f"metadata.annotations.{key}", after, IMMUTABLE)
 
 
 def _same_spec(spec: Object, old: Object) -> bool:

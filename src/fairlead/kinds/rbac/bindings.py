@@ -16,7 +16,14 @@ SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
 
 class RoleBindingBehaviour(OrderedBehaviour):
     name_rule = staticmethod(path_segment)
-    update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.CHANGE)
+    update_order = (
+        Step.METADATA,
+        Step.RULES,
+        Step.METADATA,
+        Step.RULES,
+        Step.METADATA_CHANGE,
+        Step.CHANGE,
+    )
 
     def fill_defaults(self, value: Object, context: Context) -> None:
         for subject in value.get("subjects") or ():

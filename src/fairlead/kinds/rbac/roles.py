@@ -12,7 +12,7 @@ from fairlead.schema.names import path_segment
 
 class RoleBehaviour(OrderedBehaviour):
     name_rule = staticmethod(path_segment)
-    update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE)
+    update_order = (Step.METADATA, Step.RULES, Step.METADATA, Step.RULES, Step.METADATA_CHANGE)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         for index, rule in enumerate(value["rules"] or ()):
