@@ -43,7 +43,7 @@ def check_claim_template(
     check_labels(metadata.get("labels"), f"{path}.metadata.labels", causes)
     for name, shown in _FOREIGN_METADATA.items():
         if metadata.get(name):
-            causes.forbidden(f"{path}.metadata.{shown}", "cannot be set")
+            causes.forbidden(f"{path}.metadata.{shown}", "cannot be set for an ephemeral volume")
     check_claim_spec(template["spec"], f"{path}.spec", causes, context)
 
 
@@ -105,5 +105,4 @@ def _check_data_source(source: Object, path: str, causes: Causes) -> None:
         if not source[name]:
             causes.required(f"{path}.{name}")
     if not source.get("apiGroup") and source["kind"] != "PersistentVolumeClaim":
-        detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-        causes.invalid(path, source["kind"], detail)
+        causes.invalid(path, source["kind"], "")
