@@ -146,6 +146,15 @@ def test_a_secret_to_expand_with_may_come_later() -> None:
     assert kind.update(kind.existing(value), other)[1] != []
 
 
+def test_a_name_of_a_secret_that_is_no_label_may_only_stay() -> None:
+    kind = Kind("core/v1/persistentvolumes")
+    long = {"name": "a.b", "namespace": "n"}
+    value = spec_changed(VOLUME, {"hostPath": DROP, "csi": {**CSI, "nodePublishSecretRef": long}})
+    stored, wrong = kind.create(value)
+    assert [field for field, _, _ in wrong] == ["spec.csi.nodePublishSecretRef.name"]
+    assert kind.update(stored, value)[1] == []
+
+
 CLAIM: Object = {
     "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}}
 }
@@ -160,11 +169,7 @@ CLAIMS: list[tuple[dict[str, Any], Found]] = [
     (
         {"dataSourceRef": {"kind": "Odd", "name": "n"}},
         [
-            invalid(
-                f"spec.{name}",
-                '"Odd"',
-                "must be 'PersistentVolumeClaim' when referencing the default apiGroup",
-            )
+            (f"spec.{name}", "Invalid", 'Invalid value: "Odd"')
             for name in ("dataSource", "dataSourceRef")
         ],
     ),

@@ -239,6 +239,13 @@ def test_claim_templates(template: Object, expected: list[tuple[str, str]]) -> N
     ]
 
 
+def test_a_claim_template_has_no_name() -> None:
+    template = {**CLAIM, "metadata": {"name": "x"}}
+    path = "spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name"
+    found = wrong(pod(volumes=[{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]))
+    assert found == [(path, "forbidden", "cannot be set for an ephemeral volume")]
+
+
 def test_claims_are_named_after_pod_and_volume() -> None:
     brought = {"name": "v", "ephemeral": {"volumeClaimTemplate": CLAIM}}
     used = {"name": "w", "persistentVolumeClaim": {"claimName": "p-v"}}
@@ -276,6 +283,14 @@ def test_persistent_volumes_have_one_source() -> None:
     given, found = _persistent({"nfs": {"server": "s", "path": "/p"}, "local": {"path": "/x"}})
     assert given == ["nfs", "local"]
     assert found == [("spec.local", "forbidden", "may not specify more than 1 volume type")]
+
+
+def test_a_flexible_volume_may_stand_beside_an_earlier_source() -> None:
+    host, flexible = {"hostPath": {"path": "/x"}}, {"flexVolume": {"driver": "d"}}
+    assert _persistent(host | flexible)[1] == []
+    detail = "may not specify more than 1 volume type"
+    found = _persistent(flexible | {"local": {"path": "/x"}})[1]
+    assert found == [("spec.local", "forbidden", detail)]
 
 
 def test_secrets_of_persistent_volumes_are_named_in_full() -> None:

@@ -17,7 +17,11 @@ from fairlead.kinds.core.shared import (
     positive_quantity,
 )
 from fairlead.kinds.core.volumes.claims import SINGLE_POD, VOLUME_MODES, check_access_modes
-from fairlead.kinds.core.volumes.persistent import PERSISTENT_SOURCES, check_persistent_sources
+from fairlead.kinds.core.volumes.persistent import (
+    PERSISTENT_SOURCES,
+    check_persistent_sources,
+    has_long_secret_name,
+)
 from fairlead.kinds.metadata import check_metadata
 from fairlead.kinds.rules import IMMUTABLE, immutable
 from fairlead.schema.names import dns_subdomain
@@ -109,7 +113,7 @@ def _check_spec(value: Object, old: Object | None, causes: Causes, context: Cont
     if policy and policy not in RECLAIM_POLICIES:
         causes.unsupported("spec.persistentVolumeReclaimPolicy", policy, RECLAIM_POLICIES)
     _check_affinity(spec.get("nodeAffinity"), "spec.nodeAffinity", causes)
-    _check_sources(value, causes, context)
+    _check_sources(value, old, causes, context)
     name, mode = spec.get("storageClassName", ""), spec.get("volumeMode")
     if name:
         causes.invalid_each("spec.storageClassName", name, dns_subdomain(name))
@@ -165,10 +169,11 @@ def _check_affinity(affinity: Object | None, path: str, causes: Causes) -> None:
         check_node_selector(affinity["required"], f"{path}.required", causes)
 
 
-def _check_sources(value: Object, causes: Causes, context: Context) -> None:
+def _check_sources(value: Object, old: Object | None, causes: Causes, context: Context) -> None:
     spec = value["spec"]
     name = value["metadata"].get("name", "")
-    given = check_persistent_sources(spec, name, "spec", causes, context)
+    long_names = old is not None and has_long_secret_name(old["spec"])
+    given = check_persistent_sources(spec, name, "spec", causes, context, long_names=long_names)
     if given[:1] == ["local"] and spec.get("nodeAffinity") is None:
         causes.required("spec.nodeAffinity", "Local volume requires node affinity")
     host_path = (spec.get("hostPath") or {}).get("path", "")

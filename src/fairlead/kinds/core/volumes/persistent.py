@@ -16,6 +16,7 @@ from fairlead.kinds.core.volumes.sources import (
     requires,
     storage_os,
 )
+from fairlead.kinds.metadata import NameRule
 from fairlead.schema.names import dns_label, dns_subdomain
 
 
@@ -46,23 +47,34 @@ _CSI_SECRETS = (
 )
 
 
-def _csi(source: Object, path: str, causes: Causes, context: Context) -> None:
+def _check_csi(source: Object, path: str, causes: Causes, *, long_names: bool) -> None:
     csi_driver_name(source["driver"], f"{path}.driver", causes)
     if not source["volumeHandle"]:
         causes.required(f"{path}.volumeHandle")
+    name_rule = dns_subdomain if long_names else dns_label
     for name in _CSI_SECRETS:
         if source.get(name) is not None:
-            _check_secret(source[name], f"{path}.{name}", causes)
+            _check_secret(source[name], name_rule, f"{path}.{name}", causes)
 
 
-def _check_secret(reference: Object, path: str, causes: Causes) -> None:
-    for name, rule in (("name", dns_subdomain), ("namespace", dns_label)):
+def _check_secret(reference: Object, name_rule: NameRule, path: str, causes: Causes) -> None:
+    for name, rule in (("name", name_rule), ("namespace", dns_label)):
         value = reference.get(name, "")
         if not value:
             causes.required(f"{path}.{name}")
         else:
             causes.invalid_each(f"{path}.{name}", value, rule(value))
 
+
+def has_long_secret_name(spec: Object) -> bool:
+    """Whether a volume names a secret by more than a label, which only one that did before may."""
+    source: Object = spec.get("csi") or {}
+    names = ((source.get(name) or {}).get("name", "") for name in _CSI_SECRETS)
+    return any(dns_label(name) and not dns_subdomain(name) for name in names)
+
+
+# The one source that the reference lets stand beside those before it.
+_BESIDE_OTHERS = "flexVolume"
 
 PERSISTENT_SOURCES: dict[str, Check | None] = {
     "hostPath": SOURCES["hostPath"],
@@ -86,25 +98,34 @@ PERSISTENT_SOURCES: dict[str, Check | None] = {
     "scaleIO": SOURCES["scaleIO"],
     "local": check_local,
     "storageos": storage_os(with_namespace=True),
-    "csi": _csi,
+    "csi": None,  # checked with what the old volume was allowed
 }
 
 
 def check_persistent_sources(
-    spec: Object, volume_name: str, path: str, causes: Causes, context: Context
+    spec: Object,
+    volume_name: str,
+    path: str,
+    causes: Causes,
+    context: Context,
+    *,
+    long_names: bool = False,
 ) -> list[str]:
     """Check the sources of a PersistentVolumeSpec; gives the names of those that it has. What
-    belongs to one source in particular (node affinity of local volumes, ...) is the kind's."""
+    belongs to one source in particular (node affinity of local volumes, ...) is the kind's.
+    `long_names`: the names of secrets may be more than labels."""
     given = [name for name in PERSISTENT_SOURCES if spec.get(name) is not None]
     if not given:
         causes.required(path, "must specify a volume type")
     for index, name in enumerate(given):
         inside = f"{path}.{PATHS_INSIDE.get(name, name)}"
         check = PERSISTENT_SOURCES[name]
-        if index:
+        if index and name != _BESIDE_OTHERS:
             causes.forbidden(f"{path}.{PATHS_BESIDE.get(name, name)}", MORE_THAN_ONE)
-        elif check is None:
+        elif check is not None:
+            check(spec[name], inside, causes, context)
+        elif name == "iscsi":
             check_iscsi(spec[name], inside, causes, persistent_name=volume_name)
         else:
-            check(spec[name], inside, causes, context)
+            _check_csi(spec[name], inside, causes, long_names=long_names)
     return given
