@@ -597,3 +597,11 @@ def test_controller_revision_change() -> None:
     assert kind.update(old, changed(REVISION, {"revision": 2}))[1] == []
     _, causes = kind.update(old, changed(REVISION, {"data": {"x": 2}}))
     assert [(field, reason) for field, reason, _ in causes] == [("data", "Invalid")]
+
+
+def test_annotations_of_the_pods_of_a_stateful_set_are_looked_at() -> None:
+    key = "container.apparmor.security.beta.kubernetes.io/other"
+    value = changed(WORK, {"spec.template.metadata.annotations": {key: "unconfined"}})
+    assert Kind("apps/v1/statefulsets").wrong(value) == [
+        invalid(f"spec.template.annotations[{key}]", '"other"', "container not found")
+    ]

@@ -25,6 +25,7 @@ from fairlead.kinds.apps.templates import (
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.pods.annotations import check_pod_annotations
 from fairlead.kinds.metadata import check_annotations, check_labels, check_metadata_update
 from fairlead.kinds.rules import non_negative
 from fairlead.schema.quantity import quantity
@@ -95,7 +96,7 @@ class StatefulSetBehaviour(TemplateBehaviour):
         selector = spec.get("selector")
         check_required_selector(selector, "statefulset", causes)
         if selector_is_sound(selector):
-            _check_template(selector, spec["template"], causes)
+            _check_template(selector, spec["template"], causes, context)
         else:
             causes.invalid("spec.selector", selector_shown(selector), "")
         check_long_running(spec["template"], "StatefulSet", causes)
@@ -212,11 +213,15 @@ def _check_retention(retention: Object | None, causes: Causes, context: Context)
             causes.unsupported(place, retention.get(name, ""), RETENTION_CHOICES)
 
 
-def _check_template(selector: Object | None, template: Object, causes: Causes) -> None:
+def _check_template(
+    selector: Object | None, template: Object, causes: Causes, context: Context
+) -> None:
     check_template_labels(selector, template, causes)
     metadata = template["metadata"]
+    annotations, path = metadata.get("annotations"), f"{TEMPLATE}.annotations"
     check_labels(metadata.get("labels"), f"{TEMPLATE}.labels", causes)
-    check_annotations(metadata.get("annotations"), f"{TEMPLATE}.annotations", causes)
+    check_annotations(annotations, path, causes)
+    check_pod_annotations(annotations, template["spec"], path, causes, context.dialect)
 
 
 def _warn_of_fractions(resources: Object, path: str, context: Context) -> None:
