@@ -53,6 +53,69 @@ def test_spec(spec: Object, found: Found) -> None:
     assert Kind("core/v1/nodes").wrong({"spec": spec}) == found
 
 
+ALPHA = "scheduler.alpha.kubernetes.io"
+SIGNATURE = f"metadata.annotations.{ALPHA}/preferAvoidPods[0].PodSignature"
+ANNOTATIONS: list[tuple[str, str, Found]] = [
+    ("taints", '[{"key": "a", "effect": "NoExecute"}]', []),
+    (
+        "taints",
+        '[{"key": "a"}]',
+        [required(f"metadata.annotations.{ALPHA}/taints[0].effect")],
+    ),
+    (
+        "taints",
+        "{}",
+        [
+            invalid(
+                "metadata.annotations",
+                f'"{ALPHA}/taints"',
+                "json: cannot unmarshal object into Go value of type []core.Taint",
+            )
+        ],
+    ),
+    (
+        "preferAvoidPods",
+        '{"preferAvoidPods": [{"podSignature": {"podController": {"controller": true}}}]}',
+        [],
+    ),
+    ("preferAvoidPods", '{"preferAvoidPods": [{}]}', [required(SIGNATURE)]),
+    (
+        "preferAvoidPods",
+        '{"preferAvoidPods": [{"podSignature": {"podController": {"controller": false}}}]}',
+        [invalid(f"{SIGNATURE}.PodController.Controller", "false", "must point to a controller")],
+    ),
+    (
+        "preferAvoidPods",
+        "nope",
+        [
+            invalid(
+                "metadata.annotations.AvoidPods",
+                f'"{ALPHA}/preferAvoidPods"',
+                "invalid character 'o' in literal null (expecting 'u')",
+            )
+        ],
+    ),
+    (
+        "preferAvoidPods",
+        '{"preferAvoidPods": [{"podSignature": 1}]}',
+        [
+            invalid(
+                "metadata.annotations.AvoidPods",
+                f'"{ALPHA}/preferAvoidPods"',
+                "json: cannot unmarshal number into Go struct field"
+                " PreferAvoidPodsEntry.preferAvoidPods.podSignature of type v1.PodSignature",
+            )
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "found"), ANNOTATIONS)
+def test_annotations_that_mean_something(name: str, text: str, found: Found) -> None:
+    value = {"metadata": {"annotations": {f"{ALPHA}/{name}": text}}}
+    assert Kind("core/v1/nodes").wrong(value) == found
+
+
 RANGES: list[tuple[Object, str | None, list[str] | None]] = [
     ({"podCIDR": "10.0.0.0/24"}, "10.0.0.0/24", ["10.0.0.0/24"]),
     ({"podCIDRs": ["10.0.0.0/24"]}, "10.0.0.0/24", ["10.0.0.0/24"]),

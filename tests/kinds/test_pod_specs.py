@@ -366,7 +366,10 @@ def test_annotations(annotations: dict[str, str], expected: list[tuple[str, str]
         ("null", ""),
         ("[]", ""),
         ('[{"key": "a", "operator": "Exists", "tolerationSeconds": null}]', ""),
+        ('[{"key": "a", "value": null}]', ""),
         ("[null]", "operator must be Exists when `key` is empty"),
+        ("nope", "invalid character 'o' in literal null (expecting 'u')"),
+        ("[{]", "invalid character ']' looking for beginning of object key string"),
         ("{}", "json: cannot unmarshal object into Go value of type []core.Toleration"),
         ("[1]", "json: cannot unmarshal number into Go value of type core.Toleration"),
         (

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from fairlead.kinds.behaviour import Behaviour, Object, keep
-from fairlead.kinds.causes import Causes, GoValue, quote
+from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.addresses import parse_network
+from fairlead.kinds.core.node_annotations import check_node_annotations
 from fairlead.kinds.core.node_configs import check_config_source, check_config_status
 from fairlead.kinds.core.pods.resources import round_up_amounts
-from fairlead.kinds.core.pods.scheduling import TAINT_EFFECTS
 from fairlead.kinds.core.resource_names import check_amount
-from fairlead.kinds.core.shared import duplicate, go_struct, go_text_fields
+from fairlead.kinds.core.shared import go_text_fields
+from fairlead.kinds.core.taints import check_taints
 from fairlead.kinds.go_values import go_list_or_nil as go_list
 from fairlead.kinds.metadata import check_metadata_update
-from fairlead.schema.names import label_value, qualified_name
+
+_TAINTS = "metadata.taints"
 
 
 class NodeBehaviour(Behaviour):
@@ -42,7 +44,8 @@ class NodeBehaviour(Behaviour):
             value["status"].pop("config", None)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        _check_taints(value["spec"].get("taints"), causes)
+        check_node_annotations(value["metadata"], causes, context)
+        check_taints(value["spec"].get("taints"), _TAINTS, causes)
         _check_resources(value["status"], causes, context)
         _check_ranges(value["spec"].get("podCIDRs") or [], "spec.podCIDRs", causes)
 
@@ -58,6 +61,7 @@ class NodeBehaviour(Behaviour):
     def _check_changed(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         spec, status = value["spec"], value["status"]
         check_metadata_update(value["metadata"], old["metadata"], causes)
+        check_node_annotations(value["metadata"], causes, context)
         _check_resources(status, causes, context)
         _check_addresses(status.get("addresses") or [], causes)
         _check_assigned(spec, old["spec"], causes)
@@ -65,7 +69,7 @@ class NodeBehaviour(Behaviour):
             check_config_source(spec["configSource"], "spec.configSource", causes)
         if status.get("config") is not None:
             check_config_status(status["config"], "status.config", causes)
-        _check_taints(spec.get("taints"), causes)
+        check_taints(spec.get("taints"), _TAINTS, causes)
         if spec.get("externalID") != old["spec"].get("externalID"):
             causes.forbidden("spec.externalID", "may not be updated")
 
@@ -83,38 +87,6 @@ def _pair_ranges(spec: Object) -> None:
         spec["podCIDRs"] = [single]
     elif ranges and not single:
         spec["podCIDR"] = ranges[0]
-
-
-def _check_taints(taints: list[Object] | None, causes: Causes) -> None:
-    seen: set[tuple[str, str]] = set()
-    for index, taint in enumerate(taints or ()):
-        path = f"metadata.taints[{index}]"
-        key, value, effect = taint["key"], taint.get("value", ""), taint["effect"]
-        causes.invalid_each(f"{path}.key", key, qualified_name(key))
-        wrong = label_value(value)
-        if wrong:
-            causes.invalid(f"{path}.value", value, ";".join(wrong))
-        if not effect:
-            causes.required(f"{path}.effect")
-        elif effect not in TAINT_EFFECTS:
-            causes.unsupported(f"{path}.effect", effect, TAINT_EFFECTS)
-        if (key, effect) in seen:
-            detail = "taints must be unique by key and effect pair"
-            duplicate(path, _shown_taint(taint), detail, causes)
-        seen.add((key, effect))
-
-
-def _shown_taint(taint: Object) -> GoValue:
-    added = "(*v1.Time)(nil)" if taint.get("timeAdded") is None else "(*v1.Time)(0xc000000000)"
-    return go_struct(
-        "core.Taint",
-        {
-            "Key": quote(taint["key"]),
-            "Value": quote(taint.get("value", "")),
-            "Effect": quote(taint["effect"]),
-            "TimeAdded": added,
-        },
-    )
 
 
 def _check_resources(status: Object, causes: Causes, context: Context) -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
-
-import orjson
+from typing import Final
 
 from fairlead.dialect import Dialect
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.core.annotated_lists import read_list
 from fairlead.kinds.core.pods.scheduling import check_tolerations
 from fairlead.kinds.core.pods.visiting import all_containers, containers_with_paths
 from fairlead.kinds.core.volumes.paths import descending_path
 from fairlead.kinds.rules import bounded_int
-from fairlead.schema.mismatch import json_kind
 
 RUNTIME_DEFAULT, DOCKER_DEFAULT = "runtime/default", "docker/default"
 UNCONFINED, LOCALHOST = "unconfined", "localhost/"
@@ -89,19 +87,6 @@ def check_pod_annotations(
             _check_app_armor(container, profile, spec, f"{path}[{key}]", causes)
 
 
-def _check_tolerations(text: str, key: str, path: str, causes: Causes) -> None:
-    try:
-        tolerations = orjson.loads(text)
-    except ValueError as error:
-        causes.invalid(path, key, str(error))
-        return
-    wrong = _misfit(tolerations)
-    if wrong:
-        causes.invalid(path, key, f"json: cannot unmarshal {wrong}")
-    elif tolerations:
-        check_tolerations([one or {} for one in tolerations], f"{path}.{key}", causes)
-
-
 _TOLERATION_TYPES: Final[dict[str, str]] = {
     "key": "string",
     "operator": "core.TolerationOperator",
@@ -111,21 +96,12 @@ _TOLERATION_TYPES: Final[dict[str, str]] = {
 }
 
 
-def _misfit(tolerations: Any) -> str:
-    """What keeps parsed JSON, which is anything, from being a list of tolerations."""
-    if tolerations is not None and not isinstance(tolerations, list):
-        return f"{json_kind(tolerations)} into Go value of type []core.Toleration"
-    for toleration in tolerations or ():
-        if toleration is None:
-            continue
-        if not isinstance(toleration, dict):
-            return f"{json_kind(toleration)} into Go value of type core.Toleration"
-        for name, kind in _TOLERATION_TYPES.items():
-            value = toleration.get(name)
-            if value is not None and type(value) is not (int if kind == "int64" else str):
-                field = f"Toleration.{name[0].upper()}{name[1:]}"
-                return f"{json_kind(value)} into Go struct field {field} of type {kind}"
-    return ""
+def _check_tolerations(text: str, key: str, path: str, causes: Causes) -> None:
+    tolerations, wrong = read_list(text, "Toleration", _TOLERATION_TYPES)
+    if wrong:
+        causes.invalid(path, key, wrong)
+    elif tolerations:
+        check_tolerations(tolerations, f"{path}.{key}", causes)
 
 
 def _check_seccomp(annotations: dict[str, str], known: Keys, path: str, causes: Causes) -> None:

@@ -1,0 +1,41 @@
+"""Taints: what keeps pods away from a node."""
+
+from __future__ import annotations
+
+from fairlead.kinds.behaviour import Object
+from fairlead.kinds.causes import Causes, GoValue, quote
+from fairlead.kinds.core.pods.scheduling import TAINT_EFFECTS
+from fairlead.kinds.core.shared import duplicate, go_struct
+from fairlead.schema.names import label_value, qualified_name
+
+
+def check_taints(taints: list[Object] | None, list_path: str, causes: Causes) -> None:
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints or ()):
+        path = f"{list_path}[{index}]"
+        key, value, effect = (taint.get(name, "") for name in ("key", "value", "effect"))
+        causes.invalid_each(f"{path}.key", key, qualified_name(key))
+        wrong = label_value(value)
+        if wrong:
+            causes.invalid(f"{path}.value", value, ";".join(wrong))
+        if not effect:
+            causes.required(f"{path}.effect")
+        elif effect not in TAINT_EFFECTS:
+            causes.unsupported(f"{path}.effect", effect, TAINT_EFFECTS)
+        if (key, effect) in seen:
+            detail = "taints must be unique by key and effect pair"
+            duplicate(path, _shown_taint(taint), detail, causes)
+        seen.add((key, effect))
+
+
+def _shown_taint(taint: Object) -> GoValue:
+    added = "(*v1.Time)(nil)" if taint.get("timeAdded") is None else "(*v1.Time)(0xc000000000)"
+    return go_struct(
+        "core.Taint",
+        {
+            "Key": quote(taint.get("key", "")),
+            "Value": quote(taint.get("value", "")),
+            "Effect": quote(taint.get("effect", "")),
+            "TimeAdded": added,
+        },
+    )
