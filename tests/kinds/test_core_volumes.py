@@ -287,11 +287,27 @@ def test_status_of_a_claim() -> None:
     ]
 
 
-def test_parts_of_bytes_are_pointed_out() -> None:
+def warned(kind: Kind, value: Object) -> list[str]:
+    kind.behaviour.warnings(kind.existing(value), None, kind.context)
+    return kind.context.warnings
+
+
+def test_claims_are_not_warned_of() -> None:
     kind = Kind("core/v1/persistentvolumeclaims")
-    made = kind.existing(spec_changed(CLAIM, {"resources.requests.storage": "1500m"}))
-    kind.behaviour.warnings(made, None, kind.context)
-    assert kind.context.warnings == [
-        'spec.resources.requests[storage]: fractional byte value "1500m" is invalid, must be an'
-        " integer"
+    annotations = {"volume.beta.kubernetes.io/storage-class": "slow"}
+    value = spec_changed(CLAIM, {"resources.requests.storage": "1500m"})
+    assert warned(kind, {**value, "metadata": {"annotations": annotations}}) == []
+
+
+def test_old_node_labels_are_all_that_volumes_are_warned_of() -> None:
+    old = {"matchExpressions": [{"key": "beta.kubernetes.io/os", "operator": "Exists"}]}
+    source = {"glusterfs": {"endpoints": "e", "path": "/p"}, "hostPath": DROP}
+    terms = {"nodeAffinity": {"required": {"nodeSelectorTerms": [old]}}}
+    annotations = {
+        f"volume.beta.kubernetes.io/{name}": "x" for name in ("storage-class", "mount-options")
+    }
+    value = {**spec_changed(VOLUME, source | terms), "metadata": {"annotations": annotations}}
+    assert warned(Kind("core/v1/persistentvolumes"), value) == [
+        "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key:"
+        ' beta.kubernetes.io/os is deprecated since v1.14; use "kubernetes.io/os" instead'
     ]

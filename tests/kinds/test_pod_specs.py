@@ -534,6 +534,11 @@ def test_gated_fields_are_dropped() -> None:
             'spec.imagePullSecrets[0].name: invalid empty name ""',
         ),
         (
+            {"volumes": [{"name": "v", "glusterfs": {"endpoints": "e", "path": "/p"}}]},
+            "spec.volumes[0].glusterfs: deprecated in v1.25, this feature will be removed soon after"
+            " in a subsequent release",
+        ),
+        (
             {
                 "containers": [
                     {"name": "c", "image": "i", "env": [{"name": "A"}, {"name": "A"}]},

@@ -372,3 +372,49 @@ def test_the_status_of_an_attachment_goes_its_own_way() -> None:
 def test_dropping_a_class_field_by_hand() -> None:
     kind = Kind("storage/v1/storageclasses")
     assert kind.wrong(changed(CLASS, {"provisioner": DROP})) == [required("provisioner")]
+
+
+ZONE = "failure-domain.beta.kubernetes.io/zone"
+NEWER = 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "warnings"),
+    [
+        (
+            "storage/v1/storageclasses",
+            {
+                **CLASS,
+                "allowedTopologies": [
+                    {"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]},
+                ],
+            },
+            [f"allowedTopologies[0].matchLabelExpressions[0].key: {NEWER}"],
+        ),
+        (
+            "storage/v1/csistoragecapacities",
+            {
+                "storageClassName": "fast",
+                "nodeTopology": {
+                    "matchLabels": {ZONE: "a"},
+                    "matchExpressions": [{"key": ZONE, "operator": "Exists"}],
+                },
+            },
+            [
+                f"nodeTopology.matchExpressions[0].key: {ZONE} is {NEWER}",
+                f"nodeTopology.matchLabels.{ZONE}: {NEWER}",
+            ],
+        ),
+        (
+            "node/v1/runtimeclasses",
+            {"handler": "h", "scheduling": {"nodeSelector": {ZONE: "a"}}},
+            [f"scheduling.nodeSelector: {NEWER}"],
+        ),
+    ],
+)
+def test_node_labels_that_have_newer_names_are_warned_of(
+    key: str, value: dict[str, Any], warnings: list[str]
+) -> None:
+    kind = Kind(key)
+    kind.behaviour.warnings(kind.existing(value), None, kind.context)
+    assert kind.context.warnings == warnings

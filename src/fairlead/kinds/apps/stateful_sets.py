@@ -28,7 +28,6 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.annotations import check_pod_annotations
 from fairlead.kinds.metadata import check_annotations, check_labels, check_metadata_update
 from fairlead.kinds.rules import non_negative
-from fairlead.schema.quantity import quantity
 
 RETENTION_CHOICES = ("Retain", "Delete")
 CHANGEABLE = ("replicas", "template", "updateStrategy", RETENTION, "minReadySeconds")
@@ -118,12 +117,6 @@ class StatefulSetBehaviour(TemplateBehaviour):
         STATUS.check(value["status"], causes)
         check_metadata_update(value["metadata"], old["metadata"], causes)
         check_collision_count(value["status"], old["status"], causes)
-
-    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        super().warnings(value, old, context)
-        for index, claim in enumerate(value["spec"].get("volumeClaimTemplates") or ()):
-            path = f"spec.volumeClaimTemplates[{index}].resources"
-            _warn_of_fractions(claim["spec"].get("resources") or {}, path, context)
 
 
 def _check_claims_mounted(spec: Object, causes: Causes) -> None:
@@ -222,13 +215,3 @@ def _check_template(
     check_labels(metadata.get("labels"), f"{TEMPLATE}.labels", causes)
     check_annotations(annotations, path, causes)
     check_pod_annotations(annotations, template["spec"], path, causes, context.dialect)
-
-
-def _warn_of_fractions(resources: Object, path: str, context: Context) -> None:
-    for kind in ("requests", "limits"):
-        text = (resources.get(kind) or {}).get("storage", "0")
-        if quantity(text) % 1:
-            context.warn(
-                f'{path}.{kind}[storage]: fractional byte value "{text}" is invalid,'
-                " must be an integer"
-            )

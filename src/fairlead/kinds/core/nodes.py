@@ -76,8 +76,6 @@ class NodeBehaviour(Behaviour):
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         if value["spec"].get("configSource") is not None:
             context.warn("spec.configSource: the feature is removed")
-        if value["spec"].get("externalID"):
-            context.warn("spec.externalID: this field is deprecated, and is unused by Kubernetes")
 
 
 def _pair_ranges(spec: Object) -> None:

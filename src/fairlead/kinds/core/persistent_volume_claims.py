@@ -9,7 +9,7 @@ from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.persistent_volumes import CLASS_ANNOTATION
 from fairlead.kinds.core.pods.difference import difference
-from fairlead.kinds.core.pods.resources import is_fractional, round_up_amounts
+from fairlead.kinds.core.pods.resources import round_up_amounts
 from fairlead.kinds.core.resource_names import check_amount
 from fairlead.kinds.core.shared import (
     basic_quantity,
@@ -85,23 +85,6 @@ class PersistentVolumeClaimBehaviour(Behaviour):
             basic_quantity(text, f"status.capacity[{name}]", causes)
         if _recovers(old, context):
             _check_resizing(status, causes, context)
-
-    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        key = context.dialect.label(CLASS_ANNOTATION)
-        if key in (value["metadata"].get("annotations") or {}):
-            text = 'deprecated since v1.8; use "storageClassName" attribute instead'
-            context.warn(f"metadata.annotations[{key}]: {text}")
-        claim_warnings(value["spec"], "spec", context)
-
-
-def claim_warnings(spec: Object, path: str, context: Context) -> None:
-    """Say which sizes of a claim's spec are no whole number of bytes."""
-    for name in ("requests", "limits"):
-        size = (spec["resources"].get(name) or {}).get("storage")
-        if size is not None and is_fractional(size):
-            field = f"{path}.resources.{name}[storage]"
-            text = f'fractional byte value "{size}" is invalid, must be an integer'
-            context.warn(f"{field}: {text}")
 
 
 def _recovers(old: Object, context: Context) -> bool:

@@ -46,12 +46,6 @@ _MOUNTED_WITH_OPTIONS = (
     "storageos",
     "vsphereVolume",
 )
-_FADING = {
-    "glusterfs": ("v1.25", "v1.26+"),
-    "photonPersistentDisk": ("v1.11", "v1.16+"),
-    "scaleIO": ("v1.16", "v1.22+"),
-    "storageos": ("v1.22", "v1.25+"),
-}
 
 
 class PersistentVolumeBehaviour(Behaviour):
@@ -93,16 +87,10 @@ class PersistentVolumeBehaviour(Behaviour):
             causes.invalid("nodeAffinity", shown, IMMUTABLE)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        spec = value["spec"]
-        annotation_warnings(value["metadata"], context)
-        affinity = (spec.get("nodeAffinity") or {}).get("required") or {}
+        affinity = (value["spec"].get("nodeAffinity") or {}).get("required") or {}
         for index, term in enumerate(affinity.get("nodeSelectorTerms") or ()):
             path = f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]"
             warn_of_node_term(term, path, context)
-        for name, (since, gone) in _FADING.items():
-            if spec.get(name) is not None:
-                shown = "storageOS" if name == "storageos" else name
-                context.warn(f"spec.{shown}: deprecated in {since}, non-functional in {gone}")
 
 
 def _check_spec(value: Object, old: Object | None, causes: Causes, context: Context) -> None:
@@ -119,19 +107,6 @@ def _check_spec(value: Object, old: Object | None, causes: Causes, context: Cont
         causes.invalid_each("spec.storageClassName", name, dns_subdomain(name))
     if mode is not None and mode not in VOLUME_MODES:
         causes.unsupported("spec.volumeMode", mode, VOLUME_MODES)
-
-
-def annotation_warnings(metadata: Object, context: Context) -> None:
-    """Say which annotations of volumes and claims have become fields."""
-    fields = {
-        CLASS_ANNOTATION: ("v1.8", "storageClassName"),
-        MOUNT_OPTIONS_ANNOTATION: ("v1.6", "mountOptions"),
-    }
-    for name, (since, instead) in fields.items():
-        key = context.dialect.label(name)
-        if key in (metadata.get("annotations") or {}):
-            text = f'deprecated since {since}; use "{instead}" attribute instead'
-            context.warn(f"metadata.annotations[{key}]: {text}")
 
 
 def _drop_disabled(value: Object, old: Object | None, context: Context) -> None:

@@ -11,7 +11,6 @@ from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.config_maps import MOST_DATA_BYTES, check_frozen
-from fairlead.kinds.core.key_pairs import key_pair_error
 from fairlead.kinds.metadata import check_metadata_update
 from fairlead.kinds.rules import config_key_errors, immutable
 from fairlead.serialization.json_syntax import describe_json_error
@@ -117,12 +116,3 @@ class SecretBehaviour(Behaviour):
         immutable(value["type"], old["type"], "type", causes)
         check_frozen(value, old, ("data",), causes)
         self.check_create(value, causes, context)
-
-    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        if value["type"] != context.dialect.label("@/tls"):
-            return
-        data = value.get("data") or {}
-        certificate, key = (b64decode(data.get(name, "")) for name in (CERTIFICATE, PRIVATE_KEY))
-        wrong = key_pair_error(certificate, key)
-        if wrong:
-            context.warn(wrong)

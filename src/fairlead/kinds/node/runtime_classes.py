@@ -10,6 +10,7 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.go_text import TOLERATION, go_struct
 from fairlead.kinds.core.pods.resources import check_resources
 from fairlead.kinds.core.pods.scheduling import check_tolerations
+from fairlead.kinds.core.pods.warnings import newer_node_label
 from fairlead.kinds.metadata import check_labels
 from fairlead.kinds.rules import immutable
 from fairlead.kinds.storage.shared import OrderedBehaviour, Step
@@ -35,6 +36,11 @@ class RuntimeClassBehaviour(OrderedBehaviour):
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         immutable(value["handler"], old["handler"], "handler", causes)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        for key in (value.get("scheduling") or {}).get("nodeSelector") or ():
+            if newer := newer_node_label(key, context.dialect):
+                context.warn(f"scheduling.nodeSelector: {newer}")
 
 
 def _check_tolerations(tolerations: list[dict[str, Any]], causes: Causes) -> None:

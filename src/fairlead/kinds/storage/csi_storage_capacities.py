@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.pods.warnings import newer_node_label, warn_of_node_term
 from fairlead.kinds.go_values import go_selector
 from fairlead.kinds.rules import IMMUTABLE, NON_NEGATIVE, immutable, label_selector
 from fairlead.kinds.storage.shared import OrderedBehaviour, Step, same
@@ -34,3 +35,10 @@ class CSIStorageCapacityBehaviour(OrderedBehaviour):
             causes.invalid("nodeTopology", shown, IMMUTABLE)
         name = "storageClassName"
         immutable(value[name], old[name], name, causes)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        topology = value.get("nodeTopology") or {}
+        warn_of_node_term(topology, "nodeTopology", context)
+        for key in topology.get("matchLabels") or ():
+            if newer := newer_node_label(key, context.dialect):
+                context.warn(f"nodeTopology.matchLabels.{key}: {newer}")

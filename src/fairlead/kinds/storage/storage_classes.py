@@ -8,6 +8,7 @@ from typing import Any
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.pods.warnings import newer_node_label
 from fairlead.kinds.rules import immutable, one_of_if_set
 from fairlead.kinds.storage.shared import OrderedBehaviour, Step
 from fairlead.schema.names import qualified_name
@@ -38,6 +39,13 @@ class StorageClassBehaviour(OrderedBehaviour):
                 causes.forbidden(name, f"updates to {name} are forbidden.")
         name = "volumeBindingMode"
         immutable(value.get(name), old.get(name), name, causes)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        for index, term in enumerate(value.get("allowedTopologies") or ()):
+            path = f"allowedTopologies[{index}].matchLabelExpressions"
+            for number, rule in enumerate(term.get("matchLabelExpressions") or ()):
+                if newer := newer_node_label(rule["key"], context.dialect):
+                    context.warn(f"{path}[{number}].key: {newer}")
 
 
 def _check_provisioner(provisioner: str, causes: Causes) -> None:

@@ -36,7 +36,10 @@ _OLD_SOURCES: Final[dict[str, tuple[str, str]]] = {
     "flocker": ("flocker", "v1.22, non-functional in v1.25+"),
     "storageos": ("storageOS", "v1.22, non-functional in v1.25+"),
     "quobyte": ("quobyte", "v1.22, non-functional in v1.25+"),
-    "glusterfs": ("glusterfs", "v1.25, non-functional in v1.26+"),
+    "glusterfs": (
+        "glusterfs",
+        "v1.25, this feature will be removed soon after in a subsequent release",
+    ),
 }
 _SECCOMP = (
     'deprecated since v1.19, non-functional in v1.27+; use the "seccompProfile" field instead'

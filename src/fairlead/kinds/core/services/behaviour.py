@@ -6,18 +6,12 @@ write reserves them, and `context.roll_back()` gives them back when the write do
 
 from __future__ import annotations
 
-from ipaddress import IPv6Address
-
 from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
-from fairlead.kinds.core.addresses import parse_address
 from fairlead.kinds.core.services.cluster_ips import check_cluster_ips_change
 from fairlead.kinds.core.services.fields import (
-    addresses,
-    is_headless,
     is_load_balancer,
-    needs_address,
     needs_health_port,
 )
 from fairlead.kinds.core.services.granting import grant
@@ -87,28 +81,9 @@ class ServiceBehaviour(Behaviour):
         status = value["status"]["loadBalancer"]
         check_load_balancer_status(status, "status.loadBalancer", causes)
 
-    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        spec = value["spec"]
-        if needs_address(spec) and not is_headless(spec):
-            for index, text in enumerate(addresses(spec)):
-                _warn_of_spelling(text, f"spec.clusterIPs[{index}]", context)
-        for index, text in enumerate(spec.get("externalIPs") or ()):
-            _warn_of_spelling(text, f"spec.externalIPs[{index}]", context)
-        if spec.get("loadBalancerIP"):
-            _warn_of_spelling(spec["loadBalancerIP"], "spec.loadBalancerIP", context)
-
 
 def _drop_disabled(value: Object, old: Object | None, context: Context) -> None:
     name = "internalTrafficPolicy"
     used = old is not None and old["spec"].get(name) is not None
     if not used and not context.gates["ServiceInternalTrafficPolicy"]:
         value["spec"].pop(name, None)
-
-
-def _warn_of_spelling(text: str, path: str, context: Context) -> None:
-    address = parse_address(text)
-    if isinstance(address, IPv6Address) and str(address) != text:
-        context.warn(
-            f'{path}: IPv6 address "{text}" is not in RFC 5952 canonical format ("{address}"),'
-            " which may cause controller apply-loops"
-        )
