@@ -535,8 +535,8 @@ def test_gated_fields_are_dropped() -> None:
         ),
         (
             {"volumes": [{"name": "v", "glusterfs": {"endpoints": "e", "path": "/p"}}]},
-            "spec.volumes[0].glusterfs: deprecated in v1.25, this feature will be removed soon after"
-            " in a subsequent release",
+            "spec.volumes[0].glusterfs: deprecated in v1.25, this feature will be removed soon"
+            " after in a subsequent release",
         ),
         (
             {
