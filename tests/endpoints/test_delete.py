@@ -426,3 +426,26 @@ def test_the_systems_own_namespaces_cannot_be_deleted(space: Space) -> None:
             403,
             f'namespaces "{name}" is forbidden: this namespace may not be deleted',
         )
+
+
+@pytest.mark.parametrize("name", ["system-node-critical", "system-cluster-critical"])
+def test_system_priority_classes_cannot_be_deleted(space: Space, name: str) -> None:
+    classes = space.everywhere("priorityclasses", "scheduling.@")
+    answer = classes.delete(name)
+    assert (answer.status, answer.reason) == (403, "Forbidden")
+    why = "this is a system priority class and cannot be deleted"
+    assert answer.message.endswith(f'"{name}" is forbidden: {why}')
+    assert classes.get(name).status == 200
+
+
+ORPHANS = "child pods are preserved by default when jobs are deleted"
+
+
+def test_what_becomes_of_the_pods_of_jobs_is_said_before_any_is_found(space: Space) -> None:
+    jobs = space.things("jobs", "batch")
+    answer = jobs.delete("none")
+    assert (answer.status, len(answer.warnings)) == (404, 1)
+    assert ORPHANS in answer.warnings[0]
+    assert ORPHANS in space.client.delete(jobs.path).warnings[0]
+    chosen = space.client.delete(f"{jobs.path}?propagationPolicy=Background")
+    assert (chosen.status, chosen.warnings) == (200, [])

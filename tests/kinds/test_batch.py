@@ -335,10 +335,9 @@ def test_job_status(status: Object, causes: Found) -> None:
     assert kind.update(kind.existing(JOB), {**JOB, "status": status}, "status")[1] == causes
 
 
-def test_deleting_a_job_orphans_its_pods_with_a_warning() -> None:
+def test_deleting_a_job_orphans_its_pods() -> None:
     kind = jobs()
     assert kind.behaviour.default_propagation(kind.existing(JOB), kind.context) == "Orphan"
-    assert kind.context.warnings[0].startswith("child pods are preserved by default")
 
 
 CRON: Object = {

@@ -111,6 +111,12 @@ class Behaviour:
         `wanted` is what the client asked for."""
         return None
 
+    def before_delete(self, name: str, propagation: str, context: Context) -> str:
+        """Called before anything is looked for, once for all of a collection (`name` is empty).
+        Gives why the object cannot be deleted; nothing if it can. `propagation` is what the client
+        asked for."""
+        return ""
+
     def prepare_delete(self, value: Object, context: Context) -> None:
         """Called on the object that is marked for deletion, before it is written."""
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from fairlead import clock
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import DELETE
-from fairlead.errors import StatusError, not_found
+from fairlead.errors import StatusError, forbidden, not_found
 from fairlead.kinds.behaviour import Behaviour
 from fairlead.kinds.context import Context
 from fairlead.operations import preparing
@@ -45,10 +45,19 @@ async def delete(
 ) -> Deleted:
     """Delete an object or mark it for deletion. `admission` is asked in the place of the API's
     where the delete is part of something that was admitted already."""
+    context = api.context(operation, options.dry_run)
+    behaviour = api.behaviour(operation.resource)
+    refusal = behaviour.before_delete(operation.name, options.propagation, context)
+    if refusal:
+        raise forbidden(operation.ref, refusal)
+    chain = api.admission if admission is None else admission
+    return await _delete(api, operation, options, chain)
+
+
+async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain: Chain) -> Deleted:
     resource, key = operation.resource, operation.key
     collection = api.collection(resource)
     behaviour = api.behaviour(resource)
-    chain = api.admission if admission is None else admission
     context = api.context(operation, options.dry_run)
     while True:
         current = api.store.latest(collection, key)
@@ -149,6 +158,8 @@ async def delete_collection(
 ) -> Listing:
     """Delete what a list would show, and give that list. Many are under way at once, so that they
     share their commits; the first that is refused ends it."""
+    context = api.context(operation, options.dry_run)
+    api.behaviour(operation.resource).before_delete("", options.propagation, context)
     found = await find(api, operation, listing, selection)
     for start in range(0, len(found.versions), _AT_ONCE):
         batch = found.versions[start : start + _AT_ONCE]
@@ -184,7 +195,7 @@ async def _delete_listed(
 ) -> None:
     one = operation.part(operation.verb, operation.resource, version.namespace, version.name)
     try:
-        await delete(api, one, options)
+        await _delete(api, one, options, api.admission)
     except StatusError as error:
         if error.code != 404:
             raise

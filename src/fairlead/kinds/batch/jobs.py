@@ -109,8 +109,12 @@ class JobBehaviour(TemplateBehaviour):
         if labels and not value["metadata"].get("labels"):
             value["metadata"]["labels"] = dict(labels)
 
+    def before_delete(self, name: str, propagation: str, context: Context) -> str:
+        if not propagation:
+            context.warn(ORPHAN_WARNING)
+        return ""
+
     def default_propagation(self, value: Object, context: Context) -> str:
-        context.warn(ORPHAN_WARNING)
         return "Orphan"
 
 

@@ -44,6 +44,10 @@ class PriorityClassBehaviour(Behaviour):
         policy, before = value.get("preemptionPolicy"), old.get("preemptionPolicy")
         immutable(policy, before, "preemptionPolicy", causes)
 
+    def before_delete(self, name: str, propagation: str, context: Context) -> str:
+        is_system = name in SYSTEM_CLASSES
+        return "this is a system priority class and cannot be deleted" if is_system else ""
+
 
 def _system_class_error(name: str, priority: int, is_default: bool) -> str:
     wanted = SYSTEM_CLASSES.get(name)
