@@ -432,9 +432,9 @@ def test_the_systems_own_namespaces_cannot_be_deleted(space: Space) -> None:
 def test_system_priority_classes_cannot_be_deleted(space: Space, name: str) -> None:
     classes = space.everywhere("priorityclasses", "scheduling.@")
     answer = classes.delete(name)
-    assert (answer.status, answer.reason) == (403, "Forbidden")
+    assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
     why = "this is a system priority class and cannot be deleted"
-    assert answer.message.endswith(f'"{name}" is forbidden: {why}')
+    assert answer.body["message"].endswith(f'"{name}" is forbidden: {why}')
     assert classes.get(name).status == 200
 
 
