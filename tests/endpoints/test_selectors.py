@@ -153,6 +153,17 @@ def test_cluster_scoped_objects_are_in_no_namespace(space: Space) -> None:
     assert classes.names(fieldSelector=f"metadata.name={name},metadata.namespace=x") == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "group"),
+    [("nodes", ""), ("namespaces", ""), ("certificatesigningrequests", "certificates.@")],
+)
+def test_with_fields_of_its_own_a_cluster_scoped_kind_knows_no_namespace(
+    space: Space, kind: str, group: str
+) -> None:
+    answer = space.everywhere(kind, group).list(fieldSelector="metadata.namespace=")
+    assert (answer.status, answer.message) == (400, "field label not supported: metadata.namespace")
+
+
 @pytest.mark.parametrize("selector", ["metadata.name", "metadata.name>a", "a in (b)"])
 def test_a_field_selector_knows_only_equality(space: Space, selector: str) -> None:
     answer = space.secrets.list(fieldSelector=selector)
@@ -178,6 +189,7 @@ def test_a_kind_without_selectable_fields_says_which_there_are(space: Space) -> 
     [
         ("spec.nodeName=node-1", "a"),
         ("spec.nodeName=", "b"),
+        ("spec.host=node-1", "a"),
         ("spec.restartPolicy=Never", "b"),
         ("spec.restartPolicy!=Never", "a"),
         ("status.phase=Pending", "ab"),

@@ -303,6 +303,19 @@ def test_lifecycle() -> None:
             ],
         ),
         (
+            {"limits": {"example.com/gpu": "1500m"}},
+            [
+                (
+                    f"{part}[example.com/gpu]",
+                    "invalid",
+                    "resource.Quantity{i:resource.int64Amount{value:15, scale:-1},"
+                    ' d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"", Format:"DecimalSI"}:'
+                    " must be an integer",
+                )
+                for part in ("limits", "requests")
+            ],
+        ),
+        (
             {"limits": {"hugepages-2Mi": "4Mi"}},
             [("", "forbidden", "HugePages require cpu or memory")],
         ),

@@ -45,17 +45,22 @@ def _known_fields(resource: Resource, fields: tuple[Requirement, ...]) -> tuple[
 
 
 def _generic_fields(resource: Resource) -> tuple[str, ...]:
-    """A custom kind that lies in no namespace cannot be selected by one."""
-    if resource.custom is not None and not resource.namespaced:
+    """A kind with fields of its own, or a custom one, has a namespace only if it lies in one."""
+    if _own_fields(resource) and not resource.namespaced:
         return _GENERIC_FIELDS[:1]
     return _GENERIC_FIELDS
 
 
+def _own_fields(resource: Resource) -> bool:
+    return bool(resource.selectable) or resource.custom is not None
+
+
 def _field_aliases(resource: Resource) -> Mapping[str, str]:
-    return _EVENT_ALIASES if resource.key == "events/v1/events" else {}
+    return _ALIASES.get(resource.key, {})
 
 
-# The events group names what it is about differently from the core group, in which it is kept.
+# The events group names what it is about differently from the core group, in which it is kept; of
+# the node of a pod there is an older name.
 _EVENT_ALIASES = {
     "reportingController": "reportingComponent",
     **{
@@ -71,12 +76,16 @@ _EVENT_ALIASES = {
         )
     },
 }
+_ALIASES: Mapping[str, Mapping[str, str]] = {
+    "events/v1/events": _EVENT_ALIASES,
+    "core/v1/pods": {"spec.host": "spec.nodeName"},
+}
 
 
 def unknown_field(resource: Resource, name: str) -> StatusError:
     if resource.key == "batch/v1/jobs":
         return bad_request(f'field label "{name}" not supported for Job')
-    if resource.selectable or resource.custom is not None:
+    if _own_fields(resource):
         return bad_request(f"field label not supported: {name}")
     return bad_request(
         f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'

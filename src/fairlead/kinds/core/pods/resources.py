@@ -10,6 +10,7 @@ from fairlead.dialect import Dialect
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.shared import go_quantity
 from fairlead.kinds.rules import NON_NEGATIVE
 from fairlead.schema.names import qualified_name
 from fairlead.schema.quantity import QuantityError, format_quantity, is_less, quantity
@@ -91,7 +92,7 @@ def check_quantity(name: str, amount: str, path: str, causes: Causes, dialect: D
     if name in COUNTED_RESOURCES or is_extended(name, dialect):
         value = quantity(amount)
         if value != value.to_integral_value():
-            causes.invalid(path, amount, "must be an integer")
+            causes.invalid(path, go_quantity(amount), "must be an integer")
 
 
 def can_overcommit(name: str, dialect: Dialect) -> bool:
