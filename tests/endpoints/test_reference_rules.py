@@ -346,3 +346,25 @@ def test_a_server_that_denies_everything_starts(fresh_server: FreshServer) -> No
 def test_a_group_that_is_only_called_may_be_switched_on(fresh_server: FreshServer) -> None:
     running = fresh_server("--runtime-config", "imagepolicy.k8s.io/v1alpha1=true")
     assert running.client().get("/apis/imagepolicy.k8s.io").status == 404
+
+
+def test_annotations_that_once_were_init_containers_are_not_kept(space: Space) -> None:
+    names = [
+        space.dialect.label(f"pod.{stage}.@/{name}")
+        for stage in ("alpha", "beta")
+        for name in ("init-containers", "init-container-statuses")
+    ]
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    metadata = {"annotations": {**dict.fromkeys(names, "[]"), "kept": "x"}}
+    pod = space.things("pods").client.post(
+        space.things("pods").path,
+        {"metadata": {"name": "p", **metadata}, "spec": spec},
+        dryRun="All",
+    )
+    assert pod.body["metadata"]["annotations"] == {"kept": "x"}
+    template = {"metadata": {"annotations": dict.fromkeys(names, "[]")}, "spec": spec}
+    templates = space.things("podtemplates")
+    answer = templates.client.post(
+        templates.path, {"metadata": {"name": "t"}, "template": template}, dryRun="All"
+    )
+    assert "annotations" not in answer.body["template"]["metadata"]

@@ -227,6 +227,11 @@ def test_events_are_found_by_what_they_are_about_in_both_groups(space: Space) ->
     assert events.names(fieldSelector="reason=Failed,type=Warning,source=you") == ["e2"]
     newer = space.things("events", "events.@")
     assert newer.names(fieldSelector="regarding.name=p1") == ["e1"]
+    answer = newer.list(fieldSelector="involvedObject.name=p1")
+    assert (answer.status, answer.message) == (
+        400,
+        "field label not supported: involvedObject.name",
+    )
 
 
 def test_a_selector_finds_by_labels_as_they_are_now(space: Space) -> None:

@@ -59,8 +59,8 @@ def _field_aliases(resource: Resource) -> Mapping[str, str]:
     return _ALIASES.get(resource.key, {})
 
 
-# The events group names what it is about differently from the core group, in which it is kept; of
-# the node of a pod there is an older name.
+# The events group names what it is about differently from the core group, in which it is kept, and
+# knows the names there of nothing; the node of a pod has an older name besides.
 _EVENT_ALIASES = {
     "reportingController": "reportingComponent",
     **{
@@ -77,7 +77,7 @@ _EVENT_ALIASES = {
     },
 }
 _ALIASES: Mapping[str, Mapping[str, str]] = {
-    "events/v1/events": _EVENT_ALIASES,
+    "events/v1/events": {**dict.fromkeys(_EVENT_ALIASES.values(), ""), **_EVENT_ALIASES},
     "core/v1/pods": {"spec.host": "spec.nodeName"},
 }
 

@@ -9,7 +9,7 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.template import (
     check_pod_template,
     drop_disabled_pod_fields,
-    fill_pod_spec_defaults,
+    fill_template_defaults,
     template_warnings,
 )
 from fairlead.kinds.go_values import go_map
@@ -31,7 +31,7 @@ class TemplateBehaviour(Behaviour):
         return found
 
     def fill_defaults(self, value: Object, context: Context) -> None:
-        fill_pod_spec_defaults(self.template(value)["spec"], context)
+        fill_template_defaults(self.template(value), context)
 
     def prepare_create(self, value: Object, context: Context) -> None:
         self.drop_disabled(value, None, context)

@@ -8,14 +8,14 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.template import (
     check_pod_template,
     drop_disabled_pod_fields,
-    fill_pod_spec_defaults,
+    fill_template_defaults,
     template_warnings,
 )
 
 
 class PodTemplateBehaviour(Behaviour):
     def fill_defaults(self, value: Object, context: Context) -> None:
-        fill_pod_spec_defaults(value["template"]["spec"], context)
+        fill_template_defaults(value["template"], context)
 
     def prepare_create(self, value: Object, context: Context) -> None:
         super().prepare_create(value, context)

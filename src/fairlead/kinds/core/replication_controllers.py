@@ -8,7 +8,7 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.template import (
     check_pod_template,
     drop_disabled_pod_fields,
-    fill_pod_spec_defaults,
+    fill_template_defaults,
     template_warnings,
 )
 from fairlead.kinds.metadata import check_metadata_update
@@ -27,7 +27,7 @@ class ReplicationControllerBehaviour(Behaviour):
         template = spec.get("template")
         if template is None:
             return
-        fill_pod_spec_defaults(template["spec"], context)
+        fill_template_defaults(template, context)
         labels = template["metadata"].get("labels")
         if labels:
             spec["selector"] = spec.get("selector") or dict(labels)

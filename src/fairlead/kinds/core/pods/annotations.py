@@ -31,6 +31,7 @@ class Keys:
     seccomp_pod: str
     seccomp_container: str
     app_armor: str
+    init: frozenset[str]
 
     def names_seccomp(self, annotations: dict[str, str]) -> bool:
         """Whether one of them is about seccomp; hardly any pod has such."""
@@ -47,7 +48,25 @@ def keys(dialect: Dialect) -> Keys:
         seccomp_pod=dialect.label("seccomp.security.alpha.@/pod"),
         seccomp_container=dialect.label("container.seccomp.security.alpha.@/"),
         app_armor=dialect.label("container.apparmor.security.beta.@/"),
+        init=frozenset(
+            dialect.label(f"pod.{stage}.@/{name}")
+            for stage in ("alpha", "beta")
+            for name in ("init-containers", "init-container-statuses")
+        ),
     )
+
+
+def drop_init_annotations(metadata: Object, dialect: Dialect) -> None:
+    """Init containers were annotations once; those mean nothing now, and are not kept."""
+    annotations = metadata.get("annotations")
+    init = keys(dialect).init
+    if not annotations or init.isdisjoint(annotations):
+        return
+    kept = {key: text for key, text in annotations.items() if key not in init}
+    if kept:
+        metadata["annotations"] = kept
+    else:
+        del metadata["annotations"]
 
 
 def is_deletion_cost(text: str) -> bool:

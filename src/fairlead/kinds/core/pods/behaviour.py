@@ -11,6 +11,7 @@ from fairlead.kinds.core.pods.annotations import (
     check_annotation_changes,
     check_pod_annotations,
     check_seccomp_matches,
+    drop_init_annotations,
     fill_seccomp_fields,
     keys,
 )
@@ -55,6 +56,7 @@ class PodBehaviour(Behaviour):
         fill_spec_defaults(spec)
         fill_requests(spec)
         align_addresses(value["status"])
+        drop_init_annotations(value["metadata"], context.dialect)
 
     def prepare_create(self, value: Object, context: Context) -> None:
         spec = value["spec"]

@@ -5,7 +5,11 @@ from __future__ import annotations
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
-from fairlead.kinds.core.pods.annotations import check_pod_annotations, check_seccomp_matches
+from fairlead.kinds.core.pods.annotations import (
+    check_pod_annotations,
+    check_seccomp_matches,
+    drop_init_annotations,
+)
 from fairlead.kinds.core.pods.defaults import drop_disabled_fields, fill_spec_defaults
 from fairlead.kinds.core.pods.spec import check_spec
 from fairlead.kinds.core.pods.warnings import warn_of_pod
@@ -32,9 +36,10 @@ def check_pod_spec(spec: Object, path: str, causes: Causes, context: Context) ->
     check_spec(spec, "", path, causes, context)
 
 
-def fill_pod_spec_defaults(spec: Object, context: Context) -> None:
-    """The defaults of a PodSpec that depend on other fields and hold in templates too."""
-    fill_spec_defaults(spec)
+def fill_template_defaults(template: Object, context: Context) -> None:
+    """The defaults of a PodTemplateSpec that depend on other fields."""
+    fill_spec_defaults(template["spec"])
+    drop_init_annotations(template["metadata"], context.dialect)
 
 
 def drop_disabled_pod_fields(spec: Object, old_spec: Object | None, context: Context) -> None:
