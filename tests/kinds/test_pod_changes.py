@@ -128,6 +128,7 @@ def test_status_goes_through_its_own_door() -> None:
         ({"conditions": [{"type": "bad!"}]}, [("metadata.conditions[0].Type", "invalid")]),
         ({"podIPs": [{"ip": "nope"}]}, [("status.podIPs[0]", "invalid")]),
         ({"podIPs": [{"ip": "1.1.1.1"}, {"ip": "::1"}]}, []),
+        ({"podIPs": [{"ip": "01.1.1.1"}, {"ip": "::1"}]}, []),
         ({"podIPs": [{"ip": "1.1.1.1"}, {"ip": "1.1.1.2"}]}, [("status.podIPs", "invalid")]),
         (
             {"podIPs": [{"ip": "1.1.1.1"}, {"ip": "1.1.1.1"}]},

@@ -71,6 +71,17 @@ AFFINITY = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExec
             {"dnsConfig": {"nameservers": ["x"], "searches": ["ok."]}},
             [("dnsConfig.nameservers[0]", "invalid", '"x": must be valid IP address')],
         ),
+        ({"hostAliases": [{"ip": "010.1.1.1"}]}, []),
+        (
+            {"hostAliases": [{"ip": '\x01\a\x7f\u00a0\U000e0001"\\é'}]},
+            [
+                (
+                    "hostAliases.ip",
+                    "invalid",
+                    r'"\x01\a\x7f\u00a0\U000e0001\"\\é": must be valid IP address',
+                )
+            ],
+        ),
         (
             {"hostAliases": [{"ip": "x"}]},
             [("hostAliases.ip", "invalid", '"x": must be valid IP address')],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -89,19 +88,6 @@ def port_or_name(value: int | str, path: str, causes: Causes) -> None:
         port_number(value, path, causes)
     else:
         port_name(value, path, causes)
-
-
-def ip_address(value: str, path: str, causes: Causes) -> None:
-    if not is_ip(value):
-        causes.invalid(path, value, NOT_AN_ADDRESS)
-
-
-def is_ip(value: str) -> bool:
-    try:
-        ipaddress.ip_address(value)
-    except ValueError:
-        return False
-    return "%" not in value
 
 
 def one_of(value: Any, supported: Sequence[str], path: str, causes: Causes) -> None:

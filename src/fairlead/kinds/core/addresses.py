@@ -36,6 +36,10 @@ def parse_address(text: str) -> Address | None:
     return address
 
 
+def is_address(text: str) -> bool:
+    return parse_address(text) is not None
+
+
 def parse_network(text: str) -> Network | None:
     """A range such as 10.0.0.0/24; bits behind the prefix are ignored."""
     start, slash, length = text.partition("/")

@@ -7,8 +7,8 @@ from typing import Final
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.addresses import is_address
 from fairlead.kinds.metadata import go_strings
-from fairlead.kinds.rules import is_ip
 from fairlead.schema.names import dns_subdomain
 
 DNS_POLICIES: Final[tuple[str, ...]] = (
@@ -41,7 +41,7 @@ def check_dns_config(
         detail = f"must not have more than {MOST_NAMESERVERS} nameservers"
         causes.invalid(f"{path}.nameservers", GoValue(go_strings(servers)), detail)
     for index, server in enumerate(servers):
-        if not is_ip(server):
+        if not is_address(server):
             causes.invalid(f"{path}.nameservers[{index}]", server, NOT_AN_ADDRESS)
     expanded = context.gates["ExpandedDNSConfig"]
     limits = EXPANDED_SEARCH_LIMITS if expanded else SEARCH_LIMITS
@@ -71,7 +71,7 @@ def _check_searches(
 def check_host_aliases(aliases: list[Object], path: str, causes: Causes) -> None:
     for alias in aliases:
         address = alias.get("ip", "")
-        if not is_ip(address):
+        if not is_address(address):
             causes.invalid(f"{path}.ip", address, NOT_AN_ADDRESS)
         for name in alias.get("hostnames") or ():
             causes.invalid_each(f"{path}.hostnames", name, dns_subdomain(name))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.core.addresses import family_of, is_address
 from fairlead.kinds.core.pods.go_text import go_pod_ip, go_pod_ips
-from fairlead.kinds.rules import ip_address, is_ip
+from fairlead.kinds.rules import NOT_AN_ADDRESS
 from fairlead.schema.names import dns_subdomain, qualified_name
 
 SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
@@ -68,10 +67,11 @@ def _check_transitions(
 def _check_addresses(status: Object, path: str, causes: Causes) -> None:
     addresses = [address.get("ip", "") for address in status.get("podIPs") or ()]
     for index, address in enumerate(addresses):
-        ip_address(address, f"{path}[{index}]", causes)
+        if not is_address(address):
+            causes.invalid(f"{path}[{index}]", address, NOT_AN_ADDRESS)
     if len(addresses) < 2:
         return
-    wrong = next((address for address in addresses if not is_ip(address)), None)
+    wrong = next((address for address in addresses if not is_address(address)), None)
     if wrong is not None:
         detail = f"failed to check for dual stack with error:could not parse IP {wrong}"
         causes.internal(path, detail)
@@ -84,5 +84,4 @@ def _check_addresses(status: Object, path: str, causes: Causes) -> None:
 
 
 def _is_dual_stack(addresses: list[str]) -> bool:
-    versions = {ipaddress.ip_address(address).version for address in addresses}
-    return len(addresses) == 2 and len(versions) == 2
+    return len(addresses) == 2 and len({family_of(address) for address in addresses}) == 2
