@@ -95,7 +95,7 @@ def check_ephemeral_containers(
         if target and target not in others:
             causes.not_found(f"{container_path}.targetContainerName", target)
         for name in _NOT_EPHEMERAL:
-            if container.get(name):
+            if container.get(name) or (name == "lifecycle" and container.get(name) is not None):
                 causes.forbidden(f"{container_path}.{name}", NOT_FOR_EPHEMERAL)
         _check_ephemeral_mounts(container, f"{container_path}.volumeMounts", causes)
 
