@@ -368,3 +368,22 @@ def test_annotations_that_once_were_init_containers_are_not_kept(space: Space) -
         templates.path, {"metadata": {"name": "t"}, "template": template}, dryRun="All"
     )
     assert "annotations" not in answer.body["template"]["metadata"]
+
+
+def test_the_uid_in_a_scale_is_a_precondition(space: Space) -> None:
+    deployments = space.things("deployments", "apps")
+    body = deployment()
+    made = deployments.create(body["metadata"]["name"], spec=body["spec"] | {"replicas": 0})
+    path = f"{deployments.path}/d/scale"
+    uid = made["metadata"]["uid"]
+    failed = f"Precondition failed: UID in precondition: u, UID in object meta: {uid}"
+    scale = {"metadata": {"name": "d", "uid": "u"}, "spec": {"replicas": -1}}
+    answer = deployments.client.put(path, scale)
+    assert answer.status == 409
+    assert answer.message.startswith('Operation cannot be fulfilled on deployments.apps "d": Stor')
+    assert answer.message.endswith(failed)
+    answer = deployments.client.patch(path, {"metadata": {"uid": "u"}})
+    assert (answer.status, answer.message) == (
+        409,
+        f'Operation cannot be fulfilled on deployments/scale.apps "d": {failed}',
+    )

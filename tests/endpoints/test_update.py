@@ -97,6 +97,15 @@ def test_the_uid_is_a_precondition(space: Space) -> None:
     ) in answer.message
 
 
+def test_of_an_object_made_anew_the_uid_is_told_before_the_version(space: Space) -> None:
+    made = space.config_maps.create("a")
+    space.config_maps.delete("a")
+    space.config_maps.create("a")
+    answer = space.config_maps.put(made)
+    assert answer.status == 409
+    assert f"UID in precondition: {made['metadata']['uid']}" in answer.message
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

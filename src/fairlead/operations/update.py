@@ -70,6 +70,8 @@ async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptio
         wanted, value = value, None
         if wanted is None:  # the object moved: start again from what was sent
             wanted = document()
+        if operation.resource.is_scale:  # the workload that is written has its own identity
+            _check_uid(operation, wanted["metadata"], old["metadata"])
         return Changed(view.write(old, wanted))
 
     return Outcome(await store_changed(api, operation, change, options))
@@ -206,6 +208,7 @@ def _defaulted(
 
 def _check_version(operation: Operation, metadata: Object, old: Object) -> None:
     """Optimistic concurrency: a write that names a version or an identity is meant for it only."""
+    _check_uid(operation, metadata, old)
     resource = operation.resource.main
     wanted, standing = metadata.get("resourceVersion", ""), old["resourceVersion"]
     if wanted in ("", "0"):
@@ -218,7 +221,10 @@ def _check_version(operation: Operation, metadata: Object, old: Object) -> None:
             raise invalid(resource.ref(old["name"]), [cause])
     elif wanted != standing and _revision(wanted) != int(standing):
         raise modified(resource.ref(old["name"]))
-    uid = metadata.get("uid", "")
+
+
+def _check_uid(operation: Operation, metadata: Object, old: Object) -> None:
+    resource, uid = operation.resource.main, metadata.get("uid", "")
     if uid and uid != old["uid"] and operation.replaces:
         ref = resource.ref(old["name"])
         text = preparing.uid_conflict_text(resource, operation.namespace, ref, uid, old["uid"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.errors import bad_request, invalid
+from fairlead.errors import ResourceRef, bad_request, conflict, invalid
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.conversion import from_stored, to_stored
 from fairlead.kinds.custom.scale import ScalePaths
@@ -81,7 +81,15 @@ class ScaleView(View):
         if self._paths is not None:
             replicas = value["spec"].get("replicas") or 0
             return with_version(self._paths.write(stored, replicas), value)
+        self._check_uid(value["metadata"].get("uid", ""), stored["metadata"])
         return write_scale(self.main.key, stored, value)
+
+    def _check_uid(self, wanted: str, metadata: Object) -> None:
+        """A scale of another object that once had the name is refused."""
+        if wanted and wanted != metadata["uid"]:
+            ref = ResourceRef(self.main.group, self.resource.name, metadata["name"])
+            text = "Precondition failed: UID in precondition: {}, UID in object meta: {}"
+            raise conflict(ref, text.format(wanted, metadata["uid"]))
 
     @property
     def _paths(self) -> ScalePaths | None:
