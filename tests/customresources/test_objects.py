@@ -99,6 +99,29 @@ def test_an_object_has_to_say_what_it_is(plain: Kind) -> None:
     assert plain.client.post(path, {"metadata": {"name": "a"}}).status == 400
 
 
+def test_unknown_fields_are_told_by_part_and_name(space: Space) -> None:
+    embedded = {
+        "type": "object",
+        f"x-{space.dialect.marker}-embedded-resource": True,
+        f"x-{space.dialect.marker}-preserve-unknown-fields": True,
+    }
+    schema = {"type": "object", "properties": {"b": embedded, "c": {"type": "object"}}}
+    kind = Kind(space, version(schema={"openAPIV3Schema": schema})).install()
+    body = {
+        "apiVersion": f"{kind.group}/v1",
+        "kind": kind.kind,
+        "z": 1,
+        "b": {"apiVersion": "v1", "kind": "X", "metadata": {"name": "b", "nope": 1}, "own": 1},
+        "c": {"y": 1},
+        "metadata": {"name": "a", "nope": 1},
+    }
+    answer = kind.client.post(kind.things().path, body)
+    assert answer.warnings == [
+        f'299 - "unknown field \\"{path}\\""'
+        for path in ("metadata.nope", "c.y", "z", "b.metadata.nope")
+    ]
+
+
 def test_status_and_the_rest_are_written_apart(kind: Kind) -> None:
     made = kind.create("a", spec={"size": 1}, status={"phase": "new"})
     assert "status" not in made

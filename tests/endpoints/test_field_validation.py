@@ -62,7 +62,7 @@ def test_repeated_fields_are_refused_when_strict(space: Space) -> None:
         ('"kind": "ConfigMap", "kind": "ConfigMap", "data": null', ["kind"]),
         ('"apiVersion": null, "data": {"k": "\\"", "l": "\\u003a"}', []),
         ('"immutable": false, "data": {"k": "", "": ":"}, "binaryData": {"b": "AA=="}', []),
-        ('"extra": {"a": [{"b": 1}, {"b": 1, "b": 2}]}', ["extra.a[1].b"]),
+        ('"extra": {"a": [{"b": 1}, {"b": 1, "b": 2}]}', []),
         ('"metadata": {"name": "b", "labels": {"x": "y"}, "labels": {"x": "z"}}', ["metadata"]),
     ],
 )
@@ -76,6 +76,52 @@ def test_repeated_fields_are_found_however_they_are_written(
     assert bool(told) == bool(repeated)
     for path in repeated:
         assert any(f'duplicate field \\"{path}' in warning for warning in told)
+
+
+def test_what_is_wrong_is_told_in_the_order_of_the_document(space: Space) -> None:
+    body = (
+        '{"metadata": {"name": "a", "name": "a", "nope": 1, "nope": 2}, "subsets": [{"x": 1},'
+        ' {"ports": [{"port": 1, "y": 2, "port": 2}]}], "apiVersion": "v1", "apiVersion": "v1"}'
+    )
+    answer = space.client.post(space.things("endpoints").path, body, fieldValidation="Strict")
+    assert answer.message.partition("strict decoding error: ")[2] == (
+        'duplicate field "metadata.name", unknown field "metadata.nope",'
+        ' unknown field "subsets[0].x", unknown field "subsets[1].ports[0].y",'
+        ' duplicate field "subsets[1].ports[0].port", duplicate field "apiVersion"'
+    )
+
+
+def test_unknown_fields_of_yaml_are_told_in_the_order_of_their_names(space: Space) -> None:
+    body = "z: 1\nmetadata:\n  name: a\n  nope: 1\na: 1\n"
+    answer = space.client.post(
+        space.config_maps.path, body, headers={"Content-Type": "application/yaml"}
+    )
+    assert answer.warnings == [
+        f'299 - "unknown field \\"{path}\\""' for path in ("a", "metadata.nope", "z")
+    ]
+
+
+def test_unknown_fields_of_a_patch_are_told_in_the_order_of_their_names(space: Space) -> None:
+    space.config_maps.create("a")
+    answer = space.config_maps.patch("a", {"z": 1, "metadata": {"nope": 1}, "a": 1})
+    assert answer.warnings == [
+        f'299 - "unknown field \\"{path}\\""' for path in ("a", "metadata.nope", "z")
+    ]
+
+
+def test_operations_of_a_patch_are_told_of_one_after_the_other(space: Space) -> None:
+    space.config_maps.create("a")
+    patch = (
+        '[{"op": "add", "path": "/data", "value": {}, "foo": 1, "foo": 2},'
+        ' {"op": "add", "path": "/x", "path": "/data/k", "value": "v"}]'
+    )
+    answer = space.client.patch(
+        space.config_maps.item("a"), patch, kind="application/json-patch+json"
+    )
+    assert answer.warnings == [
+        '299 - "json patch unknown field \\"[0].foo\\""',
+        '299 - "json patch duplicate field \\"[1].path\\""',
+    ]
 
 
 @pytest.mark.parametrize("text", ['"kind": "Secret"', '"data": 1', '"other": 2'])

@@ -21,7 +21,12 @@ from fairlead.operations.field_validation import (
 )
 from fairlead.operations.operation import Operation
 from fairlead.operations.preparing import check_decoded
-from fairlead.schema.decode import decode_counting, decoder, unknown_paths
+from fairlead.schema.decode import (
+    decode_counting,
+    decoder,
+    unknown_paths,
+    unknown_paths_of_custom,
+)
 from fairlead.schema.mismatch import DecodeError, json_kind
 from fairlead.schema.model import recurs
 from fairlead.schema.remembering import ContentMemory
@@ -43,6 +48,7 @@ from fairlead.serialization.protobuf import (
     from_message,
     usual_envelope,
 )
+from fairlead.serialization.strictness import strict_problems
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 _TYPE = ("kind", "apiVersion")
@@ -239,7 +245,7 @@ def decode_body(
             is_former = bool(former) and parsed.get("apiVersion") == former
             typed = {**parsed, "apiVersion": ""} if is_former else parsed
             _check_kind(api, resource, typed, raw)
-            value = _decode_object(operation, parsed, raw, validation, repeated)
+            value = _decode_object(operation, parsed, raw, media_type, validation, repeated)
         except StatusError:
             if repeated is None:
                 _repeated(resource, raw, parsed)  # that it is too deep would come first
@@ -278,7 +284,12 @@ def _decode_message(api: Api, resource: Resource, raw: bytes) -> Object | None:
 
 
 def _decode_object(
-    operation: Operation, parsed: Object, raw: bytes, validation: str, repeated: list[str] | None
+    operation: Operation,
+    parsed: Object,
+    raw: bytes,
+    media_type: str,
+    validation: str,
+    repeated: list[str] | None,
 ) -> Object:
     resource = operation.resource
     value = {name: item for name, item in parsed.items() if name not in _TYPE}
@@ -296,14 +307,24 @@ def _decode_object(
         repeated = _repeated(resource, raw, parsed, texts)
     if unknown or repeated:
         operation.has_unknown_fields = bool(unknown)
-        paths = unknown_paths(resource.struct, value) if unknown else []
-        if validation == "Strict":
+        if repeated and media_type == JSON and not resource.speaks_text_only:
+            repeated, paths = strict_problems(raw, resource.struct), []
+        else:
+            paths = _unknown_paths(resource, value, media_type) if unknown else []
+        if validation == "Strict" and (paths or repeated):
             found = strict_errors(paths, _as_one_error(repeated))
             raise _not_handled(resource, f"strict decoding error: {', '.join(found)}")
         warn_of(operation, strict_errors(paths, repeated), validation)
     if resource.dialect.required_fields_refused:
         check_required(resource, value)
     return decoded
+
+
+def _unknown_paths(resource: Resource, value: Object, media_type: str) -> list[str]:
+    """In the order in which they are come upon: YAML is made JSON of sorted keys first."""
+    if resource.speaks_text_only:
+        return unknown_paths_of_custom(resource.struct, value)
+    return unknown_paths(resource.struct, value, sort_keys=media_type == YAML)
 
 
 def _as_one_error(repeated: list[str]) -> list[str]:

@@ -32,6 +32,7 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+_MEMBERS = ("op", "path", "from", "value")
 TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY)
 CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY)  # a schema says nothing of strategies
 CUSTOM_SCALE_TYPES = (JSON_PATCH, MERGE_PATCH)  # owners of a custom kind know nothing of its Scale
@@ -84,8 +85,7 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
         match media_type:
             case "application/json-patch+json":
                 found = operations(document)
-                named = [f'json patch duplicate field "{path}"' for path in repeated]
-                named += _unknown_members(found)
+                named = _told_of_operations(found, repeated)
                 shown = lambda: raw.decode("utf-8", "replace")  # noqa: E731
                 return Patch(lambda value: apply_json_patch(value, found), shown, named)
             case "application/merge-patch+json":
@@ -103,13 +103,27 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
     return Patch(make, lambda: go_text(merge), named, explain)
 
 
-def _unknown_members(found: list[Object]) -> list[str]:
-    return [
-        f'json patch unknown field "[{index}].{name}"'
-        for index, operation in enumerate(found)
-        for name in operation
-        if name not in ("op", "path", "from", "value")
-    ]
+def _told_of_operations(found: list[Object], repeated: list[str]) -> list[str]:
+    """What is said of the members of operations, one operation after the other; not that an unknown
+    one stands twice."""
+    told: list[str] = []
+    for index, operation in enumerate(found):
+        place = f"[{index}]."
+        told += [
+            f'json patch unknown field "{place}{name}"'
+            for name in operation
+            if name not in _MEMBERS
+        ]
+        told += [
+            f'json patch duplicate field "{path}"'
+            for path in repeated
+            if path.startswith(place) and _first_step(path[len(place) :]) in _MEMBERS
+        ]
+    return told
+
+
+def _first_step(path: str) -> str:
+    return path.partition(".")[0].partition("[")[0]
 
 
 def go_text(value: Any) -> str:

@@ -22,7 +22,7 @@ from fairlead.operations.tracking import decode_beside
 from fairlead.operations.update import Changed, store_changed
 from fairlead.operations.views import View, view_of
 from fairlead.patching.errors import MalformedPatch, OperationFailed, UnsupportedPatch
-from fairlead.schema.decode import unknown_paths
+from fairlead.schema.decode import unknown_paths, unknown_paths_of_custom
 from fairlead.schema.mismatch import DecodeError
 from fairlead.storage.version import Version
 
@@ -103,7 +103,7 @@ def _decoded(
         raise _refused(api, read, read.explain(error), strict=strict) from None
     if unknown or read.repeated:
         operation.has_unknown_fields = bool(unknown)
-        paths = unknown_paths(view.struct, document) if unknown else []
+        paths = _unknown_paths(view, document) if unknown else []
         found = strict_errors(paths, read.repeated)
         if options.validation == "Strict":
             raise _refused(api, read, f"strict decoding error: {', '.join(found)}", strict=True)
@@ -111,6 +111,13 @@ def _decoded(
     if api.dialect.required_fields_refused:
         check_required(view.resource, document)
     return value
+
+
+def _unknown_paths(view: View, document: Object) -> list[str]:
+    """Patched documents have their keys sorted."""
+    if view.resource.speaks_text_only:
+        return unknown_paths_of_custom(view.struct, document)
+    return unknown_paths(view.struct, document, sort_keys=True)
 
 
 def _check_custom(

@@ -315,35 +315,56 @@ MOST_UNKNOWN = 100  # fields whose places are told
 _LONGEST_PATH = 1024
 
 
-def unknown_paths(node: Type, value: Any) -> list[str]:
+def unknown_paths(node: Type, value: Any, *, sort_keys: bool = False) -> list[str]:
     """The paths of the first fields in a value that its type does not have, in the order of the
-    value."""
-    return list(islice(_unknown(node, value, []), MOST_UNKNOWN))
+    value or of its keys."""
+    found = islice(_unknown(node, value, [], sort_keys), MOST_UNKNOWN)
+    return [path for _, path in found]
 
 
-def _unknown(node: Type, value: Any, way: list[str]) -> Iterator[str]:
-    """`way` are the steps to the value; a path is put together for an unknown field only."""
+def unknown_paths_of_custom(struct: Struct, value: Any) -> list[str]:
+    """The same of a custom object, whose parts are looked at one after the other: its metadata, its
+    content, and the metadata of objects inside it."""
+    metadata = struct.fields["metadata"].type
+    own: list[str] = []
+    content: list[str] = []
+    inner: list[str] = []
+    for holder, path in islice(_unknown(struct, value, [], False), MOST_UNKNOWN):
+        if not isinstance(metadata, Struct) or holder.group_version != metadata.group_version:
+            content.append(path)
+        else:
+            (own if path.startswith("metadata.") else inner).append(path)
+    return [*sorted(own), *sorted(content), *sorted(inner)]
+
+
+def _unknown(
+    node: Type, value: Any, way: list[str], sort_keys: bool
+) -> Iterator[tuple[Struct, str]]:
+    """Each unknown field by its path, and the type that does not have it. `way` are the steps to
+    the value; a path is put together for an unknown field only."""
     match node:
         case Struct() if isinstance(value, dict):
-            for key, item in value.items():
+            for key in sorted(value) if sort_keys else value:
                 field = node.fields.get(key)
                 if field is not None and isinstance(field.type, Scalar):
                     continue
                 if field is not None:
-                    yield from _below(field.type, item, way, key)
+                    yield from _below(field.type, value[key], way, key, sort_keys)
                 elif not node.preserve_unknown:
-                    yield joined_path(way, key)
+                    yield node, joined_path(way, key)
         case MapOf() if isinstance(value, dict) and not isinstance(node.element, Scalar):
-            for key, item in value.items():
-                yield from _below(node.element, item, way, key)
+            for key in sorted(value) if sort_keys else value:
+                yield from _below(node.element, value[key], way, key, sort_keys)
         case ListOf() if isinstance(value, list) and not isinstance(node.element, Scalar):
             for index, item in enumerate(value):
-                yield from _below(node.element, item, way, f"[{index}]")
+                yield from _below(node.element, item, way, f"[{index}]", sort_keys)
 
 
-def _below(node: Type, value: Any, way: list[str], step: str) -> Iterator[str]:
+def _below(
+    node: Type, value: Any, way: list[str], step: str, sort_keys: bool
+) -> Iterator[tuple[Struct, str]]:
     way.append(step)
-    yield from _unknown(node, value, way)
+    yield from _unknown(node, value, way, sort_keys)
     way.pop()
 
 

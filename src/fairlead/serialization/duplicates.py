@@ -32,16 +32,20 @@ def duplicate_fields(raw: bytes, parsed: Any, texts: int = UNCOUNTED) -> list[st
     encoded = bounded_json(parsed)
     if raw.count(b":") == encoded.count(b":") and _COLON_ESCAPE not in raw:
         return []
+    return [path for path, _ in zip(_repeated(as_written(raw)), range(MOST_FOUND), strict=False)]
+
+
+class Pairs(list[tuple[str, Any]]):
+    """An object as it was written, with keys that repeat."""
+
+
+def as_written(raw: bytes) -> Any:
+    """A document whose objects are Pairs; None for what cannot be read."""
     try:
         text = raw.decode("utf-8", "replace")
-        value = json.loads(text, object_pairs_hook=_Pairs, parse_int=float)
+        return json.loads(text, object_pairs_hook=Pairs, parse_int=float)
     except (ValueError, RecursionError):
-        return []
-    return [path for path, _ in zip(_repeated(value), range(MOST_FOUND), strict=False)]
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """An object as it was written, with keys that repeat."""
+        return None
 
 
 def _repeated(value: Any) -> Iterator[str]:
@@ -64,7 +68,7 @@ def _repeated(value: Any) -> Iterator[str]:
 
 def _members(value: Any) -> Iterator[tuple[str, Any, bool]]:
     """The steps from a value to those in it, and whether a step was taken before."""
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         seen: set[str] = set()
         for key, item in value:
             yield key, item, key in seen
