@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.client import Client
+from support.client import Answer, Client
 from support.process import FreshServer, ServerProcess
 from support.things import Space
 
@@ -387,3 +387,42 @@ def test_the_uid_in_a_scale_is_a_precondition(space: Space) -> None:
         409,
         f'Operation cannot be fulfilled on deployments/scale.apps "d": {failed}',
     )
+
+
+def owned_by(answer: Answer, manager: str) -> dict[str, Any]:
+    entries = answer.body["metadata"]["managedFields"]
+    return {
+        name: node
+        for e in entries
+        if e["manager"] == manager
+        for name, node in e["fieldsV1"].items()
+    }
+
+
+def test_labels_that_a_status_cannot_write_are_not_owned_by_it(space: Space) -> None:
+    things = space.things("deployments", "apps")
+    things.client.post(things.path, deployment())
+    stated = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d", "labels": {"x": "y"}, "annotations": {"x": "y"}},
+        "status": {"observedGeneration": 1},
+    }
+    path = things.item("d") + "/status"
+    answer = things.client.patch(path, stated, kind=APPLY, fieldManager="s", force="true")
+    assert owned_by(answer, "s") == {
+        "f:metadata": {"f:annotations": {"f:x": {}}},
+        "f:status": {"f:observedGeneration": {}},
+    }
+
+
+def test_metadata_that_a_status_cannot_write_is_not_owned_by_it(space: Space) -> None:
+    things = space.everywhere("volumeattachments", "storage.@")
+    spec = {"attacher": "a", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
+    name = f"a-{space.name}"
+    made = things.client.post(things.path, {"metadata": {"name": name}, "spec": spec}).body
+    made["metadata"]["labels"] = {"x": "y"}
+    made["status"] = {"attached": True}
+    answer = things.client.put(things.item(name) + "/status", made, fieldManager="s")
+    assert owned_by(answer, "s") == {"f:status": {"f:attached": {}}}
+    things.remove(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from fairlead.kinds.conversion import from_stored, to_stored
 from fairlead.kinds.custom.ownership import CustomVersions, Unconverted
@@ -26,6 +26,22 @@ T = TypeVar("T")
 
 _STATUS: FieldSet = of(("f:status",))
 _BUT_STATUS: FieldSet = of(("f:spec",))
+_STATUS_ALONE: FieldSet = of(("f:spec",), ("f:metadata",))
+# Where it is something else that a request cannot write.
+_IGNORED: Final[dict[str, FieldSet]] = {
+    "apiservices/status": _STATUS_ALONE,
+    "certificatesigningrequests": of(("f:spec",), ("f:status",)),
+    "certificatesigningrequests/approval": of(("f:spec",), ("f:status", "f:certificate")),
+    "certificatesigningrequests/status": of(("f:spec",), ("f:status", "f:conditions")),
+    "customresourcedefinitions/status": _STATUS_ALONE,
+    "deployments/status": of(("f:spec",), ("f:metadata", "f:labels")),
+    "flowschemas/status": _STATUS_ALONE,
+    "pods/status": of(
+        ("f:spec",), ("f:metadata", "f:deletionTimestamp"), ("f:metadata", "f:ownerReferences")
+    ),
+    "prioritylevelconfigurations/status": _STATUS_ALONE,
+    "volumeattachments/status": _STATUS_ALONE,
+}
 
 
 class ServedVersions:
@@ -88,11 +104,13 @@ def _versions(api: Api, resource: Resource) -> Versions:
 
 def ignored_fields(resource: Resource) -> FieldSet:
     """What a request cannot write: the status of the main resource, the rest of a status."""
+    if resource.main.custom is None and resource.name in _IGNORED:
+        return _IGNORED[resource.name]
     if resource.subresource == "status":
         return _BUT_STATUS
     if resource.is_scale:
         return EMPTY
-    return _STATUS if "status" in resource.subresources else EMPTY
+    return _STATUS if "status" in resource.main.subresources else EMPTY
 
 
 def tracked(
