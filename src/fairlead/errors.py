@@ -209,15 +209,19 @@ def unsupported_media_type(media_types: Iterable[str]) -> StatusError:
 
 
 def invalid(ref: ResourceRef, causes: Sequence[Cause]) -> StatusError:
-    """422 with one cause a field; the message lists each distinct text once."""
-    texts = list(dict.fromkeys(f"{c.field}: {c.message}" if c.field else c.message for c in causes))
-    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    """422 with one cause a field."""
     return StatusError(
         422,
         "Invalid",
-        f'{ref.qualified} "{ref.name}" is invalid: {joined}',
+        f'{ref.qualified} "{ref.name}" is invalid: {listed(causes)}',
         details=ref.details(causes=[cause.as_dict() for cause in causes]),
     )
+
+
+def listed(causes: Sequence[Cause]) -> str:
+    """All causes in one text, each distinct one once."""
+    texts = list(dict.fromkeys(f"{c.field}: {c.message}" if c.field else c.message for c in causes))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 class TooManyCauses(StatusError):

@@ -181,13 +181,34 @@ def mislabeled(value: Object, api_version: str) -> Object:
     }
 
 
+def of_kind(value: Object, api_version: str) -> Object:
+    return {**value, "apiVersion": api_version, "kind": "Other"}
+
+
+def numbered(value: Object, api_version: str) -> Object:
+    metadata = {**value["metadata"], "annotations": {"a": 1}}
+    return {**value, "apiVersion": api_version, "metadata": metadata}
+
+
 @pytest.mark.parametrize(
     ("convert", "text"),
     [
-        (lambda value, _: value, "returned invalid converted object at index 0: invalid group"),
-        (renamed, "returned invalid converted object at index 0: must have the same name: b != a"),
-        (mislabeled, "returned invalid metadata of object at index 0: metadata.labels"),
-        (lambda value, _: 7, "returned invalid converted object at index 0"),
+        (
+            lambda value, _: value,
+            "returned invalid object at index 0: invalid groupVersion"
+            " (expected {group}/v2, received {group}/v1)",
+        ),
+        (
+            of_kind,
+            "returned invalid object at index 0: invalid kind (expected Widget, received Other)",
+        ),
+        (renamed, "returned invalid object: must have the same name: a != b"),
+        (mislabeled, 'returned invalid metadata: metadata.labels: Invalid value: "a b": name part'),
+        (
+            numbered,
+            "returned invalid metadata: metadata.annotations[a] must be a string, but is int64 in"
+            " converted object",
+        ),
     ],
 )
 def test_an_object_that_is_another_is_refused(
@@ -196,8 +217,21 @@ def test_an_object_that_is_another_is_refused(
     kind.create("a", spec=V1)
     webhook.convert = convert
     answer = kind.things("v2").get("a")
-    assert answer.status == 500
-    assert f"conversion webhook for {kind.group}/v1, Kind=Widget {text}" in answer.message
+    assert (answer.status, answer.body.get("reason")) == (500, None)
+    expected = text.format(group=kind.group)
+    assert answer.message.startswith(
+        f"conversion webhook for {kind.group}/v1, Kind=Widget {expected}"
+    )
+
+
+def test_a_value_that_is_no_object_is_refused(kind: Kind, webhook: ConversionServer) -> None:
+    kind.create("a", spec=V1)
+    webhook.convert = lambda value, _: 7
+    answer = kind.things("v2").get("a")
+    assert (answer.status, answer.message) == (
+        500,
+        "json: cannot unmarshal number into Go value of type unstructured.detector",
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,7 +239,11 @@ def test_an_object_that_is_another_is_refused(
     [
         (lambda review: {**review, "response": None}, "no response provided"),
         (lambda review: {**review, "kind": "Other"}, "expected webhook response of"),
-        (lambda review: [], "expected webhook response of"),
+        (lambda review: [], "json: cannot unmarshal array into Go value of type struct"),
+        (
+            lambda review: {**review, "apiVersion": "apiextensions.k8s.io/v1beta1"},
+            "converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion",
+        ),
         (lambda review: _with(review, uid="other"), "expected response.uid="),
         (lambda review: _with(review, result={"status": "Failure", "message": "no way"}), "no way"),
         (

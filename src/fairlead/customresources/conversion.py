@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
 
 from fairlead.dialect import Dialect
-from fairlead.errors import StatusError
+from fairlead.errors import StatusError, listed
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.metadata import check_annotations, check_labels
 from fairlead.operations.api import Object
 from fairlead.outgoing.client import CallError
+from fairlead.outgoing.review_answers import read_review
 from fairlead.outgoing.webhooks import Webhooks
+from fairlead.schema.mismatch import json_kind
 from fairlead.schema.uids import new_uid
+from fairlead.schema.wording import type_text
 
 TIMEOUT = 30.0
 _KNOWN = ("v1", "v1beta1")
@@ -47,8 +50,7 @@ class WebhookConverter:
         if len(made) != len(todo):
             raise _failed(f"{what} returned {len(made)} objects, expected {len(todo)}")
         converted = iter(
-            _checked(what, index, *pair, api_version)
-            for index, pair in enumerate(zip(todo, made, strict=True))
+            _checked(what, *pair, api_version) for pair in zip(todo, made, strict=True)
         )
         return [
             value if value["apiVersion"] == api_version else next(converted) for value in values
@@ -62,16 +64,12 @@ class WebhookConverter:
         request = {"uid": uid, "desiredAPIVersion": api_version, "objects": values}
         body = orjson.dumps({**head, "request": request})
         answer = await self._webhook.post(body, TIMEOUT)
-        try:
-            review = orjson.loads(answer)
-        except orjson.JSONDecodeError as error:
-            raise _Refused(f"the answer is not JSON: {error}") from None
+        review = read_review(answer, self._group, head["kind"], self._version)
         return self._objects(review, head, uid)
 
-    def _objects(self, review: Any, head: Object, uid: str) -> list[Any]:
-        if not isinstance(review, dict) or any(review.get(key) != head[key] for key in head):
-            found = review if isinstance(review, dict) else {}
-            raise _Refused(f"expected webhook response of {_named(head)}, got {_named(found)}")
+    def _objects(self, review: Object, head: Object, uid: str) -> list[Any]:
+        if self._version == "v1" and any(review.get(key) != head[key] for key in head):
+            raise _Refused(f"expected webhook response of {_named(head)}, got {_named(review)}")
         response = review.get("response")
         if not isinstance(response, dict):
             raise _Refused("no response provided")
@@ -87,53 +85,92 @@ class WebhookConverter:
 
 
 def _named(head: Object) -> str:
-    return f"{head.get('apiVersion') or ''}, Kind={head.get('kind') or ''}"
+    api_version = head.get("apiVersion") or ""
+    shown = api_version if "/" in api_version else f"/{api_version}"
+    return f"{shown}, Kind={head.get('kind') or ''}"
 
 
 def _failed(message: str) -> StatusError:
-    return StatusError(500, "InternalError", message)
+    return StatusError(500, "", message)
 
 
-def _checked(what: str, index: int, original: Object, made: Any, api_version: str) -> Object:
+def _checked(what: str, original: Object, made: Any, api_version: str) -> Object:
     """A converted object that is still the one that was sent. Of its metadata only labels and
     annotations may be others."""
-    problem = _problem(original, made, api_version)
+    if not isinstance(made, dict):
+        kind = json_kind(made)
+        raise _failed(f"json: cannot unmarshal {kind} into Go value of type unstructured.detector")
+    if not made.get("kind"):
+        raise _failed(f"Object 'Kind' is missing in '{orjson.dumps(made).decode()}'")
+    for name, field, wanted in (
+        ("groupVersion", "apiVersion", api_version),
+        ("kind", "kind", original["kind"]),
+    ):
+        found = made.get(field) or ""
+        if found != wanted:
+            problem = f"invalid {name} (expected {wanted}, received {found})"
+            raise _failed(f"{what} returned invalid object at index 0: {problem}")
+    given = made.get("metadata")
+    problem = _other_identity(original["metadata"], given if isinstance(given, dict) else {})
     if problem:
-        raise _failed(f"{what} returned invalid converted object at index {index}: {problem}")
-    metadata = dict(original["metadata"])
-    for name in ("labels", "annotations"):
-        metadata.pop(name, None)
-        given = made["metadata"].get(name)
-        if given:
-            metadata[name] = given
-    problem = _metadata_problem(metadata)
-    if problem:
-        raise _failed(f"{what} returned invalid metadata of object at index {index}: {problem}")
-    return {**made, "metadata": metadata}
+        raise _failed(f"{what} returned invalid object: {problem}")
+    try:
+        return {**made, "metadata": _restored(original["metadata"], made)}
+    except _Refused as error:
+        raise _failed(f"{what} returned invalid metadata: {error}") from None
 
 
-def _problem(original: Object, made: Any, api_version: str) -> str:
-    if not isinstance(made, dict) or not isinstance(made.get("metadata"), dict):
-        return "it is not an object with metadata"
-    if made.get("apiVersion") != api_version:
-        return f"invalid groupVersion: {made.get('apiVersion') or ''}"
-    if made.get("kind") != original["kind"]:
-        return f"invalid kind: {made.get('kind') or ''}"
-    for name in ("name", "namespace", "uid"):
-        wanted, found = original["metadata"].get(name, ""), made["metadata"].get(name, "")
+def _other_identity(original: Object, made: Object) -> str:
+    for name, shown in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
+        wanted, found = original.get(name, ""), made.get(name, "")
         if wanted != found:
-            shown = "UID" if name == "uid" else name
-            return f"must have the same {shown}: {found} != {wanted}"
+            return f"must have the same {shown}: {wanted} != {found}"
     return ""
 
 
-def _metadata_problem(metadata: Object) -> str:
-    causes = Causes()
-    for name, check in (("labels", check_labels), ("annotations", check_annotations)):
-        given = metadata.get(name)
-        if given is None:
+def _restored(original: Object, made: Object) -> Object:
+    """The metadata that was sent, with the labels and annotations that came back."""
+    if "metadata" not in made:
+        raise _Refused("missing metadata in converted object")
+    given = made["metadata"]
+    if not isinstance(given, dict):
+        raise _Refused(f"invalid metadata of type {_type(given)} in converted object")
+    metadata = dict(original)
+    for name, place, check in _CHANGEABLE:
+        texts = given.get(name)
+        if texts is None:
+            metadata.pop(name, None)
             continue
-        if not isinstance(given, dict) or not all(isinstance(one, str) for one in given.values()):
-            return f"metadata.{name}: must be a map of strings"
-        check(given, f"metadata.{name}", causes)
-    return "; ".join(f"{cause.field}: {cause.message}" for cause in causes)
+        _check_texts(name, texts)
+        causes = Causes()
+        if texts != (original.get(name) or {}):
+            check(texts, place, causes)
+        if causes:
+            raise _Refused(listed(causes))
+        metadata[name] = texts
+    return metadata
+
+
+# What a webhook may change, and the place that messages name.
+_CHANGEABLE: tuple[tuple[str, str, Callable[[Object, str, Causes], None]], ...] = (
+    ("labels", "metadata.labels", check_labels),
+    ("annotations", "metadata.annotation", check_annotations),
+)
+
+
+def _check_texts(name: str, texts: Any) -> None:
+    if not isinstance(texts, dict):
+        raise _Refused(f"invalid metadata.{name} of type {_type(texts)} in converted object")
+    for key, text in texts.items():
+        if not isinstance(text, str):
+            raise _Refused(
+                f"metadata.{name}[{key}] must be a string, but is {_type(text)} in converted object"
+            )
+
+
+def _type(value: Any) -> str:
+    if value is None:
+        return "<nil>"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return "int64" if isinstance(value, int) else "float64"
+    return type_text(value)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import orjson
 
 from fairlead.endpoints.negotiation import JSON, YAML, media_types
@@ -33,6 +31,7 @@ from fairlead.schema.remembering import ContentMemory
 from fairlead.schema.scalars import UNCOUNTED
 from fairlead.serialization.bodies import (
     BodyError,
+    not_an_object,
     parse_json,
     parse_json_exactly,
     parse_yaml,
@@ -91,7 +90,7 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
         if value is None:
             value = {}
         if not isinstance(value, dict):
-            raise BodyError(_not_an_object(value))
+            raise BodyError(not_an_object(value))
         _check_type_meta(value)
     except (BodyError, TooDeep) as error:
         raise _unread(resource, error, raw) from None
@@ -142,14 +141,6 @@ def _parse_message(raw: bytes, resource: Resource) -> tuple[Object, list[str]]:
     except ProtobufError as error:
         raise _unrecognized(resource, str(error), raw) from None
     return {"apiVersion": api_version, "kind": kind, **value}, repeated or []
-
-
-def _not_an_object(value: Any) -> str:
-    wanted = (
-        'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
-        ' "json:\\"kind,omitempty\\"" }'
-    )
-    return f"json: cannot unmarshal {json_kind(value)} into Go value of type {wanted}"
 
 
 def _check_type_meta(value: Object) -> None:

@@ -118,6 +118,10 @@ class Webhook:
         except CallError as error:
             raise error.of(self._called(timeout)) from None
         check_success(reply)
+        if not reply.content:
+            kind = reply.type or _HEADERS["content-type"]
+            what = f"0-length response with status code: {reply.status} and content type: {kind}"
+            raise CallError(what, reply.status)
         return reply.content
 
     async def _asked_again(self, reply: Reply, body: bytes, timeout: float) -> Reply:

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.schema.mismatch import Number
+from fairlead.schema.mismatch import Number, json_kind
 from fairlead.serialization.duplicates import duplicate_fields
 from fairlead.serialization.json_syntax import describe_json_error
 from fairlead.serialization.limits import TooDeep
@@ -82,6 +82,15 @@ def parse_yaml(raw: bytes) -> tuple[Any, list[str]]:
         return load(raw)
     except YamlError as error:
         raise BodyError(str(error)) from None
+
+
+def not_an_object(value: Any) -> str:
+    """What is said of a document that is no object where one was wanted."""
+    wanted = (
+        'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
+        ' "json:\\"kind,omitempty\\"" }'
+    )
+    return f"json: cannot unmarshal {json_kind(value)} into Go value of type {wanted}"
 
 
 def summary(raw: bytes) -> str:

@@ -14,6 +14,8 @@ from support.webhook import Hooked, WebhookServer, allow, deny, encoded
 MUTATING, VALIDATING = "mutating", "validating"
 both_kinds = pytest.mark.parametrize("kind", [MUTATING, VALIDATING])
 
+NO_KIND = "couldn't get version/kind; json parse error"
+
 
 def _hook(hooked: Hooked, kind: str, respond: Any = allow, **webhook: Any) -> str:
     return (hooked.mutate if kind == MUTATING else hooked.validate)(respond, **webhook)
@@ -171,11 +173,11 @@ def test_a_service_that_is_not_there_fails_the_write(hooks: Hooked) -> None:
         (302, b"", "the server responded with the status code 302 but did not return more"),
         (500, b"{}", 'an error on the server ("unknown") has prevented the request from'),
         (500, b'{"kind":"Status","status":"Failure","message":"I broke"}', "I broke"),
-        (200, b"hello", "the answer is not JSON"),
-        (200, b"", "the answer is not JSON"),
-        (200, b"[]", "json: cannot unmarshal array into Go value"),
-        (200, b"null", ""),
-        (200, b"[" * 100_000, "the answer is not JSON"),
+        (200, b"hello", f"{NO_KIND}: json: cannot unmarshal string into Go value of type struct"),
+        (200, b"{hello", f"{NO_KIND}: invalid character 'h' looking for beginning of object key"),
+        (200, b"", "0-length response with status code: 200 and content type: application/json"),
+        (200, b"[]", f"{NO_KIND}: json: cannot unmarshal array into Go value of type struct"),
+        (200, b"[" * 100_000, "yaml: "),
         (200, b'{"response":{"patch":"*"}}', "illegal base64 data"),
         (
             200,
@@ -198,8 +200,17 @@ def _invalid(hooks: Hooked, path: str, why: str) -> Object:
     return _failure(hooks, path, f"received invalid webhook response: {why}")
 
 
-def test_an_answer_without_a_response_is_invalid(hooks: Hooked) -> None:
-    path = hooks.validate(lambda request: (200, b'{"kind":"AdmissionReview"}'))
+def test_an_answer_in_a_version_that_was_not_asked_in_has_failed(hooked: Hooked) -> None:
+    name = hooked.space.dialect.group_name("admission.@/v1beta1")
+    review = {"apiVersion": name, "kind": "AdmissionReview", "response": {"allowed": True}}
+    path = hooked.validate(lambda request: review)
+    why = "converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion"
+    assert _create(hooked).body == _failure(hooked, path, f"failed to call webhook: {why}")
+
+
+@pytest.mark.parametrize("content", [b'{"kind":"AdmissionReview"}', b"null"])
+def test_an_answer_without_a_response_is_invalid(hooks: Hooked, content: bytes) -> None:
+    path = hooks.validate(lambda request: (200, content))
     assert _create(hooks).body == _invalid(hooks, path, "webhook response was absent")
 
 
@@ -214,7 +225,6 @@ def test_an_answer_to_another_question_is_invalid(hooked: Hooked) -> None:
 @pytest.mark.parametrize(
     ("version", "kind", "shown"),
     [
-        ("admission.@/v1beta1", "AdmissionReview", "admission.@/v1beta1, Kind=AdmissionReview"),
         ("admission.@/v1", "Review", "admission.@/v1, Kind=Review"),
         ("", "", "/, Kind="),
     ],

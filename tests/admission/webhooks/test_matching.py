@@ -158,17 +158,18 @@ def test_webhook_configurations_are_never_asked_about(hooks: Hooked) -> None:
     assert hooks.space.client.post(hooks.space.config_maps.path, labelled).status == 400
 
 
-def test_reviews_are_never_asked_about(hooks: Hooked) -> None:
+def test_webhooks_are_asked_about_reviews_too(hooks: Hooked) -> None:
     every = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}
     selector = {"matchLabels": {"lock": hooks.space.name}}
-    hooks.validate(deny(), **every, objectSelector=selector, namespaceSelector={})
+    hooks.mutate(deny(), **every, objectSelector=selector, namespaceSelector={})
     reviews = hooks.space.everywhere("selfsubjectaccessreviews", "authorization.@")
     body: Object = {
         "metadata": {"labels": {"lock": hooks.space.name}},
         "spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}},
     }
     answer = reviews.client.post(reviews.path, body)
-    assert "denied the request" not in answer.text
+    assert answer.status == 400
+    assert "denied the request" in answer.message
 
 
 def test_a_change_of_a_configuration_holds_for_the_next_write(hooks: Hooked) -> None:

@@ -15,8 +15,6 @@ from fairlead.schema.model import Object
 
 _NAMESPACES = "core/v1/namespaces"
 _CONFIGURATIONS = "admissionregistration"
-# Groups whose kinds are questions: nothing of them is kept.
-_REVIEWS = ("authentication", "authorization")
 
 
 @dataclass(slots=True)
@@ -32,9 +30,7 @@ class Match:
 
 def is_exempt(resource: Resource) -> bool:
     """Whether no webhook is asked about a resource, so that none can lock the others in."""
-    if resource.custom is not None:
-        return False
-    return resource.group_version.short in (_CONFIGURATIONS, *_REVIEWS)
+    return resource.custom is None and resource.group_version.short == _CONFIGURATIONS
 
 
 def equivalents(resources: Resources, resource: Resource) -> list[Resource]:

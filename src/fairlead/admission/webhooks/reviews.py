@@ -7,7 +7,6 @@ from binascii import a2b_base64
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import orjson
 from orjson import dumps
 
 from fairlead.admission.plugin import Attributes
@@ -15,6 +14,7 @@ from fairlead.admission.webhooks.matching import Match, namespace_of
 from fairlead.admission.webhooks.shapes import Documents
 from fairlead.authentication.user import User
 from fairlead.kinds.resources import Resource, Resources
+from fairlead.outgoing.review_answers import read_review
 from fairlead.packaged import text_beside
 from fairlead.schema.decode import Decode, decoder
 from fairlead.schema.mismatch import DecodeError
@@ -111,13 +111,12 @@ class Reviews:
         return {"group": group, "version": version, "kind": resource.kind}
 
     def answer(self, content: bytes, version: str, uid: str, *, may_patch: bool) -> Answer:
-        """What a webhook answered to a question; raises UnreadableAnswer, InvalidAnswer."""
+        """What a webhook answered to a question; raises CallError, UnreadableAnswer and
+        InvalidAnswer."""
+        review = read_review(content, self._group, KIND, version)
         try:
-            review: Object = orjson.loads(content)
             if not _is_brief(review):
                 review = self._decode(review, [])
-        except orjson.JSONDecodeError as error:
-            raise UnreadableAnswer(f"the answer is not JSON: {error}") from None
         except DecodeError as error:
             raise UnreadableAnswer(str(error)) from None
         response: Object | None = review.get("response")
