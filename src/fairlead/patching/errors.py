@@ -4,7 +4,7 @@
 |---|---|
 | `MalformedPatch` | 400 BadRequest with the text |
 | `TooManyOperations` | 413 RequestEntityTooLarge with the text |
-| `OperationFailed` | 422 Invalid, without details; the text is not shown to the client |
+| `OperationFailed` | 422 Invalid, without details; the text is shown of a webhook's patch only |
 | `UnsupportedPatch` | 500 with the text and no reason (a 4xx is as good) |
 """
 

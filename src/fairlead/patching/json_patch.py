@@ -9,7 +9,7 @@ ignored, and the whole document cannot be addressed.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -17,6 +17,7 @@ from fairlead.patching.errors import MalformedPatch, OperationFailed, TooManyOpe
 from fairlead.patching.stored_entries import with_plain_entries
 from fairlead.patching.values import copied, equal
 from fairlead.schema.mismatch import json_kind
+from fairlead.schema.wording import quoted
 from fairlead.serialization.limits import TooDeep, bounded_json
 
 MAX_OPERATIONS = 10_000
@@ -72,27 +73,21 @@ def apply_json_patch(
 def _applied(result: dict[str, Any], patch: list[Operation]) -> dict[str, Any]:
     copied_bytes = 0
     for operation in patch:
-        kind, path = operation.get("op"), _text(operation, "path")
+        kind = operation.get("op")
         if kind == "add":
-            _add(result, path, copied(operation.get("value")))
+            _add(result, _text(operation, "path", "add"), copied(operation.get("value")))
         elif kind == "replace":
-            _replace(result, path, copied(operation.get("value")))
+            _replace(result, _text(operation, "path", "replace"), copied(operation.get("value")))
         elif kind == "remove":
-            _remove(result, path)
+            _remove(result, _text(operation, "path", "remove"))
         elif kind == "test":
-            _test(result, path, operation.get("value"))
+            _test(result, _text(operation, "path", "test"), operation.get("value"))
         elif kind == "move":
-            _add(result, path, _remove(result, _text(operation, "from")))
+            _move(result, operation)
         elif kind == "copy":
-            value = _get(*_parent(result, _text(operation, "from")))
-            copied_bytes += len(orjson.dumps(value))
-            if copied_bytes > MAX_COPIED_BYTES:
-                raise OperationFailed(
-                    f"the copied values are larger than {MAX_COPIED_BYTES} bytes together"
-                )
-            _add(result, path, copied(value))
+            copied_bytes = _copy(result, operation, copied_bytes)
         else:
-            raise OperationFailed(f"unexpected kind: {kind}")
+            raise OperationFailed(f"Unexpected kind: {'unknown' if kind is None else kind}")
     return result
 
 
@@ -100,34 +95,44 @@ def _wrong(given: str, wanted: str) -> MalformedPatch:
     return MalformedPatch(f"error decoding patch: json: cannot unmarshal {given} into Go {wanted}")
 
 
-def _text(operation: Operation, name: str) -> str:
+_MISSING: Final = "missing value"
+
+
+def _text(operation: Operation, name: str, kind: str) -> str:
     text = operation.get(name)
     if text is None:
-        raise OperationFailed(f"operation without {name}")
+        why = f"{kind} operation failed to decode {name}"
+        if kind not in ("add", "remove"):
+            why += f": operation missing {name} field"
+        raise OperationFailed(f"{why}: {_MISSING}")
     return str(text)
 
 
-def _parent(document: Any, path: str) -> tuple[Any, str]:
-    """The container that holds what the path names, and its member in there."""
+def _parent(document: Any, path: str, missing: str) -> tuple[Any, str]:
+    """The container that holds what the path names, and its member in there; `missing` is said if
+    there is none."""
     _, *parts = path.split("/")
     if not parts:
-        raise OperationFailed(f"no such path: {path}")
+        raise OperationFailed(f"{missing}: {_MISSING}")
     *way, last = [part.replace("~1", "/").replace("~0", "~") for part in parts]
     current = document
     for part in way:
-        current = _get(current, part)
+        try:
+            current = _get(current, part)
+        except OperationFailed:
+            current = None
         if not isinstance(current, (dict, list)):
-            raise OperationFailed(f"no such path: {path}")
+            raise OperationFailed(f"{missing}: {_MISSING}")
     return current, last
 
 
 def _index(member: str, size: int) -> int:
     """The place a member names in a list in which `size` places may be named."""
     if not _INDEX.fullmatch(member):
-        raise OperationFailed(f"not an index: {member}")
+        raise OperationFailed(f"strconv.Atoi: parsing {quoted(member)}: invalid syntax")
     index = int(member) if len(member) <= _LONGEST_INDEX else size
     if not -size <= index < size:
-        raise OperationFailed(f"index out of range: {member}")
+        raise OperationFailed(f"Unable to access invalid index: {member}: invalid index referenced")
     return index + size if index < 0 else index
 
 
@@ -137,33 +142,98 @@ def _get(container: Any, member: str) -> Any:
     return container[_index(member, len(container))]
 
 
-def _add(document: Any, path: str, value: Any) -> None:
-    container, member = _parent(document, path)
+def _put(container: Any, member: str, value: Any, failed: str) -> None:
+    """Add a member; `failed` is said if that cannot be done."""
     if isinstance(container, dict):
         container[member] = value
     elif member == "-":
         container.append(value)
     else:
-        container.insert(_index(member, len(container) + 1), value)
+        if not _INDEX.fullmatch(member):
+            failed += f": value was not a proper array index: '{member}'"
+        try:
+            place = _index(member, len(container) + 1)
+        except OperationFailed as error:
+            raise OperationFailed(f"{failed}: {error}") from None
+        container.insert(place, value)
 
 
-def _replace(document: Any, path: str, value: Any) -> None:
-    container, member = _parent(document, path)
-    if isinstance(container, dict):
-        container[member] = value
-    else:
-        container[_index(member, len(container))] = value
-
-
-def _remove(document: Any, path: str) -> Any:
-    container, member = _parent(document, path)
+def _take(container: Any, member: str) -> Any:
     if isinstance(container, dict):
         if member not in container:
-            raise OperationFailed(f"nothing to remove: {path}")
+            raise OperationFailed(f"Unable to remove nonexistent key: {member}: {_MISSING}")
         return container.pop(member)
     return container.pop(_index(member, len(container)))
 
 
+def _add(document: Any, path: str, value: Any) -> None:
+    missing = f'add operation does not apply: doc is missing path: "{path}"'
+    container, member = _parent(document, path, missing)
+    _put(container, member, value, f"error in add for path: '{path}'")
+
+
+def _replace(document: Any, path: str, value: Any) -> None:
+    doc = "replace operation does not apply: doc is missing"
+    container, member = _parent(document, path, f"{doc} path: {path}")
+    if isinstance(container, dict):
+        container[member] = value
+        return
+    try:
+        place = _index(member, len(container))
+    except OperationFailed:
+        raise OperationFailed(f"{doc} key: {path}: {_MISSING}") from None
+    container[place] = value
+
+
+def _remove(document: Any, path: str) -> None:
+    missing = f'remove operation does not apply: doc is missing path: "{path}"'
+    container, member = _parent(document, path, missing)
+    try:
+        _take(container, member)
+    except OperationFailed as error:
+        raise OperationFailed(f"error in remove for path: '{path}': {error}") from None
+
+
+def _move(document: Any, operation: Operation) -> None:
+    origin = _text(operation, "from", "move")
+    doc = "move operation does not apply: doc is missing"
+    container, member = _parent(document, origin, f"{doc} from path: {origin}")
+    try:
+        value = _take(container, member)
+    except OperationFailed as error:
+        raise OperationFailed(f"error in move for path: '{member}': {error}") from None
+    path = _text(operation, "path", "move")
+    container, member = _parent(document, path, f"{doc} destination path: {path}")
+    _put(container, member, value, f"error in move for path: '{path}'")
+
+
+def _copy(document: Any, operation: Operation, copied_bytes: int) -> int:
+    """The bytes that were copied so far and now."""
+    origin = _text(operation, "from", "copy")
+    doc = "copy operation does not apply: doc is missing"
+    container, member = _parent(document, origin, f"{doc} from path: {origin}")
+    try:
+        value = _get(container, member)
+    except OperationFailed as error:
+        raise OperationFailed(f"error in copy for from: '{origin}': {error}") from None
+    path = _text(operation, "path", "copy")
+    container, member = _parent(document, path, f"{doc} destination path: {path}")
+    copied_bytes += len(orjson.dumps(value))
+    if copied_bytes > MAX_COPIED_BYTES:
+        raise OperationFailed(
+            "Unable to complete the copy, the accumulated size increase of copy is"
+            f" {copied_bytes}, exceeding the limit {MAX_COPIED_BYTES}"
+        )
+    _put(container, member, copied(value), "error while adding value during copy")
+    return copied_bytes
+
+
 def _test(document: Any, path: str, wanted: Any) -> None:
-    if not equal(_get(*_parent(document, path)), wanted):
-        raise OperationFailed(f"test failed: {path}")
+    missing = f"test operation does not apply: is missing path: {path}"
+    container, member = _parent(document, path, missing)
+    try:
+        found = _get(container, member)
+    except OperationFailed as error:
+        raise OperationFailed(f"error in test for path: '{path}': {error}") from None
+    if not equal(found, wanted):
+        raise OperationFailed(f"testing value {path} failed: test failed")

@@ -149,16 +149,45 @@ def test_fields_that_a_webhook_wrote_have_no_owner(hooks: Hooked) -> None:
     assert entry["fieldsV1"] == {"f:data": {".": {}, "f:k": {}}}
 
 
+LIST = {"op": "add", "path": "/metadata/finalizers", "value": []}
+
+
 @pytest.mark.parametrize(
     ("operations", "why"),
     [
-        ([{"op": "test", "path": "/kind", "value": "Pod"}], "test failed: /kind"),
-        ([{"op": "remove", "path": "/nothing"}], "nothing to remove"),
-        ([{"op": "dance", "path": "/data"}], "unexpected kind"),
+        (
+            [{"op": "test", "path": "/kind", "value": "Pod"}],
+            "testing value /kind failed: test failed",
+        ),
+        (
+            [{"op": "remove", "path": "/nothing"}],
+            "error in remove for path: '/nothing': Unable to remove nonexistent key: nothing:"
+            " missing value",
+        ),
+        (
+            [{"op": "add", "path": "/no/way", "value": 1}],
+            'add operation does not apply: doc is missing path: "/no/way": missing value',
+        ),
+        (
+            [{"op": "replace", "path": "/no/way", "value": 1}],
+            "replace operation does not apply: doc is missing path: /no/way: missing value",
+        ),
+        (
+            [LIST, {"op": "add", "path": "/metadata/finalizers/9", "value": 1}],
+            "error in add for path: '/metadata/finalizers/9': Unable to access invalid index: 9:"
+            " invalid index referenced",
+        ),
+        (
+            [LIST, {"op": "remove", "path": "/metadata/finalizers/x"}],
+            "error in remove for path: '/metadata/finalizers/x': strconv.Atoi: parsing"
+            ' "x": invalid syntax',
+        ),
+        ([{"op": "dance", "path": "/data"}], "Unexpected kind: dance"),
         ([{"op": "add", "path": "/data", "value": 7}], "cannot unmarshal number"),
         ([{"op": "replace", "path": "/kind", "value": "Secret"}], "became a v1, Kind=Secret"),
-        ({"op": "add"}, "cannot unmarshal object"),
-        ("text", "cannot unmarshal string"),
+        ({"op": "add"}, "json: cannot unmarshal object into Go value of type jsonpatch.Patch"),
+        ("text", "json: cannot unmarshal string into Go value of type jsonpatch.Patch"),
+        ([7], "json: cannot unmarshal number into Go value of type jsonpatch.Operation"),
     ],
 )
 def test_a_patch_that_does_not_fit_fails_the_write(

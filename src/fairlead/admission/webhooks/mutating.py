@@ -6,6 +6,8 @@ the webhooks that want to be asked again and whose turn came before the change.
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 
 from fairlead.admission.plugin import Attributes
@@ -19,7 +21,9 @@ from fairlead.errors import internal
 from fairlead.patching.errors import MalformedPatch, OperationFailed, TooManyOperations
 from fairlead.patching.json_patch import Operation, apply_json_patch, operations
 from fairlead.records import dataclass, field
+from fairlead.schema.mismatch import json_kind
 from fairlead.schema.model import Object
+from fairlead.serialization.bodies import BodyError, parse_json
 
 _MUTATION, _PATCH = "mutation.webhook.admission.@/", "patch.webhook.admission.@/"
 
@@ -109,8 +113,8 @@ def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[Oper
     if not answer.patch:
         return []
     try:
-        found = operations(orjson.loads(answer.patch))
-    except (orjson.JSONDecodeError, MalformedPatch, TooManyOperations) as error:
+        found = operations(_document(answer.patch))
+    except (BodyError, MalformedPatch, TooManyOperations) as error:
         raise internal(str(error)) from None
     if not found:
         return []
@@ -121,6 +125,20 @@ def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[Oper
         )
     if answer.patch_type != JSON_PATCH:
         raise CallFailed(f'unsupported patch type "{answer.patch_type}"')
+    return found
+
+
+def _document(patch: bytes) -> Any:
+    """The document of a patch; raises BodyError for what cannot be one."""
+    found = parse_json(patch)
+    wrong = found if found is not None and not isinstance(found, list) else None
+    wanted = "Patch"
+    if isinstance(found, list):
+        wrong = next((one for one in found if one is not None and not isinstance(one, dict)), None)
+        wanted = "Operation"
+    if wrong is not None:
+        what = f"cannot unmarshal {json_kind(wrong)} into Go value of type jsonpatch.{wanted}"
+        raise BodyError(f"json: {what}")
     return found
 
 
