@@ -70,10 +70,20 @@ class Widgets:
 def test_a_custom_kind_is_published_with_what_all_objects_have() -> None:
     kind = Widgets(SCHEMA).new["components"]["schemas"][NAME]
     assert kind["properties"]["spec"] == SCHEMA["properties"]["spec"]  # type: ignore[index]
-    assert kind["properties"]["kind"] == {"type": "string"}
+    assert kind["properties"]["kind"]["type"] == "string"
     assert kind["properties"]["metadata"]["$ref"].endswith("meta.v1.ObjectMeta")
     group_version_kind = {"group": "stable.example.com", "kind": "Widget", "version": "v1"}
     assert kind["x-kubernetes-group-version-kind"] == [group_version_kind]
+
+
+def test_what_all_objects_have_is_explained_in_words_that_clients_look_for() -> None:
+    published = Widgets(SCHEMA).old["definitions"]
+    fields = published[NAME]["properties"]
+    assert fields["apiVersion"]["description"].startswith("APIVersion defines ")
+    assert fields["metadata"]["description"].startswith("Standard object's metadata")
+    metadata = published[fields["metadata"]["$ref"].removeprefix("#/definitions/")]
+    created = metadata["properties"]["creationTimestamp"]
+    assert created["description"].startswith("CreationTimestamp is a timestamp ")
 
 
 def test_a_list_of_custom_objects_has_the_name_it_was_given() -> None:

@@ -32,9 +32,11 @@ def publish_list(schemas: Schemas, resource: Resource, custom: Published) -> Sch
             "type": "object",
             "required": ["items"],
             "properties": {
-                **_type_meta(),
-                "items": items,
-                "metadata": schemas.of_type(META, "ListMeta"),
+                **_type_meta(schemas),
+                "items": schemas.said_of_all(items, "items", of_lists=True),
+                "metadata": schemas.said_of_all(
+                    schemas.of_type(META, "ListMeta"), "metadata", of_lists=True
+                ),
             },
             schemas.names.kind: [_kind(resource, custom.list_kind)],
         }
@@ -51,12 +53,13 @@ def _kind(resource: Resource, kind: str) -> Schema:
     return {"group": found.group, "kind": kind, "version": found.version}
 
 
-def _type_meta() -> Schema:
-    return {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+def _type_meta(schemas: Schemas) -> Schema:
+    return {name: schemas.said_of_all({"type": "string"}, name) for name in ("apiVersion", "kind")}
 
 
 def _object_meta(schemas: Schemas) -> Schema:
-    return {**_type_meta(), "metadata": schemas.of_type(META, "ObjectMeta")}
+    metadata = schemas.said_of_all(schemas.of_type(META, "ObjectMeta"), "metadata")
+    return {**_type_meta(schemas), "metadata": metadata}
 
 
 def _with_metadata(schemas: Schemas, schema: dict[str, Any] | None) -> Schema:

@@ -16,6 +16,7 @@ from fairlead.schema.texts import Texts
 Schema = dict[str, Any]
 
 META = "meta/v1"
+_EVERY_KIND, _EVERY_LIST = Struct("*", META), Struct("*List", META)
 _OF_ALL_GROUPS = ("DeleteOptions", "WatchEvent")
 
 _PLAIN: dict[str, Schema] = {
@@ -102,6 +103,11 @@ class Schemas:
 
     def link(self, full_name: str) -> Schema:
         return {"$ref": self.flavour.place + full_name}
+
+    def said_of_all(self, schema: Schema, field: str, *, of_lists: bool = False) -> Schema:
+        """The schema of a field that every kind has, with what is said of it."""
+        text = self._texts.of_field(_EVERY_LIST if of_lists else _EVERY_KIND, field)
+        return {**schema, "description": text} if text else schema
 
     def finish(self) -> None:
         """Make what was referred to, and what that refers to."""
