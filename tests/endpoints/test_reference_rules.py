@@ -426,3 +426,45 @@ def test_metadata_that_a_status_cannot_write_is_not_owned_by_it(space: Space) ->
     answer = things.client.put(things.item(name) + "/status", made, fieldManager="s")
     assert owned_by(answer, "s") == {"f:status": {"f:attached": {}}}
     things.remove(name)
+
+
+def test_an_apply_with_a_uid_creates_nothing(space: Space) -> None:
+    uid = "88e00824-7f0e-11e8-94a1-c8d3ffb15800"
+    stated = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": uid}}
+    path = space.config_maps.item("a")
+    answer = space.client.patch(path, stated, kind=APPLY, fieldManager="m")
+    assert (answer.status, answer.body["reason"]) == (409, "Conflict")
+    assert answer.message == (
+        'Operation cannot be fulfilled on configmaps "a": uid mismatch: the provided object'
+        f" specified uid {uid}, and no existing object was found"
+    )
+    assert space.config_maps.get("a").status == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "why"),
+    [
+        ({"manager": "a" * 129}, "manager", "Too long: must have at most 128 bytes"),
+        (
+            {"manager": "a\n"},
+            "manager",
+            'Invalid value: "a\\n": invalid character U+000A (at position 1)',
+        ),
+        ({"subresource": "s" * 257}, "subresource", "Too long: must have at most 256 bytes"),
+    ],
+)
+def test_owners_that_a_client_writes_have_to_be_in_order(
+    space: Space, change: dict[str, str], field: str, why: str
+) -> None:
+    space.config_maps.create("a", data={"k": "v"})
+    entry = {
+        "manager": "m",
+        "operation": "Update",
+        "apiVersion": "v1",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:data": {"f:k": {}}},
+        **change,
+    }
+    answer = space.config_maps.patch("a", {"metadata": {"managedFields": [entry]}})
+    assert answer.status == 422
+    assert f"metadata.managedFields[0].{field}: {why}" in answer.message

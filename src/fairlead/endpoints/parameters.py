@@ -17,6 +17,7 @@ from fairlead.errors import (
     unsupported_media_type,
 )
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.metadata import MOST_MANAGER_BYTES, check_manager
 from fairlead.kinds.resources import Resource
 from fairlead.kinds.rules import bounded_int
 from fairlead.operations.options import (
@@ -35,7 +36,6 @@ from fairlead.serialization.envelopes import content_type
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 from fairlead.storage.selection import EVERYTHING, Selection
 
-MOST_MANAGER_BYTES = 128
 _PROPAGATION = ("Foreground", "Background", "Orphan", "nil")
 _VALIDATION = ("Ignore", "Warn", "Strict")
 
@@ -92,7 +92,7 @@ def write_options(
     manager = request.parameter("fieldManager")
     if kind == "PatchOptions":
         _check_patch(request, manager, apply, causes)
-    _check_manager(manager, causes)
+    check_manager(manager, "fieldManager", causes)
     dry_run = _dry_run(dialect, query, causes)
     named_validation = request.parameter("fieldValidation")
     validation = named_validation or "Warn"
@@ -117,7 +117,8 @@ def default_manager(request: Request) -> str:
 def _manager_of(user_agent: str) -> str:
     """The first part of a user agent, without what cannot be printed."""
     agent = user_agent.partition("/")[0] or "unknown"
-    return "".join(letter for letter in agent if letter.isprintable())[:MOST_MANAGER_BYTES]
+    printable = "".join(letter for letter in agent if letter.isprintable())
+    return printable.encode()[:MOST_MANAGER_BYTES].decode(errors="ignore")
 
 
 def _check_patch(request: Request, manager: str, apply: bool, causes: Causes) -> None:
@@ -125,17 +126,6 @@ def _check_patch(request: Request, manager: str, apply: bool, causes: Causes) ->
         causes.required("fieldManager", "is required for apply patch")
     if not apply and "force" in request.query:
         causes.forbidden("force", "may not be specified for non-apply patch")
-
-
-def _check_manager(manager: str, causes: Causes) -> None:
-    if len(manager.encode()) > MOST_MANAGER_BYTES:
-        causes.too_long("fieldManager", MOST_MANAGER_BYTES)
-    if manager.isprintable():
-        return
-    for position, letter in enumerate(manager):
-        if not letter.isprintable():
-            detail = f"invalid character U+{ord(letter):04X} (at position {position})"
-            causes.invalid("fieldManager", manager, detail)
 
 
 def _dry_run(dialect: Dialect, query: Query, causes: Causes) -> bool:

@@ -15,6 +15,8 @@ from fairlead.schema.names import (
 )
 
 MOST_ANNOTATION_BYTES: Final = 256 * 1024
+MOST_MANAGER_BYTES: Final = 128
+_MOST_SUBRESOURCE_BYTES: Final = 256
 STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
 
@@ -46,6 +48,7 @@ def check_metadata(
         check_finalizers(finalizers, f"{path}.finalizers", causes)
         if qualified:
             check_qualified(finalizers, f"{path}.finalizers", causes)
+    _check_owners(metadata, causes, path)
 
 
 _CONTENTS: Final[tuple[str, ...]] = ("labels", "annotations", "ownerReferences")
@@ -166,6 +169,28 @@ def check_qualified(finalizers: list[str] | None, path: str, causes: Causes) -> 
             causes.invalid(f"{path}[{index}]", name, UNQUALIFIED)
 
 
+def _check_owners(metadata: dict[str, Any], causes: Causes, path: str) -> None:
+    """Those that own fields may come from a client."""
+    entries: list[dict[str, Any]] = metadata.get("managedFields") or []
+    for index, entry in enumerate(entries):
+        place = f"{path}.managedFields[{index}]"
+        check_manager(entry.get("manager", ""), f"{place}.manager", causes)
+        subresource: str = entry.get("subresource", "")
+        if len(subresource.encode()) > _MOST_SUBRESOURCE_BYTES:
+            causes.too_long(f"{place}.subresource", _MOST_SUBRESOURCE_BYTES)
+
+
+def check_manager(manager: str, path: str, causes: Causes) -> None:
+    if len(manager.encode()) > MOST_MANAGER_BYTES:
+        causes.too_long(path, MOST_MANAGER_BYTES)
+    if manager.isprintable():
+        return
+    for position, letter in enumerate(manager):
+        if not letter.isprintable():
+            detail = f"invalid character U+{ord(letter):04X} (at position {position})"
+            causes.invalid(path, manager, detail)
+
+
 def go_strings(values: Iterable[str]) -> str:
     return "[]string{" + ", ".join(quote(value) for value in values) + "}"
 
@@ -199,6 +224,8 @@ def check_metadata_update(
         _check_immutable(name, metadata.get(name), old.get(name), causes, path)
     if any(_differ(metadata.get(name), old.get(name)) for name in _CONTENTS):
         _check_contents(metadata, causes, path)
+    if _differ(metadata.get("managedFields"), old.get("managedFields")):
+        _check_owners(metadata, causes, path)
     if qualified and (finalizers := metadata.get("finalizers")):
         check_qualified(finalizers, f"{path}.finalizers", causes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fairlead.errors import Cause, StatusError, bad_request, not_found
+from fairlead.errors import Cause, StatusError, bad_request, conflict, not_found
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.aside import LONG_BODY
@@ -196,6 +196,10 @@ async def _create(api: Api, operation: Operation, config: Object, options: Write
         operation.size, _merged, api, versions, operation, None, config, options
     )
     value = _decoded(operation, view, typed(resource, merged), config)
+    uid = value["metadata"].get("uid")
+    if uid:
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was"
+        raise conflict(operation.ref, f"{why} found")
     value["metadata"].pop("resourceVersion", None)
     stored = view.write({}, value)
     set_entries(stored["metadata"], entries)
