@@ -212,6 +212,49 @@ def test_replicas_have_the_range_of_a_scale(kind: Kind, wanted: int) -> None:
     assert answer.causes[0][0] == ".spec.replicas"
 
 
+@pytest.mark.parametrize(
+    ("part", "content", "field", "why"),
+    [
+        (
+            "spec",
+            {"replicas": "x"},
+            ".spec.replicas",
+            "0: .spec.replicas accessor error: x is of the type string, expected int64",
+        ),
+        (
+            "spec",
+            5,
+            ".spec.replicas",
+            "0: .spec.replicas accessor error: 5 is of the type int64, expected"
+            " map[string]interface{}",
+        ),
+        (
+            "status",
+            {"selector": 5},
+            ".status.selector",
+            '"": .status.selector accessor error: 5 is of the type int64, expected string',
+        ),
+    ],
+)
+def test_what_a_scale_shows_has_its_type(
+    space: Space, part: str, content: object, field: str, why: str
+) -> None:
+    anything = {f"x-{space.dialect.marker}-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": anything, "status": anything}}
+    scale = {
+        "specReplicasPath": ".spec.replicas",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.selector",
+    }
+    kind = Kind(
+        space, version(schema={"openAPIV3Schema": schema}, subresources={"scale": scale})
+    ).install()
+    body = {"apiVersion": f"{kind.group}/v1", "kind": kind.kind, "metadata": {"name": "a"}}
+    answer = kind.client.post(kind.things().path, {**body, part: content})
+    assert answer.status == 422
+    assert answer.causes == [(field, "FieldValueInvalid", f"Invalid value: {why}")]
+
+
 def test_only_names_and_namespaces_can_be_selected_by(plain: Kind, space: Space) -> None:
     plain.create("a", metadata={"labels": {"x": "1"}})
     plain.create("b")

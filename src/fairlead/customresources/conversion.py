@@ -17,7 +17,7 @@ from fairlead.outgoing.review_answers import read_review
 from fairlead.outgoing.webhooks import Webhooks
 from fairlead.schema.mismatch import json_kind
 from fairlead.schema.uids import new_uid
-from fairlead.schema.wording import type_text
+from fairlead.schema.wording import any_type_text
 
 TIMEOUT = 30.0
 _KNOWN = ("v1", "v1beta1")
@@ -134,7 +134,7 @@ def _restored(original: Object, made: Object) -> Object:
         raise _Refused("missing metadata in converted object")
     given = made["metadata"]
     if not isinstance(given, dict):
-        raise _Refused(f"invalid metadata of type {_type(given)} in converted object")
+        raise _Refused(f"invalid metadata of type {any_type_text(given)} in converted object")
     metadata = dict(original)
     for name, place, check in _CHANGEABLE:
         texts = given.get(name)
@@ -160,17 +160,12 @@ _CHANGEABLE: tuple[tuple[str, str, Callable[[Object, str, Causes], None]], ...] 
 
 def _check_texts(name: str, texts: Any) -> None:
     if not isinstance(texts, dict):
-        raise _Refused(f"invalid metadata.{name} of type {_type(texts)} in converted object")
+        raise _Refused(
+            f"invalid metadata.{name} of type {any_type_text(texts)} in converted object"
+        )
     for key, text in texts.items():
         if not isinstance(text, str):
+            kind = any_type_text(text)
             raise _Refused(
-                f"metadata.{name}[{key}] must be a string, but is {_type(text)} in converted object"
+                f"metadata.{name}[{key}] must be a string, but is {kind} in converted object"
             )
-
-
-def _type(value: Any) -> str:
-    if value is None:
-        return "<nil>"
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return "int64" if isinstance(value, int) else "float64"
-    return type_text(value)

@@ -37,6 +37,15 @@ def type_text(value: Any) -> str:
     return "bool" if isinstance(value, bool) else "string"
 
 
+def any_type_text(value: Any) -> str:
+    """The type of any value as it came from JSON."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return "int64" if isinstance(value, int) else "float64"
+    return type_text(value)
+
+
 def shown(value: Any) -> str:
     """A value as messages about it print it: scalars plainly, null as a text."""
     return quoted("null") if value is None else source_text(value)

@@ -8,6 +8,7 @@ from fairlead.errors import StatusError
 from fairlead.kinds.causes import Causes
 from fairlead.records import dataclass
 from fairlead.schema.model import Object
+from fairlead.schema.wording import any_type_text, plain_text
 
 _MOST_REPLICAS = 2**31 - 1
 _MISSING = object()
@@ -56,16 +57,45 @@ class ScalePaths:
         return made
 
     def check(self, value: Object, causes: Causes, *, spec: bool) -> None:
-        """Numbers of replicas have the range of a Scale."""
+        """Numbers of replicas have the type and the range of a Scale, a selector is a text."""
         for steps in (self.spec, self.status) if spec else (self.status,):
-            found = _found(value, steps)
-            if not isinstance(found, int) or isinstance(found, bool):
-                continue  # the schema has its say about other types
+            found = _checked(value, steps, "int64", 0, causes)
+            if found is None:
+                continue
             if found < 0:
                 causes.invalid(shown(steps), found, "should be a non-negative integer")
             elif found > _MOST_REPLICAS:
                 detail = f"should be less than or equal to {_MOST_REPLICAS}"
                 causes.invalid(shown(steps), found, detail)
+        if self.selector:
+            _checked(value, self.selector, "string", "", causes)
+
+
+def _checked(value: Any, steps: tuple[str, ...], wanted: str, zero: Any, causes: Causes) -> Any:
+    """What stands at the end of a way; None if that is nothing or not of the type wanted, which is
+    told of, as of anything on the way that leads nowhere. `zero` is what a type has if it is not
+    set."""
+    here = value
+    for index, step in enumerate(steps):
+        if here is None:
+            return None
+        if not isinstance(here, dict):
+            _tell_type(steps, index + 1, here, "map[string]interface{}", zero, causes)
+            return None
+        if step not in here:
+            return None
+        here = here[step]
+    if any_type_text(here) != wanted:
+        _tell_type(steps, len(steps), here, wanted, zero, causes)
+        return None
+    return here
+
+
+def _tell_type(
+    steps: tuple[str, ...], count: int, found: Any, wanted: str, zero: Any, causes: Causes
+) -> None:
+    given = f"{plain_text(found)} is of the type {any_type_text(found)}, expected {wanted}"
+    causes.invalid(shown(steps), zero, f"{shown(steps[:count])} accessor error: {given}")
 
 
 def shown(steps: tuple[str, ...]) -> str:
