@@ -205,6 +205,57 @@ def test_a_scale_of_an_object_without_replicas_is_no_scale(kind: Kind) -> None:
     assert kind.client.get(kind.things().item("a", "scale")).status == 404
 
 
+def test_a_patch_of_a_scale_may_give_an_object_its_first_replicas(kind: Kind) -> None:
+    kind.create("a", spec={})
+    path = kind.things().item("a", "scale")
+    answer = kind.client.patch(path, {"metadata": {"labels": {"a": "b"}}})
+    assert (answer.status, answer.message) == (
+        400,
+        'the spec replicas field ".spec.replicas" cannot be empty',
+    )
+    assert kind.client.patch(path, {"spec": {"replicas": 2}}).status == 200
+    assert kind.things().read("a")["spec"] == {"replicas": 2}
+
+
+def test_a_scale_is_put_for_any_version_but_for_its_object_only(kind: Kind) -> None:
+    kind.create("a", spec={"replicas": 1})
+    path = kind.things().item("a", "scale")
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 2}}
+    assert kind.client.put(path, {**scale, "metadata": {"name": "a"}}).status == 200
+    other = kind.client.put(path, {**scale, "metadata": {"name": "a", "uid": "other"}})
+    assert (other.status, other.body["reason"]) == (409, "Conflict")
+    assert "Precondition failed: UID in precondition: other, UID in object meta" in other.message
+
+
+def test_replicas_of_a_scale_are_refused_as_those_of_the_object(kind: Kind) -> None:
+    kind.create("a", spec={"replicas": 1})
+    answer = kind.client.patch(kind.things().item("a", "scale"), {"spec": {"replicas": -5}})
+    assert answer.status == 422
+    assert answer.message == (
+        f'Widget.{kind.group} "a" is invalid: .spec.replicas: Invalid value: -5: should be a'
+        " non-negative integer"
+    )
+
+
+def test_a_status_is_refused_with_an_object_that_no_longer_fits(kind: Kind) -> None:
+    kind.create("a", spec={"size": 9})
+    narrower = version(subresources={"status": {}})
+    narrower["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"] = {
+        "type": "integer",
+        "maximum": 5,
+    }
+    kind.set_versions(narrower)
+
+    def refusal() -> str:
+        answer = kind.client.patch(
+            kind.things().item("a", "status"), {"status": {"phase": "x"}}, dryRun="All"
+        )
+        return str(answer.body.get("message"))
+
+    wanted = "spec.size in body should be less than or equal to 5"
+    eventually(lambda: wanted in refusal(), "the new schema holds")
+
+
 @pytest.mark.parametrize("wanted", [-1, 2**31])
 def test_replicas_have_the_range_of_a_scale(kind: Kind, wanted: int) -> None:
     answer = kind.client.post(kind.things().path, kind.value("a", spec={"replicas": wanted}))

@@ -468,3 +468,18 @@ def test_owners_that_a_client_writes_have_to_be_in_order(
     answer = space.config_maps.patch("a", {"metadata": {"managedFields": [entry]}})
     assert answer.status == 422
     assert f"metadata.managedFields[0].{field}: {why}" in answer.message
+
+
+def test_a_scale_with_the_uid_of_another_object_is_a_conflict(space: Space) -> None:
+    things = space.things("deployments", "apps")
+    things.client.post(things.path, deployment())
+    path = things.item("d") + "/scale"
+    scale = {"metadata": {"name": "d", "uid": "other"}, "spec": {"replicas": 2}}
+    put, patched = things.client.put(path, scale), things.client.patch(path, scale)
+    assert [put.status, patched.status] == [409, 409]
+    assert put.message.startswith('Operation cannot be fulfilled on deployments.apps "d": Storage')
+    assert patched.message.startswith(
+        'Operation cannot be fulfilled on deployments/scale.apps "d": Precondition failed: UID in'
+        " precondition: other, UID in object meta: "
+    )
+    assert things.read("d")["spec"]["replicas"] == 1

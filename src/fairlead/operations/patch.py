@@ -60,7 +60,7 @@ def _patched(
 ) -> Object:
     """The object after the patch, decoded and checked to be the one that is meant."""
     try:
-        document = read.apply(view.read(old))
+        document = read.apply(view.read_to_change(old))
     except OperationFailed:
         raise StatusError(
             422,

@@ -212,7 +212,7 @@ def _check_version(operation: Operation, metadata: Object, old: Object) -> None:
     resource = operation.resource.main
     wanted, standing = metadata.get("resourceVersion", ""), old["resourceVersion"]
     if wanted in ("", "0"):
-        if resource.conditional and operation.replaces:
+        if resource.conditional and operation.replaces and not operation.resource.is_scale:
             cause = Cause(
                 "FieldValueInvalid",
                 "Invalid value: 0x0: must be specified for an update",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.errors import ResourceRef, bad_request, conflict, invalid
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.conversion import from_stored, to_stored
-from fairlead.kinds.custom.scale import ScalePaths
+from fairlead.kinds.custom.scale import UNSET, ScalePaths, shown
 from fairlead.kinds.resources import Resource
 from fairlead.kinds.scale import (
     check_scale,
@@ -46,6 +46,10 @@ class View:
         """The document that clients see; the stored object is not changed."""
         return typed(self.main, from_stored(self.main, stored))
 
+    def read_to_change(self, stored: Object) -> Object:
+        """The document that a patch changes."""
+        return self.read(stored)
+
     def write(self, stored: Object, value: Object) -> Object:
         """The stored object that a decoded document asks for."""
         return to_stored(self.main, value)
@@ -71,16 +75,26 @@ class ScaleView(View):
             scale = read_scale(self.main.key, stored)
         return {"kind": self.kind, "apiVersion": self.api_version, **scale}
 
+    def read_to_change(self, stored: Object) -> Object:
+        """A custom object may get its first number of replicas by a patch."""
+        paths = self._paths
+        if paths is None or paths.is_set(stored):
+            return self.read(stored)
+        return self.read(paths.write(stored, UNSET))
+
     def write(self, stored: Object, value: Object) -> Object:
+        if self._paths is not None:  # the rules of its kind look at the number
+            replicas = value["spec"].get("replicas") or 0
+            if replicas == UNSET:
+                place = shown(self._paths.spec)
+                raise bad_request(f'the spec replicas field "{place}" cannot be empty')
+            return with_version(self._paths.write(stored, replicas), value)
         causes = Causes()
         check_scale(value, causes)
         if causes:
             group = self.api_version.rpartition("/")[0]
             name = value["metadata"].get("name", "")
             raise invalid(self.resource.named_ref(group, name), causes)
-        if self._paths is not None:
-            replicas = value["spec"].get("replicas") or 0
-            return with_version(self._paths.write(stored, replicas), value)
         self._check_uid(value["metadata"].get("uid", ""), stored["metadata"])
         return write_scale(self.main.key, stored, value)
 

@@ -62,15 +62,10 @@ class CustomBehaviour(Behaviour):
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
-        """Only the status counts: the rest is as it was, even if the schema moved on."""
+        """The schema looks at the whole object, also at what only a change of it made wrong."""
         self.check_metadata_change(value, old, causes)
-        kind, found = self._kind, Causes()
-        kind.compiled.validate(value, old, found)
-        causes += [cause for cause in found if _is_below(cause.field, "status")]
+        kind = self._kind
+        kind.compiled.validate(value, old, causes)
         if kind.scale is not None:
             kind.scale.check(value, causes, spec=False)
         kind.compiled.check_rules(value, old, causes)
-
-
-def _is_below(field: str, name: str) -> bool:
-    return field == name or field.startswith((f"{name}.", f"{name}["))

@@ -11,6 +11,7 @@ from fairlead.schema.model import Object
 from fairlead.schema.wording import any_type_text, plain_text
 
 _MOST_REPLICAS = 2**31 - 1
+UNSET = -(2**31)  # stands for no number in a Scale that is being patched
 _MISSING = object()
 
 
@@ -45,6 +46,9 @@ class ScalePaths:
             status["selector"] = selector
         replicas = _number(wanted, self.spec)
         return {"spec": {"replicas": replicas} if replicas else {}, "status": status}
+
+    def is_set(self, value: Object) -> bool:
+        return _found(value, self.spec) is not _MISSING
 
     def write(self, value: Object, replicas: int) -> Object:
         """The object with another number of replicas; what lies on the way to it is copied."""
