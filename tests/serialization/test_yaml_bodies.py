@@ -154,6 +154,24 @@ def test_text_that_looks_like_something_else_stays_text(text: str) -> None:
         assert load(dump(value))[0] == value
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"a": "word " * 20 + "end"}, "a: " + "word " * 15 + "word\n  word word word word end\n"),
+        (
+            {"a": ["b: " + "word " * 20]},
+            "a:\n- 'b: " + "word " * 15 + "word\n  word word word word '\n",
+        ),
+        ({"a": "x" * 100}, "a: " + "x" * 100 + "\n"),
+        ({"a": "b:  " + "x" * 80 + "  c"}, "a: 'b:  " + "x" * 80 + "  c'\n"),
+        ({"a": "\t" + "x" * 80 + "  c"}, 'a: "\\t' + "x" * 80 + '\n  \\ c"\n'),
+    ],
+)
+def test_long_text_is_folded_at_spaces(value: dict[str, Any], text: str) -> None:
+    assert dump(value).decode() == text
+    assert load(text.encode())[0] == value
+
+
 def test_keys_are_sorted_and_nothing_is_folded_into_aliases() -> None:
     shared = {"k": "v"}
     text = dump({"b": shared, "a": shared}).decode()

@@ -1,5 +1,5 @@
 """Writing JSON values as YAML, in the layout that clients of this API are used to: block style,
-sorted keys, no folding, and quotes where text would be read as something else."""
+sorted keys, long text folded at spaces, and quotes where text would be read as something else."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from fairlead.bounded import remembered
 from fairlead.serialization.yaml_scalars import plain
 
 _LONGEST_SIMPLE_KEY = 128
+_WIDTH = 80  # a text that went beyond this column goes on in the next line
 # Text that needs no second look: starts with a letter, and has no character with a meaning.
 _SAFE = re.compile(r"[A-Za-z_/](?:[\w./@+=-]|:(?=[\w./]))*", re.ASCII)
 _UNPRINTABLE = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
@@ -34,6 +35,7 @@ _ESCAPES = {
     "\u2028": "\\L",
     "\u2029": "\\P",
 }
+_SPACE = re.compile(" ")
 _ESCAPED = re.compile(_UNPRINTABLE.pattern + '|["\\\\\n]')
 
 
@@ -41,7 +43,7 @@ def dump(value: Any) -> bytes:
     """A document; ends with a line break."""
     out: list[str] = []
     if isinstance(value, str):
-        out.append(_text(value, "  "))
+        out.append(_text(value, "  ", 0))
     else:
         _node(value, "", out)
     return "".join(out).encode("utf-8", "replace")
@@ -61,7 +63,7 @@ def _node(value: Any, indent: str, out: list[str]) -> None:
     elif value.__class__ is list and value:
         _sequence(value, indent, out)
     else:
-        out.append(_scalar(value, indent))
+        out.append(_scalar(value, indent, len(indent)))
 
 
 def _mapping(value: dict[str, Any], indent: str, out: list[str]) -> None:
@@ -72,10 +74,11 @@ def _mapping(value: dict[str, Any], indent: str, out: list[str]) -> None:
         between = indent
         item = value[key]
         if len(key) > _LONGEST_SIMPLE_KEY or "\n" in key:
-            out.append(f"? {_text(key, inner)}{indent}: ")
+            out.append(f"? {_text(key, inner, len(inner))}{indent}: ")
             _node(item, inner, out)
             continue
-        out.append(_line(key))
+        shown = _line(key)
+        out.append(shown)
         if item.__class__ is dict and item:
             out.append(":\n" + inner)
             _mapping(item, inner, out)
@@ -83,7 +86,7 @@ def _mapping(value: dict[str, Any], indent: str, out: list[str]) -> None:
             out.append(":\n" + indent)
             _sequence(item, indent, out)
         else:
-            out.append(": " + _scalar(item, inner))
+            out.append(": " + _scalar(item, inner, len(inner) + len(shown)))
 
 
 def _sequence(value: list[Any], indent: str, out: list[str]) -> None:
@@ -95,10 +98,10 @@ def _sequence(value: list[Any], indent: str, out: list[str]) -> None:
         _node(item, inner, out)
 
 
-def _scalar(value: Any, indent: str) -> str:
-    """A value without parts, to the end of its line."""
+def _scalar(value: Any, indent: str, column: int) -> str:
+    """A value without parts that begins at a column, to the end of its line."""
     if value.__class__ is str:
-        return _text(value, indent)
+        return _text(value, indent, column)
     if value is None:
         return "null\n"
     if value is True:
@@ -110,9 +113,32 @@ def _scalar(value: Any, indent: str) -> str:
     return f"{value!r}\n"
 
 
-def _text(text: str, indent: str) -> str:
+def _text(text: str, indent: str, column: int) -> str:
     """Text to the end of its last line; all but the first line are indented."""
-    return _literal(text, indent) if "\n" in text else _line(text) + "\n"
+    if "\n" in text:
+        return _literal(text, indent, column)
+    return _folded(_line(text), indent, column) + "\n"
+
+
+def _folded(shown: str, indent: str, column: int) -> str:
+    """Text as it is written, in several lines where it is long: a line ends at the first single
+    space beyond the width. In double quotes more of them may follow, behind a backslash."""
+    if column + len(shown) <= _WIDTH or " " not in shown:
+        return shown
+    quote = shown[0] if shown[0] in "'\"" else ""
+    first, last = (1, len(shown) - 2) if quote else (-1, len(shown))
+    pieces: list[str] = []
+    start = 0
+    for found in _SPACE.finditer(shown, _WIDTH - column):
+        at = found.start()
+        if column + at - start <= _WIDTH or not first < at < last or shown[at - 1] == " ":
+            continue
+        escape = "\\" if shown[at + 1] == " " else ""
+        if escape and quote != '"':
+            continue
+        pieces += (shown[start:at], "\n", indent, escape)
+        start, column = at + 1, len(indent) + len(escape)
+    return "".join([*pieces, shown[start:]])
 
 
 @remembered(2048, longest=64)
@@ -149,10 +175,10 @@ def _escape(found: re.Match[str]) -> str:
     return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
 
 
-def _literal(text: str, indent: str) -> str:
+def _literal(text: str, indent: str, column: int) -> str:
     """Text of several lines, as it is where the format can hold it so."""
     if _UNPRINTABLE.search(text) or " \n" in text or text[-1] == " ":
-        return _quoted(text) + "\n"
+        return _folded(_quoted(text), indent, column) + "\n"
     hint = "2" if text[0] in " \n" else ""
     chomping, end = "-", "\n"
     if text[-1] == "\n":
