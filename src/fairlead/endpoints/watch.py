@@ -314,17 +314,16 @@ class WatchStream(Answer):
         if told < self._watcher.after:
             self._next_bookmark = now + _BOOKMARK_AGAIN
             return b""
-        self._next_bookmark = self._bookmark_after(now, sent=True)
+        self._next_bookmark = self._bookmark_after(now)
         return self._framing.bookmark(told)
 
-    def _bookmark_after(self, now: float, *, sent: bool = False) -> float:
-        """Every now and then, and shortly before the end; once if the end is near already."""
+    def _bookmark_after(self, now: float) -> float:
+        """Every now and then, and shortly before the end unless that is near already."""
         if self._bookmark_every == _NEVER:
             return _NEVER
         last = self._end - _BOOKMARK_BEFORE_END
-        if now < last:
-            return min(now + self._bookmark_every, last)
-        return _NEVER if sent else now
+        heartbeat = now + self._bookmark_every
+        return min(heartbeat, last) if now < last else heartbeat
 
     # The end
 
