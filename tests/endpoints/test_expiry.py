@@ -48,7 +48,7 @@ def old_version(place: Space) -> str:
 
 def test_exactly_a_version_that_is_gone_is_expired(place: Space, old_version: str) -> None:
     answer = place.secrets.list(resourceVersion=old_version, resourceVersionMatch="Exact")
-    assert answer.message.startswith("The resourceVersion for the provided list is too old")
+    assert answer.message == "The resourceVersion for the provided list is too old."
     assert answer.body == {
         "kind": "Status",
         "apiVersion": "v1",

@@ -133,4 +133,4 @@ async def _snapshot(
     try:
         return await api.store.page(collection, namespace, selection, revision, limit, after)
     except Compacted:
-        raise expired(f"The resourceVersion for the provided list is too old: {revision}") from None
+        raise expired("The resourceVersion for the provided list is too old.") from None
