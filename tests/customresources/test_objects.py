@@ -336,7 +336,7 @@ def test_a_deletion_answers_with_a_status(plain: Kind) -> None:
 
 
 def test_bookmarks_come_to_those_who_ask(plain: Kind) -> None:
-    with plain.things().watch(allowWatchBookmarks="true", timeoutSeconds=1) as watch:
+    with plain.things().watch(allowWatchBookmarks="true", timeoutSeconds=3) as watch:
         found = watch.rest()
     assert [event.type for event in found] == ["BOOKMARK"]
     assert found[0].object["kind"] == "Widget"
