@@ -110,7 +110,7 @@ def test_a_right_that_is_taken_away_is_heeded_at_once(space: Space) -> None:
 
 def test_the_feed_ends_when_its_time_is_up_and_has_bookmarks(kubernetes: Space) -> None:
     made = kubernetes.secrets.create("a")
-    with feed(kubernetes, timeoutSeconds=1) as watch:
+    with feed(kubernetes, timeoutSeconds=3) as watch:
         marks = [event for event in watch.rest() if event.type == "BOOKMARK"]
     assert int(marks[-1].object["resourceVersion"]) >= int(revision(made))
 
