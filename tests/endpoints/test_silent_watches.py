@@ -21,8 +21,8 @@ def test_a_silent_watch_holds_neither_a_task_nor_its_request(tmp_path: Path) -> 
     space.config_maps.create("a")
     try:
         with ExitStack() as opened:
-            space.config_maps.list()
-            before = weighed.living()
+            space.ready_for_pods()  # which is the controllers' work
+            before = weighed.settled()
             for _ in range(MANY):
                 wire = opened.enter_context(Wire(weighed.server))
                 wire.ask(f"GET {space.config_maps.path}?watch=1&allowWatchBookmarks=1")

@@ -52,3 +52,15 @@ class Weighed(_Reporting):
         """How many objects it has of each type."""
         found: dict[str, int] = json.loads(self.report())
         return found
+
+    def settled(self) -> dict[str, int]:
+        """The same when controllers, which begin after the server is ready, start no more tasks."""
+        last = self.living()
+
+        def is_settled() -> bool:
+            nonlocal last
+            before, last = last, self.living()
+            return before.get("Task") == last.get("Task")
+
+        eventually(is_settled, "no more tasks begin")
+        return last
