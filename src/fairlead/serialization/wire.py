@@ -56,17 +56,24 @@ def fields(raw: bytes) -> Iterator[tuple[int, int, int | bytes]]:
 
 
 def field_at(raw: bytes, at: int) -> tuple[int, int, int | bytes, int]:
-    """The field at a place, and the place behind it. Most keys and sizes are one byte, which is
-    read in place."""
-    end = len(raw)
+    """The field at a place, and the place behind it."""
+    number, wire_type, start, at = place_at(raw, at, len(raw))
+    if wire_type == VARINT:
+        return number, wire_type, long_varint(raw, start)[0], at
+    return number, wire_type, raw[start:at], at
+
+
+def place_at(raw: bytes, at: int, end: int) -> tuple[int, int, int, int]:
+    """The number and the wire type of the field at a place, where its content begins, and the place
+    behind it, which is not behind `end`. Most keys and sizes are one byte, read in place."""
     head = raw[at]
     at += 1
     if head > 0x7F:
         head, at = long_varint(raw, at - 1)
     wire_type = head & 7
-    value: int | bytes
     if wire_type == VARINT:
-        value, at = long_varint(raw, at)
+        start = at
+        at = long_varint(raw, at)[1]
     else:
         if wire_type == BYTES:
             size = raw[at] if at < end else 0x80
@@ -78,12 +85,11 @@ def field_at(raw: bytes, at: int) -> tuple[int, int, int | bytes, int]:
         else:
             raise WireError(f"proto: illegal wireType {wire_type}")
         start, at = at, at + size
-        if at > end:
-            raise WireError("unexpected EOF")
-        value = raw[start:at]
+    if at > end:
+        raise WireError("unexpected EOF")
     if head < 8:
         raise WireError("proto: illegal tag 0")
-    return head >> 3, wire_type, value, at
+    return head >> 3, wire_type, start, at
 
 
 def packed(raw: bytes) -> Iterator[int]:

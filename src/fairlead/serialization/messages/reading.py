@@ -37,9 +37,9 @@ from fairlead.serialization.wire import (
     FIXED64,
     VARINT,
     WireError,
-    fields,
     long_varint,
     packed,
+    place_at,
     signed,
 )
 
@@ -249,14 +249,20 @@ def _put_entry(
             if ends:
                 _put_value(part, entries, _name(raw[at:behind]), _text(raw, item, end))
                 return
-    name, content = _entry(part, raw[start:end])
+    name, first, last = _entry(part, raw, start, end)
     if part.form == STRUCT_ENTRY:
-        assert isinstance(content, bytes)
-        value = _struct(part, content, 0, len(content), depth)
+        value = _struct(part, raw, first, last, depth)
     else:
         assert part.read is not None
-        value = part.read(content)
+        value = part.read(_content(raw, first, last, part.item_wire_type))
     _put_value(part, entries, name, value)
+
+
+def _content(raw: bytes, first: int, last: int, wire_type: int) -> int | bytes:
+    """What stands between two places: a number or bytes, zero if that is nothing."""
+    if wire_type != VARINT:
+        return raw[first:last]
+    return long_varint(raw, first)[0] if first < last else 0
 
 
 def _put_value(part: Part, entries: dict[str, Any], name: str, value: Any) -> None:
@@ -267,20 +273,22 @@ def _put_value(part: Part, entries: dict[str, Any], name: str, value: Any) -> No
     entries[name] = value
 
 
-def _entry(part: Part, raw: bytes) -> tuple[str, int | bytes]:
-    """The name of an entry of a map, and its value as it stands there."""
+def _entry(part: Part, raw: bytes, start: int, end: int) -> tuple[str, int, int]:
+    """The name of the entry of a map between two places, and where its value begins and ends. It is
+    not copied: entries may hold others, level by level."""
     wire_type = part.item_wire_type
-    name: int | bytes = b""
-    item: int | bytes = b"" if wire_type != VARINT else 0
-    for number, found, value in fields(raw):
+    name = b""
+    first = last = end
+    at = start
+    while at < end:
+        number, found, begin, at = place_at(raw, at, end)
         if number in (1, 2) and found != (BYTES if number == 1 else wire_type):
             raise WireError(f"proto: wrong wireType = {found} for an entry of {part.name}")
         if number == 1:
-            name = value
+            name = raw[begin:at]
         elif number == 2:
-            item = value
-    assert isinstance(name, bytes)
-    return _name(name), item
+            first, last = begin, at
+    return _name(name), first, last
 
 
 def _name(raw: bytes) -> str:
