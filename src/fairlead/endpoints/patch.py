@@ -106,24 +106,21 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
 def _told_of_operations(found: list[Object], repeated: list[str]) -> list[str]:
     """What is said of the members of operations, one operation after the other; not that an unknown
     one stands twice."""
+    known: dict[str, list[str]] = {}  # repeated ones by the operation that they are in
+    for path in repeated:
+        place, _, rest = path.partition(".")
+        if rest.partition(".")[0].partition("[")[0] in _MEMBERS:
+            known.setdefault(place, []).append(path)
     told: list[str] = []
     for index, operation in enumerate(found):
-        place = f"[{index}]."
+        place = f"[{index}]"
         told += [
-            f'json patch unknown field "{place}{name}"'
+            f'json patch unknown field "{place}.{name}"'
             for name in operation
             if name not in _MEMBERS
         ]
-        told += [
-            f'json patch duplicate field "{path}"'
-            for path in repeated
-            if path.startswith(place) and _first_step(path[len(place) :]) in _MEMBERS
-        ]
+        told += [f'json patch duplicate field "{path}"' for path in known.get(place, ())]
     return told
-
-
-def _first_step(path: str) -> str:
-    return path.partition(".")[0].partition("[")[0]
 
 
 def go_text(value: Any) -> str:

@@ -194,30 +194,32 @@ def _remove(document: Any, path: str) -> None:
         raise OperationFailed(f"error in remove for path: '{path}': {error}") from None
 
 
+def _end(document: Any, operation: Operation, kind: str, name: str) -> tuple[str, Any, str]:
+    """One of the two places of an operation: its path, the container there and the member in it."""
+    path = _text(operation, name, kind)
+    end = "from" if name == "from" else "destination"
+    missing = f"{kind} operation does not apply: doc is missing {end} path: {path}"
+    return path, *_parent(document, path, missing)
+
+
 def _move(document: Any, operation: Operation) -> None:
-    origin = _text(operation, "from", "move")
-    doc = "move operation does not apply: doc is missing"
-    container, member = _parent(document, origin, f"{doc} from path: {origin}")
+    _, container, member = _end(document, operation, "move", "from")
     try:
         value = _take(container, member)
     except OperationFailed as error:
         raise OperationFailed(f"error in move for path: '{member}': {error}") from None
-    path = _text(operation, "path", "move")
-    container, member = _parent(document, path, f"{doc} destination path: {path}")
+    path, container, member = _end(document, operation, "move", "path")
     _put(container, member, value, f"error in move for path: '{path}'")
 
 
 def _copy(document: Any, operation: Operation, copied_bytes: int) -> int:
     """The bytes that were copied so far and now."""
-    origin = _text(operation, "from", "copy")
-    doc = "copy operation does not apply: doc is missing"
-    container, member = _parent(document, origin, f"{doc} from path: {origin}")
+    origin, container, member = _end(document, operation, "copy", "from")
     try:
         value = _get(container, member)
     except OperationFailed as error:
         raise OperationFailed(f"error in copy for from: '{origin}': {error}") from None
-    path = _text(operation, "path", "copy")
-    container, member = _parent(document, path, f"{doc} destination path: {path}")
+    _, container, member = _end(document, operation, "copy", "path")
     copied_bytes += len(orjson.dumps(value))
     if copied_bytes > MAX_COPIED_BYTES:
         raise OperationFailed(

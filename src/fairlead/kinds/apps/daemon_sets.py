@@ -46,6 +46,8 @@ STATUS = StatusCounts(
 
 
 class DaemonSetBehaviour(TemplateBehaviour):
+    looks_twice = True
+
     def fill_defaults(self, value: Object, context: Context) -> None:
         super().fill_defaults(value, context)
         strategy = value["spec"]["updateStrategy"]
@@ -85,11 +87,6 @@ class DaemonSetBehaviour(TemplateBehaviour):
         non_negative(spec.get("minReadySeconds"), "spec.minReadySeconds", causes)
         check_strategy(spec["updateStrategy"], causes)
         non_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", causes)
-
-    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        """The object as a whole is looked at twice, as clients see in the causes."""
-        self.check_create(value, causes, context)
-        super().check_update(value, old, causes, context)
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_selector_kept(value, old, causes)

@@ -27,16 +27,13 @@ STATUS = StatusCounts(
 
 
 class ReplicaSetBehaviour(TemplateBehaviour):
+    looks_twice = True
+
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         spec = value["spec"]
         for name in ("replicas", "minReadySeconds"):
             non_negative(spec.get(name), f"spec.{name}", causes)
         check_replicated(spec, causes, context)
-
-    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        """The object as a whole is looked at twice, as clients see in the causes."""
-        self.check_create(value, causes, context)
-        super().check_update(value, old, causes, context)
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_selector_kept(value, old, causes)

@@ -23,6 +23,7 @@ class TemplateBehaviour(Behaviour):
     """A kind with a pod template; `template_path` is where it lies."""
 
     template_path = TEMPLATE
+    looks_twice = False  # at all of a changed object, as clients see in the causes
 
     def template(self, value: Object) -> Object:
         found = value
@@ -32,6 +33,11 @@ class TemplateBehaviour(Behaviour):
 
     def fill_defaults(self, value: Object, context: Context) -> None:
         fill_template_defaults(self.template(value), context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        if self.looks_twice:
+            self.check_create(value, causes, context)
+        super().check_update(value, old, causes, context)
 
     def prepare_create(self, value: Object, context: Context) -> None:
         self.drop_disabled(value, None, context)
