@@ -69,7 +69,7 @@ $(COPIED): $(SOURCES) | $(TESTING)
 	@find $(COPY) -type f -not -name '*.so' -delete
 	@$(BIN)/python setup.py --quiet build --build-lib $(COPY) >build/compiling.log 2>&1 || \
 		{ cat build/compiling.log; exit 1; }
-	@grep '^fairlead:' build/compiling.log || true
+	@grep -E '^fairlead:|: error: ' build/compiling.log || true
 	@$(BIN)/python -m compileall -q $(COPY)
 	@touch $@
 RUN_COPY := PYTHONPATH="$(CURDIR)/$(COPY)"

@@ -48,7 +48,7 @@ schema: ages alternatives base64 decode defaults model names quantity rememberin
 schema: times uids
 patching: check compare configuration conflicts entries extract field_sets field_writers merge
 patching: merge_patch ownership prune settled shapes stored_entries values written_fields
-serialization: bodies limits texts wire
+serialization: bodies duplicates limits texts wire
 serialization/messages: layout reading scalars writing
 kinds: catalogue context conversion gates go_values metadata resources rules
 kinds/core: config_maps
@@ -65,13 +65,19 @@ operations: options patch preparing tracking update views
 admission: chain
 admission/plugins: base default_toleration_seconds limit_ranger namespace_lifecycle priority
 admission/plugins: remembering runtime_class service_account
+admission/plugins/pod_security: plugin
+admission/plugins/resource_quota: __init__
 storage: audience backend change collection companion compaction cutting delivery embedded followers
-storage: history indexes intake pending state store version watcher writer writes
+storage: format history indexes intake pending state store version watcher writer writes
 server: app metrics
 fairness: configuration counts estimating gate queue_set turns
-controllers: replaying
+controllers: pod_members replaying versions
+controllers/garbage: references
+controllers/nodes: pods_by_node
+controllers/volumes: pods
+controllers/workloads: owners
 authentication: bearer chain client_certificates tokens
-authorization: chain requests
+authorization: chain node_graph pod_references requests
 """
 COMPILER = "mypy[mypyc]>=1.13,<3"
 LIBRARY = "fairlead"  # gives its name to the library behind all compiled modules

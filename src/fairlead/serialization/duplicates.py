@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from fairlead.compiled import mypyc_attr
 from fairlead.schema.decode import joined_path
 from fairlead.serialization.limits import TooDeep as TooDeep
 from fairlead.serialization.limits import bounded_json
@@ -35,6 +36,7 @@ def duplicate_fields(raw: bytes, parsed: Any, texts: int = UNCOUNTED) -> list[st
     return [path for path, _ in zip(_repeated(as_written(raw)), range(MOST_FOUND), strict=False)]
 
 
+@mypyc_attr(native_class=False)
 class Pairs(list[tuple[str, Any]]):
     """An object as it was written, with keys that repeat."""
 

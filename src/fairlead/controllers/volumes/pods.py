@@ -84,7 +84,7 @@ def pods_using(client: Client, namespace: str, claim: str) -> Iterator[Object]:
     for version in client.collection(PODS).newest(namespace):
         if may_have_ephemeral(version) or (version.body is not None and named in version.body):
             pod = version.object()
-            if claim in claims_of(pod):
+            if claim in tuple(claims_of(pod)):  # compiled generators cannot be asked
                 yield pod
 
 
