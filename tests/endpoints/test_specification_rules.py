@@ -105,11 +105,23 @@ def test_conditions_say_of_what_and_how_it_is(
     assert f"status.conditions[0].{field}" in [cause[0] for cause in answer.causes]
 
 
+def test_a_status_that_is_written_tells_the_replicas(cluster: Space, kubernetes: Space) -> None:
+    body = {**stateful_set(), "status": {}}
+    for space, code in ((cluster, 422), (kubernetes, 200)):
+        things = space.things("statefulsets", "apps")
+        assert things.client.post(things.path, body).status == 201
+        answer = things.client.put(things.item("d", "status"), body)
+        assert answer.status == code, answer.text
+        if code == 422:
+            assert [cause[0] for cause in answer.causes] == ["status.replicas"]
+
+
 def test_a_csi_node_lists_its_drivers(cluster: Space) -> None:
     nodes = cluster.everywhere("csinodes", "storage.@")
     name = f"n-{random_word()}"
-    answer = nodes.client.post(nodes.path, {"metadata": {"name": name}, "spec": {}})
-    assert (answer.status, answer.causes[0][0]) == (422, "spec.drivers")
+    for spec, field in (({}, "spec"), ({"spec": {}}, "spec.drivers")):
+        answer = nodes.client.post(nodes.path, {"metadata": {"name": name}, **spec})
+        assert (answer.status, answer.causes[0][0]) == (422, field)
     made = nodes.create(name, spec={"drivers": []})
     assert nodes.put(made).status == 200  # what was stored can be sent back
     assert nodes.patch(name, {"metadata": {"labels": {"a": "b"}}}).status == 200

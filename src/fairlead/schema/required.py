@@ -11,7 +11,7 @@ from fairlead.schema.model import ListOf, MapOf, Struct, Type, structs
 # The types, by group-version, whose required fields may not be left out. Elsewhere the rules of a
 # kind say what is missing.
 _STRICT = {
-    "apps/v1": ("StatefulSetCondition",),
+    "apps/v1": ("StatefulSetCondition", "StatefulSetStatus"),
     "core/v1": (
         *("CSIVolumeSource", "DownwardAPIVolumeFile", "FlexPersistentVolumeSource"),
         *("FlexVolumeSource", "GitRepoVolumeSource", "ISCSIPersistentVolumeSource"),
@@ -22,10 +22,10 @@ _STRICT = {
         *("AllowedCSIDriver", "AllowedFlexVolume", "HostPortRange", "IDRange"),
         "RuntimeClassStrategyOptions",
     ),
-    "storage/v1": ("CSINodeDriver", "CSINodeSpec", "TokenRequest"),
+    "storage/v1": ("CSINode", "CSINodeDriver", "CSINodeSpec", "TokenRequest"),
 }
 # Of those, what is required in the type but may be left out all the same.
-_OPTIONAL = {"topologyKeys"}
+_OPTIONAL = {"availableReplicas", "topologyKeys"}
 
 Find = Callable[[Any, str, list[str]], None]
 
