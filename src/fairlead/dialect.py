@@ -48,6 +48,8 @@ class Dialect:
     oidc_groups_array_only: bool
     statefulset_service_name_required: bool
     toleration_conflicts_refused: bool
+    usual_tolerations_allowed: bool
+    set_overhead_refused: bool
     owner_unblocking_guarded: bool
     image_review_group_needed: bool
     limit_ranger_default_cpu: bool
@@ -132,6 +134,8 @@ CLUSTER = Dialect(
     oidc_groups_array_only=True,
     statefulset_service_name_required=True,
     toleration_conflicts_refused=True,
+    usual_tolerations_allowed=True,
+    set_overhead_refused=True,
     owner_unblocking_guarded=True,
     image_review_group_needed=True,
     limit_ranger_default_cpu=True,
@@ -172,6 +176,8 @@ KUBERNETES = Dialect(
     oidc_groups_array_only=False,
     statefulset_service_name_required=False,
     toleration_conflicts_refused=False,
+    usual_tolerations_allowed=False,
+    set_overhead_refused=False,
     owner_unblocking_guarded=False,
     image_review_group_needed=False,
     limit_ranger_default_cpu=False,
