@@ -31,6 +31,7 @@ class Dialect:
 
     # Where the specification and the reference differ: True follows the specification.
     item_watch: bool
+    bare_bookmarks: bool
     deletecollection_status: bool
     bare_dry_run_writes: bool
     strict_patch_bad_request: bool
@@ -60,6 +61,7 @@ class Dialect:
 
     pvc_protection: str = "kubernetes.io/pvc-protection"
     pv_protection: str = "kubernetes.io/pv-protection"
+    printed_hostname: str = "kubernetes.io/hostname"  # as the specification writes it once
 
     @property
     def system_namespace(self) -> str:
@@ -117,6 +119,7 @@ CLUSTER = Dialect(
     signer_node_serving="cluster.io/node-agent-serving",
     signer_legacy="cluster.io/legacy-unknown",
     item_watch=True,
+    bare_bookmarks=True,
     deletecollection_status=True,
     bare_dry_run_writes=True,
     strict_patch_bad_request=True,
@@ -159,6 +162,7 @@ KUBERNETES = Dialect(
     signer_node_serving="kubernetes.io/kubelet-serving",
     signer_legacy="kubernetes.io/legacy-unknown",
     item_watch=False,
+    bare_bookmarks=False,
     deletecollection_status=False,
     bare_dry_run_writes=False,
     strict_patch_bad_request=False,

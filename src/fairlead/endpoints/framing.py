@@ -151,11 +151,13 @@ class Framing:
         )
 
     def bookmark(self, revision: int) -> bytes:
-        metadata = {"resourceVersion": str(revision), "creationTimestamp": None}
+        metadata: Object = {"resourceVersion": str(revision)}
         value: Object = {"metadata": metadata}
+        if not self._api.dialect.bare_bookmarks:
+            metadata["creationTimestamp"] = None
+            value = {**_empty(self._resource), **value}
         if not self.representation.transform:
-            shown = typed(self._resource, {**_empty(self._resource), **value})
-            return self._whole(self.event("BOOKMARK", shown))
+            return self._whole(self.event("BOOKMARK", typed(self._resource, value)))
         shown = metadata_only(self._api.dialect, value, self.representation.version)
         if self.representation.transform == "Table":
             shown = {
