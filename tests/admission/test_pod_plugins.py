@@ -255,6 +255,12 @@ def test_anti_affinity_topology() -> None:
         world.create(plugin, PODS, _apart("zone"))
 
 
+def test_a_host_is_known_by_both_names_in_the_dialect_of_the_specification() -> None:
+    world, plugin = World(CLUSTER), LimitPodHardAntiAffinityTopology(CLUSTER)
+    for key in ("cluster.io/hostname", "kubernetes.io/hostname"):
+        world.create(plugin, PODS, _apart(key))
+
+
 def _contained(**context: Any) -> dict[str, Any]:
     return {"containers": [{"name": "c", "image": "i", "securityContext": context}]}
 
