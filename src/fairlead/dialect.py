@@ -36,6 +36,7 @@ class Dialect:
     bare_dry_run_writes: bool
     strict_patch_bad_request: bool
     unknown_and_invalid_bad_request: bool
+    apply_drops_unknown: bool
     required_fields_refused: bool
     path_wildcard_steps_only: bool
     impersonation_cluster_wide: bool
@@ -124,6 +125,7 @@ CLUSTER = Dialect(
     bare_dry_run_writes=True,
     strict_patch_bad_request=True,
     unknown_and_invalid_bad_request=True,
+    apply_drops_unknown=True,
     required_fields_refused=True,
     path_wildcard_steps_only=True,
     impersonation_cluster_wide=True,
@@ -167,6 +169,7 @@ KUBERNETES = Dialect(
     bare_dry_run_writes=False,
     strict_patch_bad_request=False,
     unknown_and_invalid_bad_request=False,
+    apply_drops_unknown=False,
     required_fields_refused=False,
     path_wildcard_steps_only=False,
     impersonation_cluster_wide=False,

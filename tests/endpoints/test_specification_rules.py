@@ -43,6 +43,46 @@ def test_unknown_and_invalid_is_422_in_the_other_dialect(kubernetes: Space) -> N
     assert things.client.post(things.path, deployment(replicas=-1, bogus=1)).status == 422
 
 
+def _apply(space: Space, body: dict[str, Any], level: str) -> Any:
+    things = space.things("deployments", "apps")
+    config = {"apiVersion": "apps/v1", "kind": "Deployment", **body}
+    return things.client.patch(
+        things.item("d"), config, kind=APPLY, fieldManager="m", fieldValidation=level
+    )
+
+
+@pytest.mark.parametrize(("level", "warnings"), [("Ignore", 0), ("Warn", 2)])
+def test_unknown_fields_are_dropped_of_what_is_applied(
+    cluster: Space, level: str, warnings: int
+) -> None:
+    body = deployment(replicas=2, bogus=1)
+    container = body["spec"]["template"]["spec"]["containers"][0]
+    container["strange"] = {"a": 1}
+    for code in (201, 200, 200):
+        answer = _apply(cluster, body, level)
+        assert answer.status == code, answer.text
+        assert len(answer.warnings) == warnings
+    assert "bogus" not in str(answer.body)
+    assert "strange" not in str(answer.body)
+    [entry] = answer.body["metadata"]["managedFields"]
+    assert entry["fieldsV1"]["f:spec"]["f:replicas"] == {}
+
+
+def test_unknown_fields_of_what_is_applied_are_refused_where_that_is_asked_for(
+    cluster: Space, kubernetes: Space
+) -> None:
+    body = deployment(replicas=2, bogus=1)
+    for space, level in ((cluster, "Strict"), (kubernetes, "Warn")):
+        answer = _apply(space, body, level)
+        assert (answer.status, ".spec.bogus" in answer.message) == (400, True)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_unknown_and_invalid_is_400_of_what_is_applied(cluster: Space, level: str) -> None:
+    for replicas in (-1, "x"):
+        assert _apply(cluster, deployment(replicas=replicas, bogus=1), level).status == 400
+
+
 @pytest.mark.parametrize("spec", [{"bogus": 1, "replicas": "x"}, {"replicas": "x", "bogus": 1}])
 @pytest.mark.parametrize("kind", [MERGE, STRATEGIC])
 def test_the_order_of_unknown_and_mistyped_fields_does_not_matter(
