@@ -151,19 +151,19 @@ class Framing:
         )
 
     def bookmark(self, revision: int) -> bytes:
-        metadata: Object = {"resourceVersion": str(revision)}
-        value: Object = {"metadata": metadata}
-        if not self._api.dialect.bare_bookmarks:
-            metadata["creationTimestamp"] = None
-            value = {**_empty(self._resource), **value}
+        version: Object = {"resourceVersion": str(revision)}
+        if not self.representation.transform and self._api.dialect.bare_bookmarks:
+            return self._whole(self.event("BOOKMARK", typed(self._resource, {"metadata": version})))
+        value: Object = {"metadata": {**version, "creationTimestamp": None}}
         if not self.representation.transform:
-            return self._whole(self.event("BOOKMARK", typed(self._resource, value)))
+            shown = typed(self._resource, {**_empty(self._resource), **value})
+            return self._whole(self.event("BOOKMARK", shown))
         shown = metadata_only(self._api.dialect, value, self.representation.version)
         if self.representation.transform == "Table":
             shown = {
                 "kind": "Table",
                 "apiVersion": shown["apiVersion"],
-                "metadata": {"resourceVersion": str(revision)},
+                "metadata": version,
                 "columnDefinitions": None,
                 "rows": [{"cells": None, "object": shown}],
             }
