@@ -31,10 +31,12 @@ class Dialect:
 
     # Where the specification and the reference differ: True follows the specification.
     item_watch: bool
+    bare_bookmarks: bool
     deletecollection_status: bool
     bare_dry_run_writes: bool
     strict_patch_bad_request: bool
     unknown_and_invalid_bad_request: bool
+    apply_drops_unknown: bool
     required_fields_refused: bool
     path_wildcard_steps_only: bool
     impersonation_cluster_wide: bool
@@ -48,6 +50,8 @@ class Dialect:
     oidc_groups_array_only: bool
     statefulset_service_name_required: bool
     toleration_conflicts_refused: bool
+    usual_tolerations_allowed: bool
+    set_overhead_refused: bool
     owner_unblocking_guarded: bool
     image_review_group_needed: bool
     limit_ranger_default_cpu: bool
@@ -58,6 +62,7 @@ class Dialect:
 
     pvc_protection: str = "kubernetes.io/pvc-protection"
     pv_protection: str = "kubernetes.io/pv-protection"
+    printed_hostname: str = "kubernetes.io/hostname"  # as the specification writes it once
 
     @property
     def system_namespace(self) -> str:
@@ -115,10 +120,12 @@ CLUSTER = Dialect(
     signer_node_serving="cluster.io/node-agent-serving",
     signer_legacy="cluster.io/legacy-unknown",
     item_watch=True,
+    bare_bookmarks=True,
     deletecollection_status=True,
     bare_dry_run_writes=True,
     strict_patch_bad_request=True,
     unknown_and_invalid_bad_request=True,
+    apply_drops_unknown=True,
     required_fields_refused=True,
     path_wildcard_steps_only=True,
     impersonation_cluster_wide=True,
@@ -132,6 +139,8 @@ CLUSTER = Dialect(
     oidc_groups_array_only=True,
     statefulset_service_name_required=True,
     toleration_conflicts_refused=True,
+    usual_tolerations_allowed=True,
+    set_overhead_refused=True,
     owner_unblocking_guarded=True,
     image_review_group_needed=True,
     limit_ranger_default_cpu=True,
@@ -155,10 +164,12 @@ KUBERNETES = Dialect(
     signer_node_serving="kubernetes.io/kubelet-serving",
     signer_legacy="kubernetes.io/legacy-unknown",
     item_watch=False,
+    bare_bookmarks=False,
     deletecollection_status=False,
     bare_dry_run_writes=False,
     strict_patch_bad_request=False,
     unknown_and_invalid_bad_request=False,
+    apply_drops_unknown=False,
     required_fields_refused=False,
     path_wildcard_steps_only=False,
     impersonation_cluster_wide=False,
@@ -172,6 +183,8 @@ KUBERNETES = Dialect(
     oidc_groups_array_only=False,
     statefulset_service_name_required=False,
     toleration_conflicts_refused=False,
+    usual_tolerations_allowed=False,
+    set_overhead_refused=False,
     owner_unblocking_guarded=False,
     image_review_group_needed=False,
     limit_ranger_default_cpu=False,

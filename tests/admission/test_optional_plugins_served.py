@@ -160,7 +160,7 @@ def test_refusals_are_statuses(plugged: Plugged, own: Space) -> None:
         'pods "p" is forbidden: pod node label selector conflicts with its namespace node label'
         " selector",
     )
-    assert refusal(_spec()) == (
+    assert refusal(_spec(tolerations=[{"key": "y", "operator": "Exists"}])) == (
         403,
         "Forbidden",
         'pods "p" is forbidden: pod tolerations (possibly merged with namespace default'

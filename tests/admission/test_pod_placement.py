@@ -10,6 +10,7 @@ import pytest
 from admission_support import NAMESPACE, PODS, World, both_dialects, pod, refused
 
 from fairlead.admission.configuration import ConfigurationError, Section
+from fairlead.admission.plugins.default_toleration_seconds import default_tolerations
 from fairlead.admission.plugins.extended_resource_toleration import ExtendedResourceToleration
 from fairlead.admission.plugins.pod_node_selector import PodNodeSelector
 from fairlead.admission.plugins.pod_toleration_restriction import PodTolerationRestriction
@@ -221,6 +222,29 @@ def test_tolerations_must_be_among_those_that_the_namespace_allows(dialect: Dial
             world.create(plugin, PODS, pod(tolerations=given))
         with refused(NOT_ALLOWED):
             world.update(plugin, PODS, pod(), pod(tolerations=given))
+
+
+def test_what_the_server_lets_pods_tolerate_needs_no_permission() -> None:
+    cluster, kubernetes = World(CLUSTER), World(KUBERNETES)
+    asking = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
+    for world in (cluster, kubernetes):
+        _tolerate(world, tolerationsWhitelist=[A], defaultTolerations=[A])
+    usual = default_tolerations(CLUSTER)
+    made = cluster.create(_tolerations(cluster), PODS, pod(containers=asking, tolerations=usual))
+    keys = [one["key"] for one in made["spec"]["tolerations"]]
+    domain = "node.cluster.io"
+    assert keys == [
+        f"{domain}/not-ready",
+        f"{domain}/unreachable",
+        "a",
+        f"{domain}/memory-pressure",
+    ]
+    with refused(NOT_ALLOWED):
+        longer = [{**one, "tolerationSeconds": 301} for one in usual]
+        cluster.create(_tolerations(cluster), PODS, pod(tolerations=longer))
+    with refused(NOT_ALLOWED):
+        given = default_tolerations(KUBERNETES)
+        kubernetes.create(_tolerations(kubernetes), PODS, pod(tolerations=given))
 
 
 def test_the_merged_tolerations_are_what_is_judged() -> None:

@@ -16,7 +16,7 @@ from fairlead.admission.plugins.default_toleration_seconds import DefaultTolerat
 from fairlead.admission.plugins.runtime_class import CLASSES, RuntimeClass
 from fairlead.admission.plugins.security_context_deny import SecurityContextDeny
 from fairlead.admission.plugins.tolerations import Covering, merged
-from fairlead.dialect import KUBERNETES, Dialect
+from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 
@@ -130,8 +130,8 @@ def test_many_tolerations_are_merged_in_proportion(name: str) -> None:
     assert in_time(process_time() - before, 1.0)
 
 
-def _runtimes() -> tuple[World, RuntimeClass]:
-    world = World()
+def _runtimes(dialect: Dialect = KUBERNETES) -> tuple[World, RuntimeClass]:
+    world = World(dialect)
     world.put(
         CLASSES,
         {
@@ -200,6 +200,14 @@ def test_runtime_class_refusals(spec: dict[str, Any], why: str) -> None:
         world.create(plugin, PODS, pod(**spec))
 
 
+def test_an_overhead_that_is_given_is_refused_even_if_it_is_right() -> None:
+    world, plugin = _runtimes(CLUSTER)
+    why = "pod rejected: Pod's Overhead is set by its RuntimeClass and must not be given"
+    with refused(f'pods "a" is forbidden: {why}'):
+        world.create(plugin, PODS, pod(runtimeClassName="full", overhead={"cpu": "250m"}))
+    assert world.create(plugin, PODS, pod(runtimeClassName="full"))["spec"]["overhead"]
+
+
 def test_runtime_class_does_not_share_its_lists() -> None:
     world, plugin = _runtimes()
     first = world.create(plugin, PODS, pod(runtimeClassName="full"))["spec"]
@@ -245,6 +253,12 @@ def test_anti_affinity_topology() -> None:
         " zone but only key kubernetes.io/hostname is allowed"
     ):
         world.create(plugin, PODS, _apart("zone"))
+
+
+def test_a_host_is_known_by_both_names_in_the_dialect_of_the_specification() -> None:
+    world, plugin = World(CLUSTER), LimitPodHardAntiAffinityTopology(CLUSTER)
+    for key in ("cluster.io/hostname", "kubernetes.io/hostname"):
+        world.create(plugin, PODS, _apart(key))
 
 
 def _contained(**context: Any) -> dict[str, Any]:

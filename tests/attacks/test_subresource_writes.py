@@ -190,3 +190,29 @@ def test_the_scale_is_written_by_apply(space: Space) -> None:
     answer = things.client.patch(path, wanted, kind=APPLY, fieldManager="x", force="true")
     assert answer.status == 200, answer.text
     assert things.read("x")["spec"]["replicas"] == 3
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"replicas": 3, "paused": True}, ".spec.paused: field not declared in schema"),
+        ({"replicas": "x"}, ".spec.replicas: expected numeric (int or float), got string"),
+    ],
+)
+def test_a_scale_that_is_applied_is_one(space: Space, spec: dict[str, Any], why: str) -> None:
+    things = _made(space, "apps", "deployments", SELECTED)
+    wanted = {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {"name": "x", "namespace": space.name},
+        "spec": spec,
+    }
+    answer = things.client.patch(
+        things.item("x", "scale"), wanted, kind=APPLY, fieldManager="x", fieldValidation="Strict"
+    )
+    named = f"({space.name}/x; autoscaling/v1, Kind=Scale)"
+    assert (answer.status, answer.message) == (
+        400,
+        f"failed to create typed patch object {named}: {why}",
+    )
+    assert things.read("x")["spec"]["replicas"] != 3

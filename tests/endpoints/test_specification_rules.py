@@ -43,6 +43,47 @@ def test_unknown_and_invalid_is_422_in_the_other_dialect(kubernetes: Space) -> N
     assert things.client.post(things.path, deployment(replicas=-1, bogus=1)).status == 422
 
 
+def _apply(space: Space, body: dict[str, Any], level: str) -> Any:
+    things = space.things("deployments", "apps")
+    config = {"apiVersion": "apps/v1", "kind": "Deployment", **body}
+    return things.client.patch(
+        things.item("d"), config, kind=APPLY, fieldManager="m", fieldValidation=level
+    )
+
+
+@pytest.mark.parametrize(("level", "warnings"), [("Ignore", 0), ("Warn", 2)])
+def test_unknown_fields_are_dropped_of_what_is_applied(
+    cluster: Space, level: str, warnings: int
+) -> None:
+    body = deployment(replicas=2, bogus=1)
+    container = body["spec"]["template"]["spec"]["containers"][0]
+    container["strange"] = {"a": 1}
+    for code in (201, 200, 200):
+        answer = _apply(cluster, body, level)
+        assert answer.status == code, answer.text
+        assert len(answer.warnings) == warnings
+    assert "bogus" not in str(answer.body)
+    assert "strange" not in str(answer.body)
+    entries = answer.body["metadata"]["managedFields"]
+    [entry] = [one for one in entries if one["manager"] == "m"]  # the controller has one, too
+    assert entry["fieldsV1"]["f:spec"]["f:replicas"] == {}
+
+
+def test_unknown_fields_of_what_is_applied_are_refused_where_that_is_asked_for(
+    cluster: Space, kubernetes: Space
+) -> None:
+    body = deployment(replicas=2, bogus=1)
+    for space, level in ((cluster, "Strict"), (kubernetes, "Warn")):
+        answer = _apply(space, body, level)
+        assert (answer.status, ".spec.bogus" in answer.message) == (400, True)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_unknown_and_invalid_is_400_of_what_is_applied(cluster: Space, level: str) -> None:
+    for replicas in (-1, "x"):
+        assert _apply(cluster, deployment(replicas=replicas, bogus=1), level).status == 400
+
+
 @pytest.mark.parametrize("spec", [{"bogus": 1, "replicas": "x"}, {"replicas": "x", "bogus": 1}])
 @pytest.mark.parametrize("kind", [MERGE, STRATEGIC])
 def test_the_order_of_unknown_and_mistyped_fields_does_not_matter(
@@ -105,14 +146,35 @@ def test_conditions_say_of_what_and_how_it_is(
     assert f"status.conditions[0].{field}" in [cause[0] for cause in answer.causes]
 
 
+def test_a_status_that_is_written_tells_the_replicas(cluster: Space, kubernetes: Space) -> None:
+    body = {**stateful_set(), "status": {}}
+    for space, code in ((cluster, 422), (kubernetes, 200)):
+        things = space.things("statefulsets", "apps")
+        assert things.client.post(things.path, body).status == 201
+        answer = things.client.put(things.item("d", "status"), body)
+        assert answer.status == code, answer.text
+        if code == 422:
+            assert [cause[0] for cause in answer.causes] == ["status.replicas"]
+
+
 def test_a_csi_node_lists_its_drivers(cluster: Space) -> None:
     nodes = cluster.everywhere("csinodes", "storage.@")
     name = f"n-{random_word()}"
-    answer = nodes.client.post(nodes.path, {"metadata": {"name": name}, "spec": {}})
-    assert (answer.status, answer.causes[0][0]) == (422, "spec.drivers")
+    for spec, field in (({}, "spec"), ({"spec": {}}, "spec.drivers")):
+        answer = nodes.client.post(nodes.path, {"metadata": {"name": name}, **spec})
+        assert (answer.status, answer.causes[0][0]) == (422, field)
     made = nodes.create(name, spec={"drivers": []})
     assert nodes.put(made).status == 200  # what was stored can be sent back
     assert nodes.patch(name, {"metadata": {"labels": {"a": "b"}}}).status == 200
+
+
+def test_a_message_has_no_other_way_to_say_that_nothing_is_listed(cluster: Space) -> None:
+    nodes = cluster.everywhere("csinodes", "storage.@")
+    name, protobuf = f"n-{random_word()}", cluster.dialect.protobuf_media_type
+    nodes.create(name, spec={"drivers": []})
+    message = nodes.client.get(nodes.item(name), headers={"Accept": protobuf}).content
+    answer = nodes.client.put(nodes.item(name), message, headers={"Content-Type": protobuf})
+    assert answer.status == 200, answer.text
 
 
 def test_an_iscsi_volume_names_its_unit(cluster: Space, kubernetes: Space) -> None:

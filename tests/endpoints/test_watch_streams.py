@@ -171,6 +171,14 @@ def test_bookmarks_come_before_a_timed_out_watch_ends(kubernetes: Space) -> None
     }
 
 
+def test_a_bookmark_holds_nothing_but_a_version(cluster: Space) -> None:
+    sets = cluster.things("statefulsets", "apps")
+    with sets.watch(timeoutSeconds=3, allowWatchBookmarks="true") as watch:
+        [bookmark] = watch.rest()
+    version = {"resourceVersion": bookmark.version}
+    assert bookmark.object == {"kind": "StatefulSet", "apiVersion": "apps/v1", "metadata": version}
+
+
 def test_bookmarks_come_again_and_again(fresh_server: Callable[..., ServerProcess]) -> None:
     """About once a minute; here, a minute is short."""
     server = fresh_server(prelude="import fairlead.endpoints.watch as w; w.BOOKMARK_EVERY = 0.2")

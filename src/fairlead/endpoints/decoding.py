@@ -307,7 +307,7 @@ def _decode_object(
             raise _not_handled(resource, f"strict decoding error: {', '.join(found)}")
         warn_of(operation, strict_errors(paths, repeated), validation)
     if resource.dialect.required_fields_refused:
-        check_required(resource, value)
+        check_required(resource, value, in_message=media_type not in (JSON, YAML))
     return decoded
 
 

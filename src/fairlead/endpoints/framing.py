@@ -151,8 +151,10 @@ class Framing:
         )
 
     def bookmark(self, revision: int) -> bytes:
-        metadata = {"resourceVersion": str(revision), "creationTimestamp": None}
-        value: Object = {"metadata": metadata}
+        version: Object = {"resourceVersion": str(revision)}
+        if not self.representation.transform and self._api.dialect.bare_bookmarks:
+            return self._whole(self.event("BOOKMARK", typed(self._resource, {"metadata": version})))
+        value: Object = {"metadata": {**version, "creationTimestamp": None}}
         if not self.representation.transform:
             shown = typed(self._resource, {**_empty(self._resource), **value})
             return self._whole(self.event("BOOKMARK", shown))
@@ -161,7 +163,7 @@ class Framing:
             shown = {
                 "kind": "Table",
                 "apiVersion": shown["apiVersion"],
-                "metadata": {"resourceVersion": str(revision)},
+                "metadata": version,
                 "columnDefinitions": None,
                 "rows": [{"cells": None, "object": shown}],
             }

@@ -20,8 +20,8 @@ PLAIN_HTTP = (
     b"Client sent an HTTP request to an HTTPS server.\n"
 )
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
-_STATUS_LINES = {
-    code: f"HTTP/1.1 {code} {_PHRASES.get(code, '')}\r\n".encode() for code in range(100, 600)
+_STATUS_LINES = {  # webhooks may refuse with codes that have no meaning
+    code: f"HTTP/1.1 {code} {_PHRASES.get(code, '')}\r\n".encode() for code in range(100, 1000)
 }
 _REASONS = {
     400: "BadRequest",

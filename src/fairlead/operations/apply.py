@@ -9,7 +9,7 @@ from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.aside import LONG_BODY
 from fairlead.operations.create import create
-from fairlead.operations.field_validation import check_required
+from fairlead.operations.field_validation import check_required, strict_errors, warn_of
 from fairlead.operations.known_configurations import Held
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
@@ -29,6 +29,7 @@ from fairlead.patching.ownership import apply as merge_configuration
 from fairlead.patching.prune import Versions
 from fairlead.patching.settled import Settled, find_settled
 from fairlead.patching.values import copied
+from fairlead.schema.decode import known_part, unknown_paths
 from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.times import now
 from fairlead.storage.version import Version
@@ -39,6 +40,24 @@ async def apply(
 ) -> Outcome:
     """Make the object have what a manager's configuration says; create it if there is none."""
     view = view_of(api, operation.resource)
+    try:
+        return await _apply(api, operation, view, sent, options)
+    except StatusError as error:
+        if error.code != 400 or not api.dialect.apply_drops_unknown:
+            raise
+        refusal = error
+    config = sent.whole() if isinstance(sent, Held) else sent
+    unknown = unknown_paths(view.struct, config)
+    if not unknown or options.validation == "Strict":
+        raise refusal
+    operation.has_unknown_fields = True
+    warn_of(operation, strict_errors(unknown, []), options.validation)
+    return await _apply(api, operation, view, known_part(view.struct, config), options)
+
+
+async def _apply(
+    api: Api, operation: Operation, view: View, sent: Object | Held, options: WriteOptions
+) -> Outcome:
     kind = (sent.stated() if isinstance(sent, Held) else sent).get("kind")
     if kind != view.kind and kind:
         raise bad_request(f"the kind of the configuration is {kind}, expected {view.kind}")

@@ -37,11 +37,14 @@ def check_custom_type(resource: Resource, value: Object) -> None:
         raise invalid(ref, causes)
 
 
-def check_required(resource: Resource, value: Object) -> None:
-    """Refuse a body that leaves out what must be there, whatever its value."""
+def check_required(resource: Resource, value: Object, *, in_message: bool = False) -> None:
+    """Refuse a body that leaves out what must be there, whatever its value. A status counts where
+    it is written only."""
     causes = Causes()
-    for path in missing_paths(resource.struct, value):
-        causes.required(path)
+    writes_status = resource.subresource == "status"
+    for path in missing_paths(resource.struct, value, in_message=in_message):
+        if writes_status or not path.startswith("status."):
+            causes.required(path)
     if causes:
         metadata = value.get("metadata") or {}
         raise invalid(resource.kind_ref(metadata.get("name") or ""), causes)

@@ -15,6 +15,8 @@ from fairlead.kinds.scale import (
     write_scale,
 )
 from fairlead.operations.api import Api, Object
+from fairlead.patching.configuration import check_items
+from fairlead.patching.conflicts import InvalidConfiguration
 from fairlead.schema.model import Struct
 
 
@@ -118,6 +120,10 @@ class ScaleView(View):
                 "Incorrect version specified in apply patch. Specified patch version:"
                 f" {config.get('apiVersion') or ''}, expected: {self.api_version}"
             )
+        try:
+            check_items(self.struct, config)
+        except InvalidConfiguration as error:
+            raise bad_request(str(error)) from None
         whole: Object = {"apiVersion": self.main.api_version, "kind": self.main.kind}
         for part, fields in _SCALE_FIELDS.items():
             if isinstance(config.get(part), dict):

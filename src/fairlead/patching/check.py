@@ -1,8 +1,8 @@
 """Whether a value is of its type, to the extent that apply insists on it, and why not.
 
 Apply refuses unknown fields, values of another type and list items that cannot be told apart,
-whatever the field validation level. The texts are the reference's, which print values in the
-notation of its language.
+whatever the field validation level; a dialect may have unknown fields dropped before it tries
+again. The texts are the reference's, which print values in the notation of its language.
 """
 
 from __future__ import annotations

@@ -337,6 +337,23 @@ def unknown_paths_of_custom(struct: Struct, value: Any) -> list[str]:
     return [*sorted(own), *sorted(content), *sorted(inner)]
 
 
+def known_part(node: Type, value: Any) -> Any:
+    """A value without the fields that its type does not have; nothing else of it is looked at."""
+    match node:
+        case Struct() if isinstance(value, dict):
+            fields = node.fields
+            return {
+                key: known_part(fields[key].type, item) if key in fields else item
+                for key, item in value.items()
+                if key in fields or node.preserve_unknown
+            }
+        case MapOf() if isinstance(value, dict):
+            return {key: known_part(node.element, item) for key, item in value.items()}
+        case ListOf() if isinstance(value, list):
+            return [known_part(node.element, item) for item in value]
+    return value
+
+
 def _unknown(
     node: Type, value: Any, way: list[str], sort_keys: bool
 ) -> Iterator[tuple[Struct, str]]:

@@ -73,6 +73,8 @@ def test_a_denial_has_the_code_and_message_of_the_webhook(hooked: Hooked, kind: 
         ({"reason": "Because"}, 400, ": Because"),
         ({"message": "x", "reason": "Because", "code": 403}, 403, ": x"),
         ({"code": 599}, 599, " without explanation"),
+        ({"code": 600}, 600, " without explanation"),
+        ({"code": 999}, 999, " without explanation"),
         ({"code": 100000}, 500, " without explanation"),
     ],
 )

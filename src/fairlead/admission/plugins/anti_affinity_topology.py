@@ -12,6 +12,7 @@ class LimitPodHardAntiAffinityTopology(PluginBase):
 
     def __init__(self, dialect: Dialect) -> None:
         self._allowed = dialect.label("@/hostname")
+        self._printed = dialect.printed_hostname
 
     async def validate(self, attributes: Attributes) -> None:
         value = attributes.value
@@ -21,7 +22,7 @@ class LimitPodHardAntiAffinityTopology(PluginBase):
             return
         affinity = (value["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
         for term in affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
-            if term["topologyKey"] != self._allowed:
+            if term["topologyKey"] not in (self._allowed, self._printed):
                 raise refusal(
                     attributes,
                     "affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey"

@@ -66,6 +66,9 @@ class PodTolerationRestriction(PluginBase):
             "operator": "Exists",
             "effect": "NoSchedule",
         }
+        self._unjudged: Tolerations = []
+        if dialect.usual_tolerations_allowed:  # what the server adds is nobody's wish
+            self._unjudged = [*self._usual, self._memory_pressure]
         defaults, allowed = dialect.label(_DEFAULTS), dialect.label(_ALLOWED)
         self._wishes = NamespaceFacts(
             find,
@@ -114,7 +117,10 @@ class PodTolerationRestriction(PluginBase):
             return True
         wish = self._wishes.of(attributes.namespace).allowed
         allowed = _readable(attributes, wish, self._allowed)
-        return not allowed or all(map(Covering(allowed).covers, given))
+        if not allowed:
+            return True
+        judged = [one for one in given if one not in self._unjudged]
+        return all(map(Covering(allowed).covers, judged))
 
     def _conflict(self, defaults: Tolerations, given: Tolerations) -> bool:
         """Whether both speak of the same taint and mean different things. What pods get that say

@@ -15,6 +15,7 @@ from fairlead.storage.version import Version
 CLASSES = "node/v1/runtimeclasses"
 _NO_CLASS: Object = {}
 _OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+_OWN_OVERHEAD = "pod rejected: Pod's Overhead is set by its RuntimeClass and must not be given"
 _UNKNOWN_OVERHEAD = (
     "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 )
@@ -67,8 +68,15 @@ def _set_overhead(attributes: Attributes, spec: Object, fixed: Object | None) ->
     given = spec.get("overhead")
     if given is not None and not same_quantities(given, fixed):
         raise early_refusal(attributes, _OTHER_OVERHEAD)
+    # In a later round it is what was set here.
+    if given is not None and not attributes.round and _refuses_any(attributes):
+        raise early_refusal(attributes, _OWN_OVERHEAD)
     if fixed:
         spec["overhead"] = dict(fixed)
+
+
+def _refuses_any(attributes: Attributes) -> bool:
+    return attributes.context.dialect.set_overhead_refused
 
 
 def _set_scheduling(attributes: Attributes, spec: Object, scheduling: Object) -> None:

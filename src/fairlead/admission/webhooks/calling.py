@@ -34,6 +34,7 @@ logger = logging.getLogger("fairlead")
 
 MUTATING, VALIDATING = "admit", "validating"  # as metrics call the two types
 _LARGEST_COUNTED_CODE = 600
+_LARGEST_CODE = 999  # three digits are all that an answer has room for
 _LONGEST_WARNING = 4096  # characters; more than that never reaches a client
 # What a failure is put down to.
 _CALL, _SERVER, _DENIAL = "calling_webhook_error", "apiserver_internal_error", "no_error"
@@ -155,7 +156,7 @@ def _denied(name: str, status: Object) -> _Denied:
     code: int = max(status.get("code", 0), 400)
     details: Object | None = status.get("details")
     error = StatusError(
-        code if code < _LARGEST_COUNTED_CODE else 500,  # no HTTP client knows more
+        code if code <= _LARGEST_CODE else 500,
         reason,
         f"{message}: {said}" if said else f"{message} without explanation",
         details=details,
