@@ -140,6 +140,24 @@ def tracked(
     )
 
 
+def tracked_unstored(
+    api: Api, resource: Resource, value: Object, options: WriteOptions
+) -> list[ManagedEntry]:
+    """The entries of an object that is answered and not stored. It is of the kind of the request,
+    which a subresource does not have from its main resource."""
+    api_version = api.resources.api_version_of(resource.body_version)
+    return track_update(
+        OneVersion(api_version, resource.struct),
+        None,
+        value,
+        manager=options.manager,
+        api_version=api_version,
+        now=now(),
+        dialect=api.dialect,
+        subresource=resource.subresource,
+    )
+
+
 def decode_beside(
     main: Resource, struct: Struct, document: Object, stored: Object, unknown: list[str]
 ) -> Object:
