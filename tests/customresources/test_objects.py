@@ -65,6 +65,24 @@ def test_there_is_no_binary_form(plain: Kind, space: Space) -> None:
     assert sent.status == 415
 
 
+@pytest.mark.parametrize("accept", ["text/html", "application/json;as=Chair", "a/b,c/d"])
+def test_406_names_every_form(plain: Kind, space: Space, accept: str) -> None:
+    plain.create("a")
+    for path in (plain.things().path, plain.things().item("a")):
+        answer = plain.client.get(path, headers={"Accept": accept})
+        assert answer.status == 406
+        assert answer.message == (
+            "only the following media types are accepted: application/json, application/yaml,"
+            f" {space.dialect.protobuf_media_type}"
+        )
+
+
+def test_any_form_of_an_application_is_json(plain: Kind) -> None:
+    made = plain.create("a")
+    accept = {"Accept": "application/*"}
+    assert plain.client.get(plain.things().item("a"), headers=accept).body == made
+
+
 def test_metadata_alone_can_be_asked_for(plain: Kind, space: Space) -> None:
     plain.create("a", spec={"size": 1})
     accept = f"application/json;as=PartialObjectMetadata;v=v1;g={space.dialect.meta_group}"

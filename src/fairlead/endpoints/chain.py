@@ -221,8 +221,8 @@ class Handler:
         assert resource is not None
         partial = LIST if verb == "list" else ITEM
         streams, tables = verb in ("list", "watch"), resource.verbs != ("create",)
-        binary = not resource.speaks_text_only
-        facts, asked = request.facts, (partial, streams, tables, binary)
+        binary, routed = not resource.speaks_text_only, resource.main.custom is None
+        facts, asked = request.facts, (partial, streams, tables, binary, routed)
         values = request.query.get("pretty")
         if values is None:
             known = facts.get(asked)
@@ -238,6 +238,7 @@ class Handler:
             streams=streams,
             tables=tables,
             binary=binary,
+            routed=routed,
         )
         if values is None:
             facts[asked] = request.representation
