@@ -35,15 +35,13 @@ APPLY = "application/apply-patch+yaml"
 _MEMBERS = ("op", "path", "from", "value")
 TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY)
 CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY)  # a schema says nothing of strategies
-CUSTOM_SCALE_TYPES = (JSON_PATCH, MERGE_PATCH)  # owners of a custom kind know nothing of its Scale
 
 
 async def answer_patch(api: Api, request: Request, operation: Operation) -> Answer:
     media_type = request.header(b"content-type").partition(";")[0].strip()
     if operation.resource.main.custom is not None:
-        accepted = CUSTOM_SCALE_TYPES if operation.resource.is_scale else CUSTOM_TYPES
-        if media_type not in accepted:
-            raise unsupported_media_type(accepted)
+        if media_type not in CUSTOM_TYPES:
+            raise unsupported_media_type(CUSTOM_TYPES)
     elif media_type not in TYPES:
         raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     raw = operation.sent = await request.body()
