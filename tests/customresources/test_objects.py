@@ -93,6 +93,36 @@ def test_metadata_alone_can_be_asked_for(plain: Kind, space: Space) -> None:
     assert "spec" not in body
 
 
+def test_a_write_of_an_object_needs_its_name(plain: Kind) -> None:
+    path = plain.things().path
+    for answer in (
+        plain.client.put(path, plain.value("a")),
+        plain.client.patch(path, {"spec": {}}),
+    ):
+        assert (answer.status, answer.message) == (400, "name must be provided")
+    assert plain.client.patch(path, {}, kind=STRATEGIC).status == 415
+
+
+def test_no_object_is_made_below_a_name(plain: Kind) -> None:
+    assert plain.client.post(plain.things().item("other"), plain.value("a")).status == 405
+
+
+def test_heads_are_read_as_what_they_are_of(plain: Kind) -> None:
+    plain.create("a")
+    things = plain.things()
+    for path, status in ((things.path, 200), (things.item("a"), 200), (things.item("b"), 404)):
+        answer = plain.client.request("HEAD", path)
+        assert (answer.status, answer.raw) == (status, b"")
+        assert answer.headers["Content-Type"] == "application/json"
+
+
+def test_what_is_no_verb_is_not_supported(plain: Kind) -> None:
+    answer = plain.client.request("OPTIONS", plain.things().path)
+    kind = f"widgets.{plain.group}"
+    assert answer.status == 405
+    assert answer.message == f' is not supported on resources of kind "{kind}"'
+
+
 def test_a_strategic_patch_is_refused_with_what_is_accepted(plain: Kind) -> None:
     plain.create("a")
     answer = plain.client.patch(plain.things().item("a"), {"spec": {}}, kind=STRATEGIC)
