@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from definitions_support import Kind, version
 from support.client import YAML
@@ -228,18 +226,13 @@ def test_a_scale_shows_and_sets_the_replicas(kind: Kind) -> None:
     assert kind.client.patch(path, {"spec": {"replicas": 1}}).body["spec"] == {"replicas": 1}
 
 
-def pooled(space: Space) -> Kind:
-    """A kind that has its number of replicas somewhere else than most."""
+def test_a_scale_can_lie_anywhere_in_the_spec(space: Space) -> None:
     made = version()
     spec = made["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     spec["pool"] = {"type": "object", "properties": {"count": {"type": "integer"}}}
     paths = {"specReplicasPath": ".spec.pool.count", "statusReplicasPath": ".status.replicas"}
     made["subresources"] = {"scale": paths}
-    return Kind(space, made).install()
-
-
-def test_a_scale_can_lie_anywhere_in_the_spec(space: Space) -> None:
-    kind = pooled(space)
+    kind = Kind(space, made).install()
     kind.create("a", spec={"pool": {"count": 1}})
     path = kind.things().item("a", "scale")
     answer = kind.client.patch(path, {"spec": {"replicas": 4}})
@@ -247,32 +240,12 @@ def test_a_scale_can_lie_anywhere_in_the_spec(space: Space) -> None:
     assert kind.things().read("a")["spec"]["pool"]["count"] == 4
 
 
-def scale_of(name: str, replicas: int) -> dict[str, Any]:
-    head = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name}}
-    return {**head, "spec": {"replicas": replicas}}
-
-
-def test_a_scale_is_applied_where_the_replicas_are(space: Space) -> None:
-    kind = pooled(space)
-    kind.create("a", spec={"pool": {"count": 3}, "size": 1})
+def test_a_scale_cannot_be_applied(kind: Kind) -> None:
+    kind.create("a", spec={"replicas": 3})
+    config = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}}
     path = kind.things().item("a", "scale")
-    query = {"fieldManager": "m", "force": "true"}
-    answer = kind.client.patch(path, scale_of("a", 4), kind=APPLY, **query)
-    assert (answer.status, answer.body["spec"]) == (200, {"replicas": 4})
-    read = kind.things().read("a")
-    assert read["spec"] == {"pool": {"count": 4}, "size": 1}
-
-
-def test_a_conflict_of_a_scale_is_told_in_its_words(space: Space) -> None:
-    kind = pooled(space)
-    value = kind.value("a", spec={"pool": {"count": 3}})
-    kind.client.post(kind.things().path, value, fieldManager="made")
-    scale = kind.things().item("a", "scale")
-    answer = kind.client.patch(scale, scale_of("a", 4), kind=APPLY, fieldManager="m")
-    assert answer.status == 409
-    assert answer.message == (
-        'Apply failed with 1 conflict: conflict with "made" using autoscaling/v1: .spec.replicas'
-    )
+    answer = kind.client.patch(path, config, kind=APPLY, fieldManager="m")
+    assert answer.status == 415
 
 
 def test_a_scale_of_an_object_without_replicas_is_no_scale(kind: Kind) -> None:

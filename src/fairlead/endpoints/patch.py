@@ -35,6 +35,7 @@ APPLY = "application/apply-patch+yaml"
 _MEMBERS = ("op", "path", "from", "value")
 TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY)
 CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY)  # a schema says nothing of strategies
+CUSTOM_SCALE_TYPES = (JSON_PATCH, MERGE_PATCH)  # owners of a custom kind know nothing of its Scale
 
 
 def check_patch_type(request: Request, resource: Resource) -> str:
@@ -43,6 +44,8 @@ def check_patch_type(request: Request, resource: Resource) -> str:
     if resource.main.custom is not None:
         if media_type not in CUSTOM_TYPES:
             raise unsupported_media_type(CUSTOM_TYPES)
+        if resource.is_scale and media_type == APPLY:
+            raise unsupported_media_type(CUSTOM_SCALE_TYPES)
     elif media_type not in TYPES:
         raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     return media_type

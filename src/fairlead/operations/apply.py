@@ -33,8 +33,6 @@ from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.times import now
 from fairlead.storage.version import Version
 
-_REPLICAS = ("f:spec", "f:replicas")
-
 
 async def apply(
     api: Api, operation: Operation, sent: Object | Held, options: WriteOptions
@@ -152,11 +150,9 @@ def _merged(
         raise bad_request(str(error)) from None
     except ApplyConflict as found:
         told = found
-        if resource.is_scale:  # owners are told in the words of the Scale
+        if resource.is_scale:  # owners are told in the version of the Scale
             version = api.resources.api_version_of(resource.body_version)
-            told = ApplyConflict(
-                replace(one, api_version=version, path=_REPLICAS) for one in found.conflicts
-            )
+            told = ApplyConflict(replace(one, api_version=version) for one in found.conflicts)
         raise _conflict(told) from None
 
 

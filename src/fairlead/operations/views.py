@@ -124,15 +124,7 @@ class ScaleView(View):
                 whole[part] = {name: config[part][name] for name in fields if name in config[part]}
             elif part in config:
                 whole[part] = config[part]
-        return whole if self._paths is None else self._placed(self._paths, whole)
-
-    def _placed(self, paths: ScalePaths, whole: Object) -> Object:
-        """A configuration with the number of replicas where a custom kind has it."""
-        spec = whole.get("spec")
-        if not isinstance(spec, dict):
-            return whole
-        bare = {name: item for name, item in whole.items() if name != "spec"}
-        return paths.write(bare, spec["replicas"]) if "replicas" in spec else bare
+        return whole
 
 
 _SCALE_FIELDS = {
