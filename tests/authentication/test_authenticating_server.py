@@ -92,6 +92,14 @@ class TestServiceAccounts:
         claims = jwt.decode(token, key, audience="vault", issuer=configuration["issuer"])
         assert claims["sub"] == "system:serviceaccount:default:default"
 
+    def test_who_asked_owns_what_was_asked(self, admin: Client) -> None:
+        body = {"spec": {"audiences": ["api"]}}
+        answer = admin.post(f"{ACCOUNTS}/default/token", body)
+        (entry,) = answer.body["metadata"]["managedFields"]
+        assert entry["apiVersion"] == "authentication.k8s.io/v1"
+        assert entry["subresource"] == "token"
+        assert entry["fieldsV1"] == {"f:spec": {"f:audiences": {}, "f:expirationSeconds": {}}}
+
     def test_longest_life(self, admin: Client) -> None:
         body = {"spec": {"expirationSeconds": 36000}}
         answer = admin.post(f"{ACCOUNTS}/default/token", body)

@@ -65,12 +65,60 @@ def test_there_is_no_binary_form(plain: Kind, space: Space) -> None:
     assert sent.status == 415
 
 
+@pytest.mark.parametrize("accept", ["text/html", "application/json;as=Chair", "a/b,c/d"])
+def test_406_names_every_form(plain: Kind, space: Space, accept: str) -> None:
+    plain.create("a")
+    for path in (plain.things().path, plain.things().item("a")):
+        answer = plain.client.get(path, headers={"Accept": accept})
+        assert answer.status == 406
+        assert answer.message == (
+            "only the following media types are accepted: application/json, application/yaml,"
+            f" {space.dialect.protobuf_media_type}"
+        )
+
+
+def test_any_form_of_an_application_is_json(plain: Kind) -> None:
+    made = plain.create("a")
+    accept = {"Accept": "application/*"}
+    assert plain.client.get(plain.things().item("a"), headers=accept).body == made
+
+
 def test_metadata_alone_can_be_asked_for(plain: Kind, space: Space) -> None:
     plain.create("a", spec={"size": 1})
     accept = f"application/json;as=PartialObjectMetadata;v=v1;g={space.dialect.meta_group}"
     body = plain.client.get(plain.things().item("a"), headers={"Accept": accept}).body
     assert body["kind"] == "PartialObjectMetadata"
     assert "spec" not in body
+
+
+def test_a_write_of_an_object_needs_its_name(plain: Kind) -> None:
+    path = plain.things().path
+    for answer in (
+        plain.client.put(path, plain.value("a")),
+        plain.client.patch(path, {"spec": {}}),
+    ):
+        assert (answer.status, answer.message) == (400, "name must be provided")
+    assert plain.client.patch(path, {}, kind=STRATEGIC).status == 415
+
+
+def test_no_object_is_made_below_a_name(plain: Kind) -> None:
+    assert plain.client.post(plain.things().item("other"), plain.value("a")).status == 405
+
+
+def test_heads_are_read_as_what_they_are_of(plain: Kind) -> None:
+    plain.create("a")
+    things = plain.things()
+    for path, status in ((things.path, 200), (things.item("a"), 200), (things.item("b"), 404)):
+        answer = plain.client.request("HEAD", path)
+        assert (answer.status, answer.raw) == (status, b"")
+        assert answer.headers["Content-Type"] == "application/json"
+
+
+def test_what_is_no_verb_is_not_supported(plain: Kind) -> None:
+    answer = plain.client.request("OPTIONS", plain.things().path)
+    kind = f"widgets.{plain.group}"
+    assert answer.status == 405
+    assert answer.message == f' is not supported on resources of kind "{kind}"'
 
 
 def test_a_strategic_patch_is_refused_with_what_is_accepted(plain: Kind) -> None:

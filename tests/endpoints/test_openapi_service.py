@@ -12,6 +12,7 @@ from fairlead.endpoints.openapi import OpenApi
 from fairlead.errors import StatusError
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 
 
 class Served:
@@ -101,9 +102,32 @@ def test_the_old_version_has_two_forms(
     assert reply.body if status == 200 else not reply.body
 
 
-def test_the_new_version_has_one_form(served: Served) -> None:
-    assert served.get("/openapi/v3/api/v1", accept="text/html").status == 406
-    assert served.get("/openapi/v3/api/v1", accept=PROTOBUF).status == 406
+@pytest.mark.parametrize(
+    ("accept", "status", "media_type"),
+    [
+        (PROTOBUF_V3, 200, "application/octet-stream"),
+        (f"{PROTOBUF_V3};q=0.5,application/json", 200, "text/plain; charset=utf-8"),
+        ("*/*", 200, "text/plain; charset=utf-8"),
+        (PROTOBUF, 406, None),
+        ("text/html", 406, None),
+    ],
+)
+def test_the_new_version_has_two_forms(
+    served: Served, accept: str, status: int, media_type: str | None
+) -> None:
+    reply = served.get("/openapi/v3/apis/apps/v1", accept=accept)
+    assert (reply.status, reply.headers.get("content-type")) == (status, media_type)
+    assert reply.body if status == 200 else not reply.body
+
+
+def test_the_two_forms_are_kept_apart(served: Served) -> None:
+    for accept, start in (
+        (PROTOBUF_V3, b"\n\x053.0.0"),
+        ("application/json", b"{"),
+        (PROTOBUF_V3, b"\n"),
+    ):
+        reply = served.get("/openapi/v3/apis/batch/v1", accept=accept)
+        assert reply.body.startswith(start)
 
 
 def test_a_group_version_that_is_not_served_is_an_empty_404(served: Served) -> None:

@@ -239,6 +239,68 @@ def test_conflicts_about_a_scale_are_told_in_its_version(space: Space) -> None:
     )
 
 
+class Scaled:
+    """A deployment whose number of replicas nobody owns, and writes to its scale."""
+
+    def __init__(self, space: Space) -> None:
+        self.things = space.things("deployments", "apps")
+        self.namespace = space.name
+        config = {"apiVersion": "apps/v1", "kind": "Deployment", **deployment()}
+        config["spec"].pop("replicas", None)
+        path = self.things.item("d")
+        answer = self.things.client.patch(path, config, kind=APPLY, fieldManager="maker")
+        assert answer.status == 201, answer.text
+
+    def apply(self, replicas: int, **query: str) -> Answer:
+        config = {
+            "apiVersion": "autoscaling/v1",
+            "kind": "Scale",
+            "metadata": {"name": "d", "namespace": self.namespace},
+            "spec": {"replicas": replicas},
+        }
+        path, query = self.things.item("d", "scale"), {"fieldManager": "applier", **query}
+        return self.things.client.patch(path, config, kind=APPLY, **query)
+
+    def update(self, replicas: int) -> Answer:
+        path, change = self.things.item("d", "scale"), {"spec": {"replicas": replicas}}
+        return self.things.client.patch(path, change, fieldManager="updater")
+
+    def owners(self) -> list[tuple[str, str, bool]]:
+        """Of the number of replicas: their names and operations, and whether a time is told."""
+        return [
+            (entry["manager"], entry["operation"], "time" in entry)
+            for entry in self.things.read("d")["metadata"]["managedFields"]
+            if "f:replicas" in entry["fieldsV1"].get("f:spec", {})
+        ]
+
+
+def test_a_scale_without_owners_is_updated_untracked(kubernetes: Space) -> None:
+    scaled = Scaled(kubernetes)
+    assert scaled.update(3).body["spec"]["replicas"] == 3
+    assert scaled.owners() == []
+
+
+def test_the_first_apply_to_a_scale_finds_an_owner_of_what_was_there(kubernetes: Space) -> None:
+    scaled = Scaled(kubernetes)
+    assert scaled.apply(3).message == (
+        'Apply failed with 1 conflict: conflict with "before-first-apply" with subresource "scale"'
+        " using autoscaling/v1: .spec.replicas"
+    )
+    assert scaled.apply(1).status == 200
+    assert scaled.owners() == [
+        ("applier", "Apply", False),
+        ("before-first-apply", "Update", False),
+    ]
+
+
+def test_it_is_not_told_when_a_scale_was_written(kubernetes: Space) -> None:
+    scaled = Scaled(kubernetes)
+    assert scaled.apply(3, force="true").status == 200
+    assert scaled.owners() == [("applier", "Apply", False)]
+    assert scaled.update(4).status == 200
+    assert scaled.owners() == [("updater", "Update", False)]
+
+
 def test_owners_of_versions_that_are_not_served_are_dropped(space: Space) -> None:
     space.config_maps.create("a", data={"k": "v"})
     stranger = {

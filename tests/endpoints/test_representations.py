@@ -53,6 +53,15 @@ def test_a_list_is_read_as_yaml(filled: Space) -> None:
     assert answer.names == ["a", "b"]
 
 
+def test_a_review_is_read_as_yaml(space: Space) -> None:
+    group = space.dialect.group_name("authorization.@")
+    path = f"/apis/{group}/v1/selfsubjectaccessreviews"
+    body = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
+    answer = space.client.post(path, body, headers={"Accept": "application/yaml"})
+    (entry,) = answer.body["metadata"]["managedFields"]
+    assert list(entry["fieldsV1"]["f:spec"]) == ["f:resourceAttributes"]
+
+
 def test_yaml_keeps_text_that_looks_like_something_else(space: Space) -> None:
     data = {"a": "yes", "b": "1.0", "c": "null", "d": "2001-01-01", "e": "0x1F", "f": "~", "g": ""}
     space.config_maps.create("a", data=data)

@@ -270,6 +270,14 @@ def test_a_deprecated_version_says_so_with_every_answer(
     assert things.get("none").warnings in ([], expected)
 
 
+@pytest.mark.parametrize("since", ["0", "1"])
+def test_a_deprecated_version_says_so_with_watches(space: Space, since: str) -> None:
+    things = space.everywhere("horizontalpodautoscalers", "autoscaling", "v2beta2")
+    query = {"watch": "1", "timeoutSeconds": "1", "resourceVersion": since}
+    (warning,) = space.client.get(things.path, **query).warnings
+    assert "is deprecated in v1.23+" in warning
+
+
 def test_pod_security_policies_say_that_they_are_deprecated(cluster: Space) -> None:
     text = "policy/v1beta1 PodSecurityPolicy is deprecated in v1.21+, unavailable in v1.25+"
     things = cluster.everywhere("podsecuritypolicies", "policy", "v1beta1")

@@ -213,7 +213,7 @@ def test_a_security_policy_is_whole(cluster: Space, change: dict[str, Any], fiel
 
 
 def test_writes_to_scale_are_not_tracked(cluster: Space, kubernetes: Space) -> None:
-    for space, managers in ((cluster, ["maker"]), (kubernetes, ["scaler", "maker", "scaler"])):
+    for space, managers in ((cluster, ["maker"]), (kubernetes, ["scaler", "scaler", "maker"])):
         things = space.things("deployments", "apps")
         path = things.path
         assert things.client.post(path, deployment(), fieldManager="maker").status == 201

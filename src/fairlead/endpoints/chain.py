@@ -34,7 +34,7 @@ from fairlead.endpoints.negotiation import (
 )
 from fairlead.endpoints.other_dialect import unknown_group
 from fairlead.endpoints.parameters import flag, timeout_of
-from fairlead.endpoints.patch import answer_patch
+from fairlead.endpoints.patch import answer_patch, check_patch_type
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.routing import Target, route, scope_fits
 from fairlead.endpoints.subresources import HANDLERS
@@ -221,8 +221,8 @@ class Handler:
         assert resource is not None
         partial = LIST if verb == "list" else ITEM
         streams, tables = verb in ("list", "watch"), resource.verbs != ("create",)
-        binary = not resource.speaks_text_only
-        facts, asked = request.facts, (partial, streams, tables, binary)
+        binary, routed = not resource.speaks_text_only, resource.main.custom is None
+        facts, asked = request.facts, (partial, streams, tables, binary, routed)
         values = request.query.get("pretty")
         if values is None:
             known = facts.get(asked)
@@ -238,6 +238,7 @@ class Handler:
             streams=streams,
             tables=tables,
             binary=binary,
+            routed=routed,
         )
         if values is None:
             facts[asked] = request.representation
@@ -375,13 +376,23 @@ def check_method(request: Request, resource: Resource) -> None:
     """405 for what the resource, the path shape or the method do not allow."""
     if resource.main.custom is None:
         _check_method(request, resource)
-        return
-    try:
-        _check_method(request, resource)
-    except StatusError as error:
-        if error.code != 405 or not request.target.verb:
-            raise
-        raise errors.verb_not_supported(resource.main.ref(), request.target.verb) from None
+    else:
+        _check_custom_method(request, resource)
+
+
+def _check_custom_method(request: Request, resource: Resource) -> None:
+    """Paths of custom resources are served by verbs alone: HEAD reads, and what stands behind a
+    subresource is not looked at. But nothing is made below a name: a right to create what has one
+    name would be a right to create anything."""
+    target = request.target
+    verb = target.verb
+    is_misnamed = verb == "create" and bool(target.name)
+    if verb not in resource.verbs or is_misnamed or (target.watch_prefix and verb != "watch"):
+        raise errors.verb_not_supported(resource.main.ref(), verb)
+    if verb in ("update", "patch") and not target.name:
+        if verb == "patch":
+            check_patch_type(request, resource)
+        raise errors.bad_request("name must be provided")
 
 
 def _check_method(request: Request, resource: Resource) -> None:

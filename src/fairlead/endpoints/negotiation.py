@@ -83,31 +83,44 @@ def _written(dialect: Dialect, streams: bool) -> tuple[str, ...]:
 
 
 _LONGEST_ACCEPT = 512
-_known: Bounded[tuple[str, str, str, bool, bool, bool], Representation] = Bounded(
+_known: Bounded[tuple[str, str, str, bool, bool, bool, bool], Representation] = Bounded(
     longest=_LONGEST_ACCEPT
 )
 
 
 def _negotiate(
-    dialect: Dialect, accept: str, partial: str, streams: bool, tables: bool, binary: bool
+    dialect: Dialect,
+    accept: str,
+    partial: str,
+    streams: bool,
+    tables: bool,
+    binary: bool,
+    routed: bool,
 ) -> Representation:
-    key = (dialect.name, accept, partial, streams, tables, binary)
+    key = (dialect.name, accept, partial, streams, tables, binary, routed)
     known = _known.get(key)
     if known is None:
-        known = _choose(dialect, accept, partial, streams, tables, binary)
+        known = _choose(dialect, accept, partial, streams, tables, binary, routed)
         _known.keep(key, known, len(accept))
     return known
 
 
 def _choose(
-    dialect: Dialect, accept: str, partial: str, streams: bool, tables: bool, binary: bool
+    dialect: Dialect,
+    accept: str,
+    partial: str,
+    streams: bool,
+    tables: bool,
+    binary: bool,
+    routed: bool,
 ) -> Representation:
     found = clauses(accept)
     transforms = bool(partial)
-    if transforms and not accepts_any(accept, media_types(dialect)):
+    screened = transforms and routed
+    if screened and not accepts_any(accept, media_types(dialect)):
         raise with_hint(dialect, accept, no_representation(_written(dialect, streams)))
     for clause in found:
-        any_type = clause.media_type in _ANY or (clause.media_type == _ANY_TEXT and not transforms)
+        any_type = clause.media_type in _ANY or (clause.media_type == _ANY_TEXT and not screened)
         media_type = JSON if any_type else clause.media_type
         if media_type not in media_types(dialect):
             continue
@@ -126,8 +139,7 @@ def _choose(
             return replace(plain, transform=wanted, version=version)
         if wanted == partial and partial and version in _TABLE_VERSIONS:
             return replace(plain, transform=wanted, version=version)
-    offered = media_types(dialect) if binary else (JSON, YAML)
-    raise with_hint(dialect, accept, not_acceptable(offered))
+    raise with_hint(dialect, accept, not_acceptable(media_types(dialect)))
 
 
 def negotiate(
@@ -140,13 +152,15 @@ def negotiate(
     streams: bool = False,
     tables: bool = True,
     binary: bool = True,
+    routed: bool = True,
 ) -> Representation:
     """The representation to answer in; 406 if none is possible. `partial` is the name of the
     metadata-only form that this answer can take; with one it can be a Table too if `tables` says
-    so. `streams` tells that the path can be watched, `binary` that objects have a binary form."""
+    so. `streams` tells that the path can be watched, `binary` that objects have a binary form,
+    `routed` that the path is found by media types, too, as those of built-in kinds are."""
     found = PLAIN_JSON
     if accept and accept not in (JSON, "*/*"):
-        found = _negotiate(dialect, accept, partial, streams, tables, binary)
+        found = _negotiate(dialect, accept, partial, streams, tables, binary, routed)
     if pretty is None and user_agent[:4] not in ("curl", "Wget", "Mozi"):
         return found
     if pretty is None or pretty not in ("0", "false"):

@@ -38,14 +38,21 @@ CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY)  # a schema says nothing of stra
 CUSTOM_SCALE_TYPES = (JSON_PATCH, MERGE_PATCH)  # owners of a custom kind know nothing of its Scale
 
 
-async def answer_patch(api: Api, request: Request, operation: Operation) -> Answer:
+def check_patch_type(request: Request, resource: Resource) -> str:
+    """The media type of a patch; 415 for what is none."""
     media_type = request.header(b"content-type").partition(";")[0].strip()
-    if operation.resource.main.custom is not None:
-        accepted = CUSTOM_SCALE_TYPES if operation.resource.is_scale else CUSTOM_TYPES
-        if media_type not in accepted:
-            raise unsupported_media_type(accepted)
+    if resource.main.custom is not None:
+        if media_type not in CUSTOM_TYPES:
+            raise unsupported_media_type(CUSTOM_TYPES)
+        if resource.is_scale and media_type == APPLY:
+            raise unsupported_media_type(CUSTOM_SCALE_TYPES)
     elif media_type not in TYPES:
         raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+    return media_type
+
+
+async def answer_patch(api: Api, request: Request, operation: Operation) -> Answer:
+    media_type = check_patch_type(request, operation.resource)
     raw = operation.sent = await request.body()
     is_apply = media_type == APPLY
     options = write_options(api.dialect, request, "PatchOptions", apply=is_apply)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from time import perf_counter
 from typing import Protocol
 
-from fairlead.endpoints.answers import Answer
+from fairlead.endpoints.answers import Answer, warning_headers
 from fairlead.endpoints.framing import Frames, Framing
 from fairlead.endpoints.negotiation import JSON, check_watch
 from fairlead.endpoints.parameters import list_options, selection_of
@@ -126,7 +126,7 @@ class WatchStream(Answer):
         exchange.no_deadline()
         self._watcher.listener = self
         try:
-            start_stream(self._framing, exchange)
+            start_stream(self._framing, request)
             self._framing.begin(chunks=exchange.takes_chunks)
             exchange.when_gone(self._left)
             last = await self._until_rest(self._send_past)
@@ -352,15 +352,16 @@ def _unasked(shortest: float) -> float:
     return random.uniform(1, 2) * shortest if shortest else _YEARS
 
 
-def start_stream(framing: Frames, exchange: Exchange) -> None:
+def start_stream(framing: Frames, request: Request) -> None:
     media_type = framing.representation.media_type
     if media_type != JSON:
         media_type += ";stream=watch"
     headers = [
         (b"cache-control", b"no-cache, private"),
         (b"content-type", media_type.encode()),
+        *warning_headers(request.warnings),
     ]
-    exchange.start(200, headers)
+    request.exchange.start(200, headers)
 
 
 class ErrorStream(Answer):
@@ -375,7 +376,7 @@ class ErrorStream(Answer):
 
     async def send(self, request: Request) -> None:
         exchange = request.exchange
-        start_stream(self.framing, exchange)
+        start_stream(self.framing, request)
         await exchange.send(self.framing.event("ERROR", self.error.status()))
         exchange.end()
 

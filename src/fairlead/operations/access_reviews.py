@@ -19,7 +19,7 @@ from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.tracking import set_entries, tracked
+from fairlead.operations.tracking import set_entries, tracked_unstored
 
 Check = Callable[[Object, Causes], None]
 
@@ -65,7 +65,7 @@ async def _admit(
     """Take a review through what every create goes through, up to storing it."""
     metadata = value["metadata"]
     preparing.set_namespace(operation, metadata)
-    set_entries(metadata, tracked(api, operation.resource, None, value, options))
+    set_entries(metadata, tracked_unstored(api, operation.resource, value, options))
     context = api.context(operation, options.dry_run)
     name = metadata.get("name", "")
     attributes = preparing.attributes(operation, CREATE, value, None, context, name, options)

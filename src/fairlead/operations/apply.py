@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fairlead.errors import Cause, StatusError, bad_request, conflict, not_found
+from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.aside import LONG_BODY
@@ -17,14 +18,19 @@ from fairlead.operations.tracking import (
     converting,
     decode_beside,
     ignored_fields,
+    owns_replicas,
+    replicas_path,
     set_entries,
     versions_of,
+    without_new_times,
 )
 from fairlead.operations.update import Changed, Outcome, store_changed
 from fairlead.operations.views import View, typed, view_of
 from fairlead.patching.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
-from fairlead.patching.entries import applier, entries_of
+from fairlead.patching.entries import applier, entries_of, entry, updater
+from fairlead.patching.field_sets import of
 from fairlead.patching.last_applied import ANNOTATION, annotations_of
+from fairlead.patching.ownership import BEFORE_FIRST_APPLY
 from fairlead.patching.ownership import apply as merge_configuration
 from fairlead.patching.prune import Versions
 from fairlead.patching.settled import Settled, find_settled
@@ -77,9 +83,14 @@ async def _change(
 
     def change(old: Object) -> Changed:
         live = whole.read(old)
+        is_tracked_scale = operation.resource.is_scale and not api.dialect.scale_untracked
+        if is_tracked_scale and not owns_replicas(operation.resource, live):
+            live = _owned_before(operation.resource, live)
         config, settled = _stated(api, versions, operation, live, sent, options)
         merged, entries = _merged(api, versions, operation, live, config, options, settled)
-        if operation.resource.is_scale and api.dialect.scale_untracked:
+        if is_tracked_scale:
+            entries = without_new_times(entries, old)
+        elif operation.resource.is_scale:
             entries = entries_of(live)
         if merged is live and entries is live["metadata"].get("managedFields", entries):
             return Changed(copied(old), entries)
@@ -87,6 +98,16 @@ async def _change(
         return Changed(whole.write(old, value), entries)
 
     return await store_changed(api, operation, change, options)
+
+
+def _owned_before(resource: Resource, live: Object) -> Object:
+    """An object whose number of replicas nobody owns, with the owner of what was there before the
+    first apply to its scale."""
+    version = resource.main.api_version
+    who = updater(BEFORE_FIRST_APPLY, version, resource.subresource)
+    first = entry(who, version, of(replicas_path(resource)), None)
+    metadata = {**live["metadata"], "managedFields": [*entries_of(live), first]}
+    return {**live, "metadata": metadata}
 
 
 def _stated(

@@ -16,7 +16,7 @@ from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.tracking import set_entries, tracked
+from fairlead.operations.tracking import set_entries, tracked_unstored
 from fairlead.schema.defaults import fill_defaults
 from fairlead.schema.times import format_time
 
@@ -146,7 +146,7 @@ async def _admit(
     resource = operation.resource
     fill_defaults(resource.struct, value)
     preparing.set_namespace(operation, value["metadata"])
-    set_entries(value["metadata"], tracked(api, resource, None, value, options))
+    set_entries(value["metadata"], tracked_unstored(api, resource, value, options))
     context = api.context(operation, options.dry_run)
     attributes = preparing.attributes(operation, CREATE, value, None, context, options=options)
     await api.admission.admit(attributes)

@@ -12,8 +12,14 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.aside import LONG_BODY, aside
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.views import typed
-from fairlead.patching.entries import ManagedEntry, entries_of
-from fairlead.patching.field_sets import EMPTY, FieldSet, of
+from fairlead.patching.entries import (
+    ManagedEntry,
+    entries_of,
+    fields_of,
+    identity_of,
+    ordered,
+)
+from fairlead.patching.field_sets import EMPTY, FieldSet, Path, contains, of
 from fairlead.patching.ownership import OneVersion, track_update
 from fairlead.patching.prune import Versions
 from fairlead.patching.values import copied
@@ -121,8 +127,20 @@ def tracked(
     options: WriteOptions,
 ) -> list[ManagedEntry]:
     """The entries after a write other than apply; both objects are in the stored version."""
-    if resource.is_scale and live is not None and api.dialect.scale_untracked:
-        return entries_of(live)
+    if resource.is_scale and live is not None:
+        if api.dialect.scale_untracked or not owns_replicas(resource, live):
+            return entries_of(live)
+        return without_new_times(_tracked(api, resource, live, new, options), live)
+    return _tracked(api, resource, live, new, options)
+
+
+def _tracked(
+    api: Api,
+    resource: Resource,
+    live: Object | None,
+    new: Object,
+    options: WriteOptions,
+) -> list[ManagedEntry]:
     main = resource.main
     if not main.sends_stored_bytes:
         live = from_stored(main, copied(live)) if live is not None else None
@@ -137,6 +155,53 @@ def tracked(
         dialect=api.dialect,
         subresource=resource.subresource,
         ignored=ignored_fields(resource),
+    )
+
+
+def replicas_path(resource: Resource) -> Path:
+    """Where the object of a scale has its number of replicas."""
+    custom = resource.main.custom
+    if custom is None or custom.scale is None:
+        return "f:spec", "f:replicas"
+    return tuple(f"f:{step}" for step in custom.scale.spec)
+
+
+def owns_replicas(resource: Resource, live: Object) -> bool:
+    """Whether anybody owns the number of replicas. If not, a scale has no owners at all, and is
+    like an object that is not tracked."""
+    path = replicas_path(resource)
+    return any(contains(fields_of(entry), path) for entry in entries_of(live))
+
+
+def without_new_times(entries: list[ManagedEntry], live: Object) -> list[ManagedEntry]:
+    """Entries after a write of a scale: it is not told when that was, for those that were there
+    the time before it stays."""
+    known = {identity_of(entry): entry.get("time") for entry in entries_of(live)}
+    return ordered(_timed(entry, known.get(identity_of(entry))) for entry in entries)
+
+
+def _timed(entry: ManagedEntry, time: str | None) -> ManagedEntry:
+    if entry.get("time") == time:
+        return entry
+    made = {name: item for name, item in entry.items() if name != "time"}
+    return made if time is None else {**made, "time": time}
+
+
+def tracked_unstored(
+    api: Api, resource: Resource, value: Object, options: WriteOptions
+) -> list[ManagedEntry]:
+    """The entries of an object that is answered and not stored. It is of the kind of the request,
+    which a subresource does not have from its main resource."""
+    api_version = api.resources.api_version_of(resource.body_version)
+    return track_update(
+        OneVersion(api_version, resource.struct),
+        None,
+        value,
+        manager=options.manager,
+        api_version=api_version,
+        now=now(),
+        dialect=api.dialect,
+        subresource=resource.subresource,
     )
 
 

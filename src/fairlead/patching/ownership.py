@@ -110,7 +110,8 @@ def track_update(
         return standing
     try:
         if live is None and not standing:
-            return _of_new(_served(versions, api_version), new, manager, api_version, now, ignored)
+            who = updater(manager, api_version, subresource)
+            return _of_new(_served(versions, api_version), new, who, api_version, now, ignored)
         before = zero_object(_served(versions, api_version)) if live is None else live
         changes = _Difference(versions, api_version, before, new, ignored)
         return _after_update(
@@ -121,10 +122,9 @@ def track_update(
 
 
 def _of_new(
-    struct: Struct, new: Object, manager: str, api_version: str, now: str, ignored: FieldSet
+    struct: Struct, new: Object, who: Identity, api_version: str, now: str, ignored: FieldSet
 ) -> list[ManagedEntry]:
     """The one entry of a new object: its maker owns all there is."""
-    who = updater(manager, api_version, "")
     written = new_fields(struct, new, ignored, UNOWNED)
     if written is not None:
         head = entry(who, api_version, EMPTY, now)

@@ -262,6 +262,8 @@ def zero_object(struct: Struct) -> dict[str, Any]:
             item.presence is Presence.OMITTED and is_struct_like(item.type)
         ):
             made[name] = zero_of(item.type)
+        elif item.presence is Presence.NULLABLE:
+            made[name] = None
     _zeros[struct] = made
     return made
 

@@ -1,15 +1,14 @@
-"""Swagger 2.0 documents as the protobuf messages of `openapi.v2.Document`.
+"""OpenAPI documents as protobuf messages: those of version 2 here, of version 3 in `gnostic_v3`.
 
-Old clients read documents in this form only. A row of `_MESSAGES` is `keyword  form  number`;
+Some clients read documents in this form only. A row of the messages is `keyword  form  number`;
 keywords that have no row are left out. Forms beside the scalars: `yaml` (any value, as text),
-`[F]` (repeated), `{F}` (a message with pairs of name and value), a message's name, and the choices
-of `_CHOICES`. Keywords that start with `x-` go to the row of that name.
+`[F]` (repeated), `{F}` (a message with pairs of name and value), a message's name, and the choices.
+Keywords that start with `x-` go to the row of that name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import orjson
@@ -64,18 +63,68 @@ Encode = Callable[[Any], bytes]
 
 
 def encode_document(value: Mapping[str, Any]) -> bytes:
+    """A document of version 2, as `openapi.v2.Document`."""
     return _form("Document")(value)
 
 
-def _part(number: int, body: bytes) -> bytes:
-    return delimited(key(number, BYTES), body)
+class Messages:
+    """The messages of a version, and what is a choice among several of them."""
+
+    def __init__(self, rows: str, choices: Mapping[str, Encode]) -> None:
+        self._rows = _read(rows)
+        self._forms = dict(choices)
+
+    def form(self, form: str) -> Encode:
+        """The encoder of a value that stands behind a length."""
+        known = self._forms.get(form)
+        if known is None:
+            known = self._forms[form] = self._made(form)
+        return known
+
+    def _made(self, form: str) -> Encode:
+        if form[0] == "{":
+            return lambda value: pairs(1, value, self.form(form[1:-1]))
+        return self._message(form)
+
+    def _message(self, name: str) -> Encode:
+        fields = {keyword: self._field(*row) for keyword, row in self._rows[name].items()}
+        extension = self._rows[name]["x-"][1]
+
+        def encode(value: Mapping[str, Any]) -> bytes:
+            parts = []
+            for keyword, inner in value.items():
+                if keyword.startswith("x-"):
+                    parts.append(part(extension, _pair(keyword, inner, yaml)))
+                elif (field := fields.get(keyword)) is not None:
+                    parts.append(field(inner))
+            return b"".join(parts)
+
+        return encode
+
+    def _field(self, form: str, number: int) -> Encode:
+        """The encoder of a field, key included."""
+        if form[0] == "[":
+            one = self._form_later(form[1:-1])
+            head = key(number, BYTES)
+            return lambda value: b"".join(delimited(head, one(item)) for item in value)
+        if form in ("bool", "int64"):
+            head = key(number, VARINT)
+            return lambda value: head + varint(int(value))
+        if form == "double":
+            head = key(number, FIXED64)
+            return lambda value: head + double_bytes(float(value))
+        head, whole = key(number, BYTES), self._form_later(form)
+        return lambda value: delimited(head, whole(value))
+
+    def _form_later(self, form: str) -> Encode:
+        """Messages may hold themselves, so an encoder is looked up when it is first used."""
+        return lambda value: self.form(form)(value)
 
 
-@cache
-def _rows() -> dict[str, dict[str, tuple[str, int]]]:
+def _read(text: str) -> dict[str, dict[str, tuple[str, int]]]:
     found: dict[str, dict[str, tuple[str, int]]] = {}
     rows: dict[str, tuple[str, int]] = {}
-    for line in _MESSAGES.strip().splitlines():
+    for line in text.strip().splitlines():
         if line[0] != " ":
             rows = found[line] = {}
             continue
@@ -85,81 +134,38 @@ def _rows() -> dict[str, dict[str, tuple[str, int]]]:
     return found
 
 
-@cache
-def _form(form: str) -> Encode:
-    """The encoder of a value that stands behind a length."""
-    if form in _CHOICES:
-        return _CHOICES[form]
-    if form[0] == "{":
-        return lambda value: _pairs(1, value, _form(form[1:-1]))
-    return _message(form)
-
-
-def _message(name: str) -> Encode:
-    fields = {keyword: _field(*row) for keyword, row in _rows()[name].items()}
-    extension = _rows()[name]["x-"][1]
-
-    def encode(value: Mapping[str, Any]) -> bytes:
-        parts = []
-        for keyword, inner in value.items():
-            if keyword.startswith("x-"):
-                parts.append(_part(extension, _pair(keyword, inner, _yaml)))
-            elif (field := fields.get(keyword)) is not None:
-                parts.append(field(inner))
-        return b"".join(parts)
-
-    return encode
-
-
-def _field(form: str, number: int) -> Encode:
-    """The encoder of a field, key included."""
-    if form[0] == "[":
-        one = _form_later(form[1:-1])
-        head = key(number, BYTES)
-        return lambda value: b"".join(delimited(head, one(item)) for item in value)
-    if form in ("bool", "int64"):
-        head = key(number, VARINT)
-        return lambda value: head + varint(int(value))
-    if form == "double":
-        head = key(number, FIXED64)
-        return lambda value: head + double_bytes(float(value))
-    head, whole = key(number, BYTES), _form_later(form)
-    return lambda value: delimited(head, whole(value))
-
-
-def _form_later(form: str) -> Encode:
-    """Messages may hold themselves, so an encoder is looked up when it is first used."""
-    return lambda value: _form(form)(value)
+def part(number: int, body: bytes) -> bytes:
+    return delimited(key(number, BYTES), body)
 
 
 def _pair(name: str, value: Any, encode: Encode) -> bytes:
-    return _part(1, name.encode()) + _part(2, encode(value))
+    return part(1, name.encode()) + part(2, encode(value))
 
 
-def _pairs(number: int, value: Mapping[str, Any], encode: Encode) -> bytes:
-    return b"".join(_part(number, _pair(name, inner, encode)) for name, inner in value.items())
+def pairs(number: int, value: Mapping[str, Any], encode: Encode) -> bytes:
+    return b"".join(part(number, _pair(name, inner, encode)) for name, inner in value.items())
 
 
-def _string(value: str) -> bytes:
+def string(value: str) -> bytes:
     return value.encode()
 
 
-def _yaml(value: Any) -> bytes:
+def yaml(value: Any) -> bytes:
     """JSON is YAML, too."""
-    return _part(2, orjson.dumps(value))
+    return part(2, orjson.dumps(value))
 
 
 def _paths(value: Mapping[str, Any]) -> bytes:
-    return _pairs(2, value, _form("PathItem"))
+    return pairs(2, value, _form("PathItem"))
 
 
 def _strings(value: str | list[str]) -> bytes:
     listed = [value] if isinstance(value, str) else value
-    return b"".join(_part(1, item.encode()) for item in listed)
+    return b"".join(part(1, item.encode()) for item in listed)
 
 
 def _schema_item(value: Mapping[str, Any]) -> bytes:
-    return _part(1, _form("Schema")(value))
+    return part(1, _form("Schema")(value))
 
 
 def _additional(value: Mapping[str, Any] | bool) -> bytes:
@@ -170,22 +176,22 @@ def _additional(value: Mapping[str, Any] | bool) -> bytes:
 
 def _parameter(value: Mapping[str, Any]) -> bytes:
     if value["in"] == "body":
-        return _part(1, _part(1, _form("BodyParameter")(value)))
+        return part(1, part(1, _form("BodyParameter")(value)))
     number, form = (4, "PathParameter") if value["in"] == "path" else (3, "QueryParameter")
-    return _part(1, _part(2, _part(number, _form(form)(value))))
+    return part(1, part(2, part(number, _form(form)(value))))
 
 
 def _response(value: Mapping[str, Any]) -> bytes:
-    return _part(1, _form("ResponseBody")(value))
+    return part(1, _form("ResponseBody")(value))
 
 
 def _security_item(value: Mapping[str, Any]) -> bytes:
-    return _part(2, _form("ApiKey")(value))
+    return part(2, _form("ApiKey")(value))
 
 
 _CHOICES: dict[str, Encode] = {
-    "string": _string,
-    "yaml": _yaml,
+    "string": string,
+    "yaml": yaml,
     "Paths": _paths,
     "Strings": _strings,
     "SchemaItem": _schema_item,
@@ -195,3 +201,8 @@ _CHOICES: dict[str, Encode] = {
     "Response": _response,
     "SecurityItem": _security_item,
 }
+_SWAGGER = Messages(_MESSAGES, _CHOICES)
+
+
+def _form(form: str) -> Encode:
+    return _SWAGGER.form(form)

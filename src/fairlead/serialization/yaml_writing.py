@@ -58,7 +58,7 @@ def dump_item(value: Any) -> bytes:
 
 def _node(value: Any, indent: str, out: list[str]) -> None:
     """Write a value where the line stands; further lines are indented."""
-    if value.__class__ is dict and value:
+    if isinstance(value, dict) and value:
         _mapping(value, indent, out)
     elif value.__class__ is list and value:
         _sequence(value, indent, out)
@@ -79,7 +79,7 @@ def _mapping(value: dict[str, Any], indent: str, out: list[str]) -> None:
             continue
         shown = _line(key)
         out.append(shown)
-        if item.__class__ is dict and item:
+        if isinstance(item, dict) and item:
             out.append(":\n" + inner)
             _mapping(item, inner, out)
         elif item.__class__ is list and item:

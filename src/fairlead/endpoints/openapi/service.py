@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 JSON = "application/json"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 
 
 class OpenApi:
@@ -104,17 +105,21 @@ class OpenApi:
         async with self._making:
             tag = self._tags().get(name)
             if tag is None:
-                self._documents.pop(name, None)
+                for media_type in (JSON, PROTOBUF_V3):
+                    self._documents.pop(_place(name, media_type), None)
                 return not_found_answer()
-            if _chosen(request, (JSON,)) is None:
+            chosen = _chosen(request, (JSON, PROTOBUF_V3))
+            if chosen is None:
                 return not_acceptable_answer()
             wanted = request.parameter("hash")
             if wanted and wanted != tag:
                 return moved_answer(_url(name, tag))
-            found = self._documents.get(name)
+            place = _place(name, chosen)
+            found = self._documents.get(place)
             if found is None or found.identity != tag:
-                found = await asyncio.to_thread(_pack_json, tag, self._value(name))
-                self._documents[name] = found
+                encode = _pack_json if chosen == JSON else _pack_protobuf_v3
+                found = await asyncio.to_thread(encode, tag, self._value(name))
+                self._documents[place] = found
         return await document_answer(request, found, for_good=bool(wanted))
 
     async def _swagger(self, request: Request) -> Answer:
@@ -183,6 +188,11 @@ class OpenApi:
         raise KeyError(name)
 
 
+def _place(name: str, media_type: str) -> str:
+    """Where a document of version 3 is kept."""
+    return name if media_type == JSON else f"{name} {media_type}"
+
+
 def _url(name: str, tag: str) -> str:
     return f"/openapi/v3/{name}?hash={tag}"
 
@@ -205,5 +215,11 @@ def _pack_json(tag: str, value: dict[str, Any]) -> Document:
 
 def _pack_protobuf(tag: str, value: dict[str, Any]) -> Document:
     from fairlead.serialization.gnostic import encode_document
+
+    return pack(tag, encode_document(value), BINARY)
+
+
+def _pack_protobuf_v3(tag: str, value: dict[str, Any]) -> Document:
+    from fairlead.serialization.gnostic_v3 import encode_document
 
     return pack(tag, encode_document(value), BINARY)
