@@ -153,6 +153,18 @@ def test_a_given_certificate_is_followed(tmp_path: Path, clock: Clock) -> None:
     assert work.look()
 
 
+def test_a_given_certificate_that_ends_does_not_hide_a_broken_one(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = ensure_pki(tmp_path / "given", HOSTS, clock).serving
+    clock.pass_days(340)
+    work = renewal(tmp_path, ensure_pki(tmp_path, HOSTS, clock), clock, given)
+    given.certificate.write_bytes(b"half")
+    for _ in range(5):
+        assert not work.look()
+    assert caplog.text.count("the certificate read before stays in use") == 1
+
+
 def served(server: ServerProcess) -> bytes:
     """The certificate of a new handshake."""
     context = ssl.create_default_context()
