@@ -86,6 +86,16 @@ def test_a_start_renews_what_has_less_than_a_third_left(tmp_path: Path, clock: C
     assert days(pki.ca.certificate, clock) == 3650 - 245
 
 
+def test_what_was_made_by_a_clock_that_was_ahead_is_made_again(
+    tmp_path: Path, clock: Clock
+) -> None:
+    pki = ensure_pki(tmp_path, HOSTS, clock)
+    clock.pass_days(-2)
+    ensure_pki(tmp_path, HOSTS, clock)
+    for pair in (pki.ca, pki.serving, pki.admin, pki.proxy_ca, pki.proxy_client):
+        assert validity_of(pair.certificate.read_bytes()).start <= clock()
+
+
 def test_the_ca_is_renewed_with_its_key(tmp_path: Path, clock: Clock) -> None:
     pki = ensure_pki(tmp_path, HOSTS, clock)
     key, old = pki.ca.key.read_bytes(), pki.ca.certificate.read_bytes()
