@@ -194,6 +194,13 @@ def store_unavailable() -> StatusError:
     return StatusError(503, "ServiceUnavailable", message, retry_after=1)
 
 
+def outcome_unknown() -> StatusError:
+    """What was asked for may have happened. Nothing says when to ask again: clients would do so
+    by themselves, and some things must not happen twice."""
+    message = "the store did not tell whether this was written: it may have been"
+    return StatusError(503, "ServiceUnavailable", message)
+
+
 def too_large(limit: int) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 

@@ -88,6 +88,32 @@ def test_flags_that_cannot_be_used_are_told(flags: tuple[str, ...], error: str) 
     assert ran.errors.startswith(error)
 
 
+@pytest.mark.parametrize(
+    ("certificate", "key", "said"),
+    [
+        ("admin.crt", "service-account.key", "cannot be used: key values mismatch"),
+        ("admin.crt", "admin.crt", "cannot be used: they are no usable PEM"),
+    ],
+)
+def test_a_certificate_that_cannot_be_shown_is_named(
+    space: Space, certificate: str, key: str, said: str
+) -> None:
+    pki = space.server.ca.parent
+    pair = (str(pki / certificate), str(pki / key))
+    ran = at_server(space, "--client-certificate", pair[0], "--client-key", pair[1])
+    address = space.server.address
+    assert ran.errors == f"error: {address}: the client certificate and its key {said}\n"
+
+
+def test_an_authority_that_is_none_is_named(space: Space, home: Path) -> None:
+    (home / "ca.crt").write_text("nothing")
+    address = space.server.address
+    ran = run_words("get", "ns", "-s", address, "--certificate-authority", str(home / "ca.crt"))
+    assert ran.errors == (
+        f"error: {address}: the certificate authority holds no usable PEM certificate\n"
+    )
+
+
 def test_a_server_that_does_not_answer_is_given_up_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"

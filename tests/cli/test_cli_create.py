@@ -182,6 +182,7 @@ deployment x --image=a/b:1 --image=c@sha256:1
 service clusterip x --tcp=80:8080 --tcp=5
 service clusterip x --clusterip=None
 service nodeport x --tcp=80 --node-port=30000
+service nodeport x --tcp=80:web
 service loadbalancer x --tcp=80:http
 service externalname x --external-name=a.b.c
 serviceaccount x
@@ -192,6 +193,7 @@ rolebinding x --clusterrole=admin --user=a --group=b --serviceaccount=ns:sa
 clusterrolebinding x --clusterrole=admin --user=a
 quota x --hard=pods=2 --scopes=BestEffort
 priorityclass x --value=1000 --description=aa --global-default
+priorityclass x
 ingress x --rule=a.com/b*=svc:80,tls=sec --class=c --annotation=k=v --default-backend=d:90
 ingress x --rule=/p=svc:port,tls --rule=foo.com/*=svc:8080,tls=my --rule=foo.com/bar=s2:http
 poddisruptionbudget x --selector=app=a --min-available=50%
@@ -315,6 +317,11 @@ MISTAKES = {
     "poddisruptionbudget x --min-available=1": "a selector must be specified",
     "foo": 'unknown command "foo"',
 }
+
+
+@pytest.mark.parametrize("words", ["service nodeport x --tcp=80", "priorityclass x"])
+def test_numbers_need_not_be_given(fairlead_kubernetes: Commands, words: str) -> None:
+    assert fairlead_kubernetes("create", *words.split(), "--dry-run=server", "-o", "name")
 
 
 @pytest.mark.parametrize("words", MISTAKES)

@@ -55,6 +55,19 @@ def test_what_is_there_is_shown_though_something_is_not(filled: Commands) -> Non
     assert ran.errors == 'Error from server (NotFound): secrets "x" not found\n'
 
 
+def test_objects_that_are_named_stand_in_one_table(fairlead: Commands) -> None:
+    for name in ("b", "longer-name"):
+        fairlead.space.config_maps.create(name)
+    first, second = fairlead("get", "cm", "b", "longer-name", "--no-headers").splitlines()
+    assert first.startswith("b             0     ")
+    assert second.startswith("longer-name   0     ")
+
+
+def test_objects_that_are_named_are_sorted_together(filled: Commands) -> None:
+    rows = filled("get", "secrets", "b", "a", "--no-headers", "--sort-by=.metadata.name")
+    assert [row.split()[0] for row in rows.splitlines()] == ["a", "b"]
+
+
 def test_nothing_to_show(fairlead: Commands) -> None:
     ran = fairlead.run("get", "secrets")
     assert (ran.code, ran.out) == (0, "")

@@ -114,6 +114,8 @@ def test_lists_of_twenty_kinds(both: Both, flags: tuple[str, ...]) -> None:
     [
         "cm settings",
         "cm settings -o json",
+        "cm settings kube-root-ca.crt",
+        "clusterroles view system:kube-controller-manager edit --server-print=false",
         "cm --field-selector metadata.name=settings",
         "cm,svc -l app=web -o name",
         "cm,secrets settings keys",

@@ -84,6 +84,17 @@ def test_alone_or_asked_for_help_it_shows_its_commands(arguments: tuple[str, ...
     assert "run a server" in done.stdout
 
 
+def test_every_switch_of_a_server_takes_a_value() -> None:
+    parser = Parser(prog="fairlead serve")
+    add_serve_flags(parser)
+    switches = [one for one in parser._actions if isinstance(one.default, bool)]
+    assert len(switches) > 10
+    for switch in switches:
+        for value in (True, False):
+            given = parser.parse_args([f"{switch.option_strings[0]}={str(value).lower()}"])
+            assert getattr(given, switch.dest) is value
+
+
 def test_version_is_a_command() -> None:
     assert fairlead("version", "--client").stdout == f"fairlead {__version__}\n"
 

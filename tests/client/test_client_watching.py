@@ -182,6 +182,30 @@ def test_trouble_that_may_pass_does_not_end_it(trouble: Any) -> None:
     ]
 
 
+def test_a_server_that_is_back_and_has_forgotten_is_listed_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        if seconds:  # others let each other go first
+            pauses.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr("fairlead.client.watching.asyncio.sleep", noted)
+    troubles = [Cut()] * 40 + [answer(status(410, "Expired"), 410)]
+    watches = iter([*troubles, events(("DELETED", one("b", 7)))])
+    lists = iter([listed(5, one("a", 1)), listed(6, one("a", 1), one("b", 6))])
+
+    def reply(seen: Seen) -> Said:
+        return next(watches) if "watch=true" in seen.line else next(lists)
+
+    assert len(asyncio.run(told_by(ScriptedServer(reply=reply), 3))) == 3
+    assert max(pauses) > 1
+    assert pauses[-1] < 0.2
+
+
 @pytest.mark.parametrize(
     ("code", "reason", "kind"), [(403, "Forbidden", Forbidden), (404, "NotFound", NotFound)]
 )

@@ -35,6 +35,12 @@ def resources(client: Client, group: str, version: str) -> dict[str, dict[str, A
     return {entry["name"]: entry for entry in client.get(path).body["resources"]}
 
 
+def test_the_paths_have_a_second_address_that_is_not_among_them(client: Client) -> None:
+    answer = client.get("/index.html")
+    assert (answer.status, answer.body) == (200, client.get("/").body)
+    assert "/index.html" not in answer.body["paths"]
+
+
 def test_the_core_group_tells_its_versions(client: Client, any_server: ServerProcess) -> None:
     body = client.get("/api").body
     assert (body["kind"], body["versions"]) == ("APIVersions", ["v1"])

@@ -86,6 +86,16 @@ def test_a_start_renews_what_has_less_than_a_third_left(tmp_path: Path, clock: C
     assert days(pki.ca.certificate, clock) == 3650 - 245
 
 
+def test_what_was_made_by_a_clock_that_was_ahead_is_made_again(
+    tmp_path: Path, clock: Clock
+) -> None:
+    pki = ensure_pki(tmp_path, HOSTS, clock)
+    clock.pass_days(-2)
+    ensure_pki(tmp_path, HOSTS, clock)
+    for pair in (pki.ca, pki.serving, pki.admin, pki.proxy_ca, pki.proxy_client):
+        assert validity_of(pair.certificate.read_bytes()).start <= clock()
+
+
 def test_the_ca_is_renewed_with_its_key(tmp_path: Path, clock: Clock) -> None:
     pki = ensure_pki(tmp_path, HOSTS, clock)
     key, old = pki.ca.key.read_bytes(), pki.ca.certificate.read_bytes()
@@ -151,6 +161,18 @@ def test_a_given_certificate_is_followed(tmp_path: Path, clock: Clock) -> None:
     assert not work.look()
     given.certificate.write_bytes(good)
     assert work.look()
+
+
+def test_a_given_certificate_that_ends_does_not_hide_a_broken_one(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = ensure_pki(tmp_path / "given", HOSTS, clock).serving
+    clock.pass_days(340)
+    work = renewal(tmp_path, ensure_pki(tmp_path, HOSTS, clock), clock, given)
+    given.certificate.write_bytes(b"half")
+    for _ in range(5):
+        assert not work.look()
+    assert caplog.text.count("the certificate read before stays in use") == 1
 
 
 def served(server: ServerProcess) -> bytes:

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from support.client import Client, Watch
+from support.client import Answer, Client, Watch
 from support.process import ServerProcess, failed_start
 from support.slow_answers import PRELUDE
 from support.things import random_word
@@ -420,6 +420,26 @@ def test_while_the_owner_is_away_stale_reads_work_and_others_wait(pair: Workers)
         os.kill(owner, signal.SIGCONT)
     late.join(20)
     assert int(pair.server.client().get(f"{MAPS}/late").version) > version
+
+
+def test_nobody_is_asked_to_repeat_a_write_that_may_have_happened(pair: Workers) -> None:
+    owner, (follower,) = pair.owner(), pair.followers()
+    client = pair.client(follower)
+    create(client, "before")
+    answers: list[Answer] = []
+    os.kill(owner, signal.SIGSTOP)
+    asking = threading.Thread(
+        target=lambda: answers.append(client.post(MAPS, {"metadata": {"name": "open"}}))
+    )
+    asking.start()
+    asking.join(0.3)
+    assert asking.is_alive()
+    pair.kill(owner)
+    asking.join(20)
+    (answer,) = answers
+    assert answer.status == 503
+    assert "it may have been" in answer.body["message"]
+    assert answer.headers.get("Retry-After") is None
 
 
 # Beginning and end

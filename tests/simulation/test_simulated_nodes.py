@@ -59,6 +59,16 @@ def test_leases_are_kept_fresh(any_pods: Pods) -> None:
     )
 
 
+def test_a_lease_of_a_clock_that_was_ahead_is_renewed(pods: Pods) -> None:
+    namespace, far = pods.space.dialect.node_lease_namespace, "2999-01-01T00:00:00.000000Z"
+    path = f"{pods.space.base('coordination.@')}/namespaces/{namespace}/leases/simulated-0"
+    assert pods.space.client.patch(path, {"spec": {"renewTime": far}}).status == 200
+    pods.server.advance(20)
+    eventually(
+        lambda: lease(pods, "simulated-0")["spec"]["renewTime"] < far, "the lease is renewed"
+    )
+
+
 def test_nodes_report_every_five_minutes(pods: Pods) -> None:
     def reported() -> str:
         conditions = pods.nodes.read("simulated-0")["status"]["conditions"]

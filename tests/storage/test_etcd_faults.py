@@ -17,7 +17,7 @@ from support.etcd import Etcd, EtcdCluster, Tls, make_tls, needs_etcd
 from support.etcd_links import LinkedCluster
 from support.waiting import comes_true
 
-from fairlead.storage.backend import Compacted, Conflict, StorageError
+from fairlead.storage.backend import Compacted, Conflict, StorageError, Unanswered
 from fairlead.storage.etcd.calls import Stream
 from fairlead.storage.etcd.client import Timing
 from fairlead.storage.etcd.codec import PlainCodec
@@ -187,7 +187,7 @@ def test_a_write_that_a_stalled_member_took_fails_when_that_is_left(cluster: Etc
         async with opened(cluster.urls, "/stalled") as source:
             await created(source, "a")
             used(cluster, source).pause()
-            with pytest.raises(StorageError, match="given up"):
+            with pytest.raises(Unanswered, match="given up"):
                 await source.write([write("b")])
             await created(source, "b")
 

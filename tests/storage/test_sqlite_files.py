@@ -338,3 +338,17 @@ def test_its_size_is_what_lies_on_disk(backend: SqliteBackend) -> None:
     before = backend.size()
     put(backend, "a", value=b"x" * 100_000)
     assert backend.size() >= before + 100_000
+
+
+def test_an_index_without_room_is_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path) -> sqlite3.Connection:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+        raise error
+
+    opened(tmp_path).close()
+    monkeypatch.setattr("fairlead.storage.sqlite.connect", full)
+    with pytest.raises(StorageError, match="the disk is full"):
+        opened(tmp_path)

@@ -170,6 +170,19 @@ def test_a_server_that_does_not_start_says_why(pytester: pytest.Pytester) -> Non
     result.stdout.fnmatch_lines(["*ServerFailed: the server does not start:", "*--no-such-flag*"])
 
 
+def test_flags_may_be_a_list(pytester: pytest.Pytester) -> None:
+    pytester.makepyprojecttoml(
+        '[tool.pytest.ini_options]\nfairlead_flags = ["--simulate-nodes", "1"]\n'
+    )
+    pytester.makepyfile(
+        """
+        def test_it(cluster):
+            cluster.admin.resource("nodes").wait("simulated-0", lambda value: value is not None)
+        """
+    )
+    pytester.runpytest_subprocess(*FLAGS).assert_outcomes(passed=1)
+
+
 def test_workers_have_servers_of_their_own(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,6 +115,17 @@ def test_a_delay_may_be_a_number_and_nonsense_is_refused(kit: Cluster, space: st
         kit.fault(error=500, probability=2)
 
 
+def test_fields_that_no_fault_has_are_refused(kit: Cluster) -> None:
+    with pytest.raises(BadRequest, match=r'unknown field "spec\.verb"'):
+        kit.fault(error=409, verb=["create"])
+
+
+def test_one_text_is_not_its_letters(kit: Cluster, space: str) -> None:
+    fault = kit.fault(error=409, verbs="create", resources="configmaps", namespaces=space)
+    with fault, pytest.raises(Conflict):
+        _maps(kit).create({"metadata": {"name": "a"}}, space)
+
+
 def test_a_paused_controller_does_nothing_until_it_goes_on(kit: Cluster, space: str) -> None:
     deployment = {
         "metadata": {"name": "web"},
@@ -151,6 +162,11 @@ def test_requests_are_recorded_between_two_moments(kit: Cluster, space: str) -> 
     assert len(kit.requests(verb="patch", namespace=space, code=200)) == 2
     kit.forget_requests()
     assert kit.requests() == []
+
+
+def test_requests_are_not_chosen_by_fields_that_none_has(kit: Cluster) -> None:
+    with kit.record() as record, pytest.raises(BadRequest, match=r"not supported: spec\.verbs"):
+        record.count(verbs="patch")
 
 
 def test_it_says_who_is_not_idle(kit: Cluster, space: str) -> None:

@@ -247,7 +247,8 @@ def _oidc(
     try:
         provider = Provider(issuer, options.oidc_ca_file, options.oidc_signing_algs)
     except (OSError, ssl.SSLError) as error:
-        why = error.strerror or "holds no usable PEM certificate"
+        is_content = isinstance(error, ssl.SSLError)  # whose text is about the library
+        why = "holds no usable PEM certificate" if is_content else error.strerror
         raise AuthenticationError(f"--oidc-ca-file {options.oidc_ca_file}: {why}") from None
     claim = options.oidc_username_claim
     rules = ClaimRules(

@@ -115,7 +115,9 @@ def _fetched(address: str) -> str:
             f" status code={error.code}"
         ) from None
     except (OSError, HTTPException, ValueError) as error:
-        raise ManifestError(f'unable to read URL "{address}": {error}') from None
+        why = getattr(error, "reason", None) or error  # one that urlopen put another into
+        why = getattr(why, "verify_message", None) or getattr(why, "strerror", None) or why
+        raise ManifestError(f'unable to read URL "{address}": {why}') from None
     if len(content) > _LARGEST_ANSWER:
         raise ManifestError(f'unable to read URL "{address}": it is too long')
     return content.decode(errors="replace")

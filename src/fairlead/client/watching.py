@@ -82,6 +82,7 @@ class Watch:
         clock = asyncio.get_running_loop().time
         ends = None if self._timeout is None else clock() + self._timeout
         pauses = Pauses()
+        was_away = False
         while ends is None or clock() < ends:
             began, said = clock(), False
             try:
@@ -93,6 +94,9 @@ class Watch:
                 if ends is not None and clock() >= ends:
                     return
             except (ApiError, Unreachable) as error:
+                if was_away and isinstance(error, ApiError):  # it is back, whatever it says
+                    pauses.reset()
+                was_away = isinstance(error, Unreachable)
                 if isinstance(error, Expired) or _is_ahead(error):
                     self._list_again(error)
                 elif not self._begun or not _may_pass(error):

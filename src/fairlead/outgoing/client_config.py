@@ -54,7 +54,8 @@ class ClientConfig:
             try:
                 return self.token_file.read_text().strip()
             except (OSError, UnicodeDecodeError) as error:
-                raise ClientConfigError(f"cannot read {self.token_file}: {error}") from None
+                why = getattr(error, "strerror", None) or "it is not UTF-8 text"
+                raise ClientConfigError(f"cannot read {self.token_file}: {why}") from None
         return self.token
 
     def authorization(self) -> str:
@@ -78,12 +79,21 @@ class ClientConfig:
             return None
         try:
             context = ssl.create_default_context(cadata=self.ca.decode() if self.ca else None)
-            if self.insecure:
-                context.check_hostname = False
-                context.verify_mode = ssl.CERT_NONE
+        except (ssl.SSLError, ValueError):
+            raise ClientConfigError(
+                f"{self.server}: the certificate authority holds no usable PEM certificate"
+            ) from None
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        try:
             self.show_certificate(context)
         except (ssl.SSLError, ValueError) as error:
-            raise ClientConfigError(f"{self.server}: {error}") from None
+            why = (getattr(error, "reason", None) or "").replace("_", " ").lower()
+            raise ClientConfigError(
+                f"{self.server}: the client certificate and its key cannot be used:"
+                f" {why or 'they are no usable PEM'}"
+            ) from None
         return context
 
 

@@ -16,6 +16,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.preparing import generate_name, set_system_fields
 from fairlead.operations.views import typed
+from fairlead.schema.model import Scalar, Struct, Type
 from fairlead.storage.selection import Requirement, SelectorError, parse_fields
 
 Handlers = dict[tuple[str, str], Verb]
@@ -117,20 +118,35 @@ def reading(key: str, look: Look) -> Handlers:
 
     async def list_all(api: Api, request: Request, operation: Operation) -> Answer:
         resource = operation.resource
-        rules = _rules(request)
+        rules = _rules(request, resource.struct)
         shown = [typed(resource, one) for one in look().values() if _fits(one, rules)]
         return await objects_answer(api, request, resource, shown, {})
 
     return {(key, "get"): get, (key, "list"): list_all}
 
 
-def _rules(request: Request) -> tuple[Requirement, ...]:
+def _rules(request: Request, struct: Struct) -> tuple[Requirement, ...]:
     if request.parameter("labelSelector"):
         raise bad_request("these objects have no labels to select by")
     try:
-        return parse_fields(request.parameter("fieldSelector"))
+        rules = parse_fields(request.parameter("fieldSelector"))
     except SelectorError as error:
         raise bad_request(str(error)) from None
+    for rule in rules:
+        if not _is_known(struct, rule.key):  # nothing would ever fit, as if nothing had happened
+            raise bad_request(f"field label not supported: {rule.key}")
+    return rules
+
+
+def _is_known(struct: Struct, path: str) -> bool:
+    current: Type = struct
+    for step in path.split("."):
+        if isinstance(current, Scalar) and current.is_opaque:
+            return True
+        if not isinstance(current, Struct) or step not in current.fields:
+            return False
+        current = current.fields[step].type
+    return True
 
 
 def _fits(value: Object, rules: tuple[Requirement, ...]) -> bool:

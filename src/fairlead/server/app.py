@@ -20,6 +20,7 @@ from fairlead.endpoints.request import Request
 from fairlead.errors import (
     StatusError,
     internal,
+    outcome_unknown,
     request_timeout,
     store_unavailable,
     too_many_requests,
@@ -27,7 +28,7 @@ from fairlead.errors import (
 from fairlead.http.exchange import ClientGone, Exchange
 from fairlead.logs import quoted
 from fairlead.server.metrics import Metrics, Series
-from fairlead.storage.backend import StorageError
+from fairlead.storage.backend import StorageError, Unanswered
 from fairlead.storage.basis import Basis, Outdated
 
 if TYPE_CHECKING:
@@ -222,8 +223,9 @@ class Application:
             return await self._made(request)
         except StatusError as error:
             return self._refusal(request, error)
-        except StorageError:  # which the store has logged
-            return self._refusal(request, store_unavailable())
+        except StorageError as error:  # which the store has logged
+            is_open = isinstance(error, Unanswered) and request.method not in _READING
+            return self._refusal(request, outcome_unknown() if is_open else store_unavailable())
         except ClientGone:
             raise
         except Exception as unforeseen:

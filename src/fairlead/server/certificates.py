@@ -121,9 +121,9 @@ def pki_of(directory: Path) -> Pki:
 def ensure_pki(
     directory: Path, hosts: list[str], now: Clock = utc_now, lifetimes: Lifetimes = USUAL
 ) -> Pki:
-    """Make what is missing, what lacks a host, what has less than a third of its time left and
-    what another CA issued, whose place this one took. Raises FileError. Only for who holds the
-    lock of the data directory."""
+    """Make what is missing, what lacks a host, what has less than a third of its time left or is
+    not good yet, and what another CA issued, whose place this one took. Raises FileError. Only
+    for who holds the lock of the data directory."""
     pki = pki_of(directory)
     make_private_directory(directory / "pki")
     _ensure_authority(pki, now(), lifetimes.ca)
@@ -203,7 +203,7 @@ def _ensure_authority(pki: Pki, now: datetime, life: timedelta) -> None:
 
 
 def _renew_authority(ca: Pair, now: datetime, life: timedelta) -> None:
-    if ca.check().is_running_out(now):
+    if ca.check().is_to_be_renewed(now):
         from fairlead.server.issuing import renew_authority
 
         logger.info("%s is renewed; its key stays the same", ca.certificate)
@@ -225,7 +225,7 @@ def _check_first_start(pki: Pki) -> None:
 
 
 def _needs_renewal(pair: Pair, now: datetime) -> bool:
-    return not _is_usable(pair) or pair.check().is_running_out(now)
+    return not _is_usable(pair) or pair.check().is_to_be_renewed(now)
 
 
 def _is_usable(pair: Pair) -> bool:

@@ -170,7 +170,8 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
-    flag = parser.add_argument_group("Storage").add_argument
+    group = parser.add_argument_group("Storage")
+    flag = group.add_argument
     flag("--data-dir", type=directory, default=Path("fairlead-data"), help="everything it keeps")
     flag(
         "--history-retention",
@@ -202,10 +203,11 @@ def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES",
         help="how much stays in memory of what was made of objects: protobuf, cells of Tables",
     )
-    flag(
+    switch(
+        group,
         "--accept-lost-writes",
-        action="store_true",
-        help="start though acknowledged writes are missing from the store",
+        False,
+        "start though acknowledged writes are missing from the store",
     )
     flag(
         "--storage",
@@ -226,15 +228,17 @@ def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="keys under which values of some resources are stored",
     )
-    flag(
+    switch(
+        group,
         "--testing",
-        action="store_true",
-        help="serve what only tests may do: snapshots, faults, the clock and more",
+        False,
+        "serve what only tests may do: snapshots, faults, the clock and more",
     )
-    flag(
+    switch(
+        group,
         "--read-only",
-        action="store_true",
-        help="serve what is stored and write nothing: clients are refused, no controllers run",
+        False,
+        "serve what is stored and write nothing: clients are refused, no controllers run",
     )
 
 

@@ -11,6 +11,8 @@ from fairlead.endpoints.request import Request
 from fairlead.fairness.dumps import PATH as DUMPS
 from fairlead.server.metrics import CONTENT_TYPE, Metrics
 
+_INDEX = ("/", "/index.html")
+
 
 class Pages:
     """`address` is where clients reach this server, `advertised` the release they are told."""
@@ -25,7 +27,8 @@ class Pages:
     def add(self) -> None:
         """Let the handler serve them."""
         pages = self._handler.pages
-        pages |= {"/": self._paths, "/metrics": self._measured, "/version": self._release}
+        pages |= dict.fromkeys(_INDEX, self._paths)
+        pages |= {"/metrics": self._measured, "/version": self._release}
         if self._documents.available:
             pages |= {CONFIGURATION_PATH: self._issuer, JWKS_PATH: self._keys}
 
@@ -33,7 +36,9 @@ class Pages:
         handler = self._handler
         others = [*handler.pages, *handler.prefixes, "/openapi/v2", "/openapi/v3"]
         shown = [
-            path for path in others if path not in ("/", "/openapi") and not path.startswith(DUMPS)
+            path
+            for path in others
+            if path not in (*_INDEX, "/openapi") and not path.startswith(DUMPS)
         ]
         listed = discovery.paths(handler.api.resources, handler.groups, shown)
         return handler.any_document(request, listed)

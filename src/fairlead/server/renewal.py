@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from fairlead import clock
@@ -58,7 +58,7 @@ class Renewal:
         self._now = now
         self._lifetimes = lifetimes
         self._stamps = self._current_stamps()
-        self._said = now() - _SAY_AGAIN
+        self._said: dict[str, datetime] = {}
         self._say_what_ends()
 
     async def run(self) -> None:
@@ -110,6 +110,8 @@ class Renewal:
             self._say("the serving certificate %s expires in %d days", path, left.days)
 
     def _say(self, text: str, *arguments: object) -> None:
-        if self._now() - self._said >= _SAY_AGAIN:
-            self._said = self._now()
+        """Each matter by itself, once a day."""
+        last = self._said.get(text)
+        if last is None or self._now() - last >= _SAY_AGAIN:
+            self._said[text] = self._now()
             logger.warning(text, *arguments)

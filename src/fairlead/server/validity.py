@@ -20,9 +20,9 @@ class Validity:
     def left(self, now: datetime) -> timedelta:
         return self.end - now
 
-    def is_running_out(self, now: datetime) -> bool:
-        """Less than a third of its time is left."""
-        return self.left(now) * 3 < self.end - self.start
+    def is_to_be_renewed(self, now: datetime) -> bool:
+        """Less than a third of its time is left, or it is not good yet: a clock was ahead."""
+        return now < self.start or self.left(now) * 3 < self.end - self.start
 
 
 def validity_of(pem: bytes) -> Validity:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from math import inf
 from random import uniform
 
 from fairlead import clock
@@ -171,7 +172,9 @@ def _renewed(moment: datetime) -> Callable[[Object], Object]:
 
 
 def _since(text: str | None, moment: datetime) -> float:
-    return (moment - parse_time(text)).total_seconds() if text else float("inf")
+    """For ever where nothing was written, or by a clock that was ahead."""
+    passed = (moment - parse_time(text)).total_seconds() if text else -inf
+    return passed if passed > -1 else inf
 
 
 def _age(conditions: Iterable[Object]) -> float:

@@ -27,6 +27,10 @@ class StorageError(Exception):
         self.fault = fault
 
 
+class Unanswered(StorageError):
+    """A write was sent, and nobody told what became of it: it may have happened."""
+
+
 class Conflict(Exception):
     """The key moved on: its revision is no longer the expected one. `at` is a revision at which
     that can be seen, 0 if it can be already."""

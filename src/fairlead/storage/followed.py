@@ -17,6 +17,7 @@ from fairlead.storage.backend import (
     Slice,
     Step,
     StorageError,
+    Unanswered,
     Write,
 )
 from fairlead.storage.counts import FEED_RESTARTS
@@ -27,6 +28,7 @@ from fairlead.storage.unseen import Unseen
 
 logger = logging.getLogger("fairlead.storage")
 
+_UNFOLLOWED = "the store is not followed at present"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _LONGEST_WAIT = 30.0  # for the feed to come to a revision that the other side has given out
 _LONGEST_GATHERING = 0.002
@@ -171,7 +173,7 @@ class FollowedLog:
             self._cache.answered(group, revisions)
 
     def _give_up(self, group: Sequence[Pending]) -> None:
-        self._cache.refused(group, _unfollowed())
+        self._cache.refused(group, Unanswered(_UNFOLLOWED, Fault.PASSING))
 
     def _given(self, group: _Group, revisions: Sequence[int]) -> None:
         """What builds on a group can be sent as soon as its revisions are known."""
@@ -204,6 +206,8 @@ class FollowedLog:
                 self._groups.pop(pending.write, None)
         lost = {pending.write for one in ended for pending in one.pending}
         errors = [error]
+        if isinstance(error, Unanswered):  # what is behind it was never sent
+            error = StorageError(str(error), error.fault)
         for one in ended[1:]:
             writes = [pending.write for pending in one.pending]
             errors.append(error if isinstance(error, StorageError) else _refusal(writes, lost))
@@ -304,7 +308,7 @@ class FollowedLog:
 
 
 def _unfollowed() -> StorageError:
-    return StorageError("the store is not followed at present", Fault.PASSING)
+    return StorageError(_UNFOLLOWED, Fault.PASSING)
 
 
 def _earlier(writes: Sequence[Write]) -> Iterator[Write]:

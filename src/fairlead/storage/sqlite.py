@@ -99,7 +99,10 @@ class SqliteBackend:
             raise
 
     def _cannot_open(self, error: Exception) -> StorageError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        full_code = getattr(error, "sqlite_errorcode", 0)
+        if full_code == sqlite3.SQLITE_IOERR_SHMSIZE:
+            return StorageError(f"cannot open {self.path}: the disk is full, its index has no room")
+        code = full_code & 0xFF
         if isinstance(error, sqlite3.DatabaseError) and code in (0, 1, *_DAMAGED):
             return StorageError(f"{self.path} is damaged or not a Fairlead store: {error}")
         return StorageError(f"cannot open {self.path}: {error}")

@@ -19,7 +19,7 @@ from fairlead.dialect import DIALECTS
 from fairlead.testing.contents import Contents, Source, objects_of
 from fairlead.testing.dumps import Loading
 from fairlead.testing.libraries import Libraries
-from fairlead.testing.powers import Lent, Powers
+from fairlead.testing.powers import Lent, Powers, all_of
 from fairlead.testing.process import Process, ServerFailed
 from fairlead.testing.users import User, Users
 from fairlead.testing.webhooks import Admission, Function, Webhook, configuration
@@ -83,10 +83,10 @@ class Cluster(Powers):
         return Client.load(self.kubeconfig)
 
     def as_user(
-        self, name: str, groups: Sequence[str] = (), *, lifetime: timedelta = _YEAR
+        self, name: str, groups: str | Sequence[str] = (), *, lifetime: timedelta = _YEAR
     ) -> User:
         """A user, who may do what roles say, with a certificate."""
-        return self._users.with_certificate(name, groups, self.now(), lifetime)
+        return self._users.with_certificate(name, all_of(groups), self.now(), lifetime)
 
     def service_account(
         self,
@@ -132,10 +132,10 @@ class Cluster(Powers):
     def admission(
         self,
         function: Function,
-        resources: Sequence[str] = ("*",),
-        operations: Sequence[str] = ("CREATE", "UPDATE"),
-        groups: Sequence[str] = ("*",),
-        versions: Sequence[str] = ("*",),
+        resources: str | Sequence[str] = ("*",),
+        operations: str | Sequence[str] = ("CREATE", "UPDATE"),
+        groups: str | Sequence[str] = ("*",),
+        versions: str | Sequence[str] = ("*",),
         *,
         mutating: bool = False,
         **fields: Any,
@@ -150,15 +150,15 @@ class Cluster(Powers):
             self.dialect.group_name("admissionregistration.@"),
             self.ca,
             mutating=mutating,
-            resources=resources,
-            operations=operations,
-            groups=groups,
-            versions=versions,
+            resources=all_of(resources),
+            operations=all_of(operations),
+            groups=all_of(groups),
+            versions=all_of(versions),
             **fields,
         )
         try:
             kinds = self.admin.resource_of(value)
-            kinds.create(value)
+            kinds.create(value, fieldValidation="Strict")
         except BaseException:
             webhook.close()
             raise

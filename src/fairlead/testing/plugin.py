@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -24,7 +23,8 @@ _beginnings = pytest.StashKey[dict[int, tuple[int, datetime]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addini(_FLAGS, "flags of `fairlead serve` for the fixture cluster", default="")
+    text = "flags of `fairlead serve` for the fixture cluster"
+    parser.addini(_FLAGS, text, type="args", default=[])
     parser.addini(_DIALECT, "dialect of the fixture cluster", default="kubernetes")
 
 
@@ -48,7 +48,7 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """A server for the whole run, of this worker if there are several."""
     from fairlead.testing.cluster import Cluster
 
-    flags = shlex.split(pytestconfig.getini(_FLAGS))
+    flags = pytestconfig.getini(_FLAGS)
     with _running(pytestconfig, Cluster(*flags, dialect=pytestconfig.getini(_DIALECT))) as made:
         yield made
 

@@ -31,6 +31,11 @@ def _seconds(value: Duration) -> float:
     return parse_duration(value) if isinstance(value, str) else value
 
 
+def all_of(texts: str | Sequence[str]) -> list[str]:
+    """One or several; a text alone is one, not its letters."""
+    return [texts] if isinstance(texts, str) else list(texts)
+
+
 def _duration(value: Duration) -> str:
     if isinstance(value, timedelta):
         value = value.total_seconds()
@@ -71,7 +76,7 @@ class Powers:
 
     def _do(self, resource: str, name: str = "", subresource: str = "", **body: Any) -> Object:
         kinds = self.admin.resource(f"{resource}.{GROUP}")
-        return kinds.create(body, name=name, subresource=subresource)
+        return kinds.create(body, name=name, subresource=subresource, fieldValidation="Strict")
 
     def _undo(self, resource: str, name: str) -> None:
         with suppress(NotFound):  # such as after a restart
@@ -87,13 +92,13 @@ class Powers:
         self,
         *,
         error: int | Mapping[str, Any] | None = None,
-        verbs: Sequence[str] = (),
-        groups: Sequence[str] = (),
-        resources: Sequence[str] = (),
-        namespaces: Sequence[str] = (),
-        names: Sequence[str] = (),
-        users: Sequence[str] = (),
-        user_agents: Sequence[str] = (),
+        verbs: str | Sequence[str] = (),
+        groups: str | Sequence[str] = (),
+        resources: str | Sequence[str] = (),
+        namespaces: str | Sequence[str] = (),
+        names: str | Sequence[str] = (),
+        users: str | Sequence[str] = (),
+        user_agents: str | Sequence[str] = (),
         delay: Duration = "",
         **spec: Any,
     ) -> Fault:
@@ -101,13 +106,13 @@ class Powers:
         verbs=["update"], count=1): ...`. Further arguments are fields of a Fault's spec: `cut`,
         `events`, `stale`, `count`, `skip`, `probability`, `seed`."""
         match = {
-            "verbs": list(verbs),
-            "groups": list(groups),
-            "resources": list(resources),
-            "namespaces": list(namespaces),
-            "names": list(names),
-            "users": list(users),
-            "userAgents": list(user_agents),
+            "verbs": all_of(verbs),
+            "groups": all_of(groups),
+            "resources": all_of(resources),
+            "namespaces": all_of(namespaces),
+            "names": all_of(names),
+            "users": all_of(users),
+            "userAgents": all_of(user_agents),
         }
         if error is not None:
             spec["error"] = {"code": error} if isinstance(error, int) else dict(error)

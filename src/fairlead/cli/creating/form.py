@@ -46,7 +46,7 @@ class Making:
 
     def number(self, flag: str) -> int:
         """Raises Mistake."""
-        given = self.text(flag)
+        given = str(getattr(self.options, flag))
         try:
             return int(given)
         except ValueError:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.getting.asking import Asked, Wanted, first_page
@@ -76,15 +77,13 @@ async def show_tables(at: Invocation, asked: Asked, order: Order | None) -> int:
     shown = 0
     last: tuple[ResourceType, TableText] | None = None
     with Progress(at.screen) as progress:
-        for wanted, page, following in begun:
-            type = wanted.resource.type
+        for type, pages in _tables(begun):
             if last is None or last[0] is not type:
                 last = type, TableText(table_layout(at, type, len(kinds) > 1))
                 is_new = True
-            pages = _chained(page, following)
             try:
                 async for one in pages:
-                    text = last[1].text(_sorted(as_table(one), order))
+                    text = last[1].text(_sorted(one, order))
                     progress.clear()
                     if text and is_new and shown and not at.options.no_headers:
                         at.screen.print()
@@ -162,6 +161,29 @@ async def _begun(
         else:
             found.append(one)
     return found
+
+
+def _tables(begun: Sequence[Begun]) -> Iterator[tuple[ResourceType, AsyncIterator[Object]]]:
+    """Lists page by page; objects of one kind that were named one after another are one table,
+    as they are aligned and sorted together."""
+    for (type, is_named), group in groupby(
+        begun, lambda one: (one[0].resource.type, bool(one[0].name))
+    ):
+        if is_named:
+            yield type, _merged([page for _, page, _ in group])
+            continue
+        for _, page, following in group:
+            yield type, _each_as_table(_chained(page, following))
+
+
+async def _merged(objects: Sequence[Object]) -> AsyncIterator[Object]:
+    tables = [as_table(one) for one in objects]
+    yield {**tables[0], "rows": [row for table in tables for row in table.get("rows") or ()]}
+
+
+async def _each_as_table(pages: AsyncIterator[Object]) -> AsyncIterator[Object]:
+    async for page in pages:
+        yield as_table(page)
 
 
 async def _chained(page: Object, following: AsyncIterator[Object]) -> AsyncIterator[Object]:

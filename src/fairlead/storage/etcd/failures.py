@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.storage.backend import Compacted, Fault, StorageError
+from fairlead.storage.backend import Compacted, Fault, StorageError, Unanswered
 
 _AWAY = frozenset(("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"))
 _BUSY = "etcdserver: too many requests"
@@ -63,4 +63,5 @@ class CallFailed(Exception):
         """The same in the words of the store."""
         if self.is_compacted:
             return Compacted()
-        return StorageError(f"etcd: {self}", Fault.PASSING)
+        is_open = self.is_away and not self.is_unsent
+        return (Unanswered if is_open else StorageError)(f"etcd: {self}", Fault.PASSING)

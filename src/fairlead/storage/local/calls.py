@@ -17,10 +17,13 @@ from fairlead.storage.backend import (
     Fault,
     Precondition,
     StorageError,
+    Unanswered,
 )
 from fairlead.storage.local.channel import Channel, Message
 
 logger = logging.getLogger("fairlead.storage")
+
+_GONE = "the process that owns the store does not answer"
 
 # What a message to the caller is: a part of an answer, the last part, or why there is none.
 PART, DONE, FAILED = "part", "done", "failed"
@@ -149,7 +152,7 @@ class Caller:
         self.lost.set()
         for future, _ in self._waiting.values():
             if not future.done():
-                future.set_exception(gone())
+                future.set_exception(Unanswered(_GONE, Fault.PASSING))
 
     def close(self) -> None:
         self.lost.set()
@@ -171,7 +174,7 @@ async def ask(path: str, name: str, *arguments: Any, patience: float) -> Any:
 
 
 def gone() -> StorageError:
-    return StorageError("the process that owns the store does not answer", Fault.PASSING)
+    return StorageError(_GONE, Fault.PASSING)
 
 
 def _described(error: Exception) -> Message:
