@@ -58,8 +58,8 @@ kinds/core/pods: annotations behaviour changes containers defaults difference en
 kinds/core/pods: handlers images mounts networking qos resources scheduling security spec status
 kinds/core/pods: template visiting warnings windows
 http: exchange head protocol reading records rounds tls writing
-endpoints: answers chain create deadlines decoding framing from_bytes get negotiation parameters
-endpoints: patch representing request routing update
+endpoints: answers chain create deadlines decoding framing from_bytes get methods negotiation
+endpoints: parameters patch representing request routing update
 operations: actors api apply aside create fencing get known_applies known_configurations operation
 operations: options patch preparing tracking update views
 admission: chain

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from fairlead.backup import MEDIA_TYPE, PATH
 from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.chain import Handler, check_reading
+from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.long_answers import LongAnswer
+from fairlead.endpoints.methods import check_reading
 from fairlead.endpoints.request import Request
 from fairlead.errors import too_many_requests
 from fairlead.operations.api import Api

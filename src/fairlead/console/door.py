@@ -13,7 +13,8 @@ from fairlead.console.about import about
 from fairlead.console.headers import NO_STORE, SafeAnswer
 from fairlead.console.signing_in import LONGEST_BODY, SigningIn
 from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.chain import Handler, check_reading
+from fairlead.endpoints.chain import Handler
+from fairlead.endpoints.methods import check_reading
 from fairlead.endpoints.request import Request
 
 if TYPE_CHECKING:  # loaded by who opens the console

@@ -21,6 +21,7 @@ from fairlead.endpoints.delete import answer_delete, answer_delete_collection
 from fairlead.endpoints.discovery_messages import DiscoveryMessages
 from fairlead.endpoints.get import answer_get
 from fairlead.endpoints.list import answer_list
+from fairlead.endpoints.methods import check_method, check_reading
 from fairlead.endpoints.negotiation import (
     ITEM,
     JSON,
@@ -34,7 +35,7 @@ from fairlead.endpoints.negotiation import (
 )
 from fairlead.endpoints.other_dialect import unknown_group
 from fairlead.endpoints.parameters import flag, timeout_of
-from fairlead.endpoints.patch import answer_patch, check_patch_type
+from fairlead.endpoints.patch import answer_patch
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.routing import Target, route, scope_fits
 from fairlead.endpoints.subresources import HANDLERS
@@ -167,7 +168,10 @@ class Handler:
     def verb(self, request: Request, resource: Resource) -> Verb:
         """What answers a request that is allowed and that the resource knows."""
         verb = request.target.verb
-        return self.handlers.get((resource.key, verb)) or VERBS[verb]
+        found = self.handlers.get((resource.key, verb)) or VERBS.get(verb)
+        if found is None:
+            raise StatusError(501, "NotImplemented", f"{verb} is not served yet")
+        return found
 
     def _unknown_and_invalid(self, error: StatusError) -> StatusError:
         """An object that is invalid and has unknown fields too."""
@@ -362,63 +366,3 @@ _LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
 def is_long_running(target: Target) -> bool:
     """Whether a request may last as long as its client likes, and so knows no `timeout`."""
     return target.verb == "watch" or target.subresource in _LONG_RUNNING
-
-
-def check_reading(request: Request) -> None:
-    if request.method not in ("GET", "HEAD"):
-        raise errors.method_not_allowed()
-
-
-_NEEDS_NAME = ("get", "update", "patch", "delete")
-
-
-def check_method(request: Request, resource: Resource) -> None:
-    """405 for what the resource, the path shape or the method do not allow."""
-    if resource.main.custom is None:
-        _check_method(request, resource)
-    else:
-        _check_custom_method(request, resource)
-
-
-def _check_custom_method(request: Request, resource: Resource) -> None:
-    """Paths of custom resources are served by verbs alone: HEAD reads, and what stands behind a
-    subresource is not looked at. But nothing is made below a name: a right to create what has one
-    name would be a right to create anything."""
-    target = request.target
-    verb = target.verb
-    is_misnamed = verb == "create" and bool(target.name)
-    if verb not in resource.verbs or is_misnamed or (target.watch_prefix and verb != "watch"):
-        raise errors.verb_not_supported(resource.main.ref(), verb)
-    if verb in ("update", "patch") and not target.name:
-        if verb == "patch":
-            check_patch_type(request, resource)
-        raise errors.bad_request("name must be provided")
-
-
-def _check_method(request: Request, resource: Resource) -> None:
-    target = request.target
-    verb = target.verb
-    if target.rest and not resource.takes_path:
-        raise errors.no_such_path()
-    if resource.namespaced and not target.namespace and "list" not in resource.verbs:
-        raise errors.no_such_path()  # nothing of it is served across namespaces
-    unread = ("OPTIONS",) if target.subresource == "proxy" else ("HEAD", "OPTIONS")
-    if request.method in unread or (target.watch_prefix and verb != "watch"):
-        raise errors.method_not_allowed()
-    if verb not in resource.verbs:
-        if verb == "watch" and "list" in resource.verbs:
-            raise errors.verb_not_supported(resource.ref(), verb)
-        raise errors.method_not_allowed()
-    if (verb in _NEEDS_NAME and not target.name) or (
-        verb == "create" and bool(target.name) != bool(resource.parent)
-    ):
-        raise errors.method_not_allowed()
-    if (
-        verb in ("create", "deletecollection")
-        and not target.name
-        and resource.namespaced
-        and not target.namespace
-    ):
-        raise errors.method_not_allowed()
-    if verb not in VERBS and (resource.key, verb) not in HANDLERS:
-        raise StatusError(501, "NotImplemented", f"{verb} is not served yet")

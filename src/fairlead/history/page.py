@@ -6,7 +6,8 @@ from collections import Counter
 from functools import partial
 
 from fairlead.endpoints.answers import Answer, value_answer
-from fairlead.endpoints.chain import Handler, check_reading
+from fairlead.endpoints.chain import Handler
+from fairlead.endpoints.methods import check_reading
 from fairlead.endpoints.negotiation import NOTHING, negotiate
 from fairlead.endpoints.parameters import flag, list_options
 from fairlead.endpoints.representing import item_answer

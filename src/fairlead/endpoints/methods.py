@@ -1,0 +1,65 @@
+"""Which methods and paths a resource takes."""
+
+from __future__ import annotations
+
+from fairlead import errors
+from fairlead.endpoints.patch import check_patch_type
+from fairlead.endpoints.request import Request
+from fairlead.kinds.resources import Resource
+
+_NEEDS_NAME = ("get", "update", "patch", "delete")
+
+
+def check_reading(request: Request) -> None:
+    if request.method not in ("GET", "HEAD"):
+        raise errors.method_not_allowed()
+
+
+def check_method(request: Request, resource: Resource) -> None:
+    """405 for what the resource, the path shape or the method do not allow."""
+    if resource.main.custom is None:
+        _check_method(request, resource)
+    else:
+        _check_custom_method(request, resource)
+
+
+def _check_custom_method(request: Request, resource: Resource) -> None:
+    """Paths of custom resources are served by verbs alone: HEAD reads, and what stands behind a
+    subresource is not looked at. But nothing is made below a name: a right to create what has one
+    name would be a right to create anything."""
+    target = request.target
+    verb = target.verb
+    is_misnamed = verb == "create" and bool(target.name)
+    if verb not in resource.verbs or is_misnamed or (target.watch_prefix and verb != "watch"):
+        raise errors.verb_not_supported(resource.main.ref(), verb)
+    if verb in ("update", "patch") and not target.name:
+        if verb == "patch":
+            check_patch_type(request, resource)
+        raise errors.bad_request("name must be provided")
+
+
+def _check_method(request: Request, resource: Resource) -> None:
+    target = request.target
+    verb = target.verb
+    if target.rest and not resource.takes_path:
+        raise errors.no_such_path()
+    if resource.namespaced and not target.namespace and "list" not in resource.verbs:
+        raise errors.no_such_path()  # nothing of it is served across namespaces
+    unread = ("OPTIONS",) if target.subresource == "proxy" else ("HEAD", "OPTIONS")
+    if request.method in unread or (target.watch_prefix and verb != "watch"):
+        raise errors.method_not_allowed()
+    if verb not in resource.verbs:
+        if verb == "watch" and "list" in resource.verbs:
+            raise errors.verb_not_supported(resource.ref(), verb)
+        raise errors.method_not_allowed()
+    if (verb in _NEEDS_NAME and not target.name) or (
+        verb == "create" and bool(target.name) != bool(resource.parent)
+    ):
+        raise errors.method_not_allowed()
+    if (
+        verb in ("create", "deletecollection")
+        and not target.name
+        and resource.namespaced
+        and not target.namespace
+    ):
+        raise errors.method_not_allowed()
