@@ -223,8 +223,8 @@ class Application:
             return await self._made(request)
         except StatusError as error:
             return self._refusal(request, error)
-        except StorageError as error:  # which the store has logged
-            is_open = isinstance(error, Unanswered) and request.method not in _READING
+        except StorageError as fault:  # which the store has logged
+            is_open = isinstance(fault, Unanswered) and request.method not in _READING
             return self._refusal(request, outcome_unknown() if is_open else store_unavailable())
         except ClientGone:
             raise
