@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from fairlead.bounded import Bounded
 from fairlead.dialect import Dialect
@@ -82,43 +83,35 @@ def _written(dialect: Dialect, streams: bool) -> tuple[str, ...]:
     return known
 
 
+class _Offer(NamedTuple):
+    """What a path can answer with, as `negotiate` tells it."""
+
+    partial: str
+    streams: bool
+    tables: bool
+    binary: bool
+    routed: bool
+
+
 _LONGEST_ACCEPT = 512
-_known: Bounded[tuple[str, str, str, bool, bool, bool, bool], Representation] = Bounded(
-    longest=_LONGEST_ACCEPT
-)
+_known: Bounded[tuple[str, str, _Offer], Representation] = Bounded(longest=_LONGEST_ACCEPT)
 
 
-def _negotiate(
-    dialect: Dialect,
-    accept: str,
-    partial: str,
-    streams: bool,
-    tables: bool,
-    binary: bool,
-    routed: bool,
-) -> Representation:
-    key = (dialect.name, accept, partial, streams, tables, binary, routed)
+def _negotiate(dialect: Dialect, accept: str, offer: _Offer) -> Representation:
+    key = (dialect.name, accept, offer)
     known = _known.get(key)
     if known is None:
-        known = _choose(dialect, accept, partial, streams, tables, binary, routed)
+        known = _choose(dialect, accept, offer)
         _known.keep(key, known, len(accept))
     return known
 
 
-def _choose(
-    dialect: Dialect,
-    accept: str,
-    partial: str,
-    streams: bool,
-    tables: bool,
-    binary: bool,
-    routed: bool,
-) -> Representation:
+def _choose(dialect: Dialect, accept: str, offer: _Offer) -> Representation:
     found = clauses(accept)
-    transforms = bool(partial)
-    screened = transforms and routed
+    transforms = bool(offer.partial)
+    screened = transforms and offer.routed
     if screened and not accepts_any(accept, media_types(dialect)):
-        raise with_hint(dialect, accept, no_representation(_written(dialect, streams)))
+        raise with_hint(dialect, accept, no_representation(_written(dialect, offer.streams)))
     for clause in found:
         any_type = clause.media_type in _ANY or (clause.media_type == _ANY_TEXT and not screened)
         media_type = JSON if any_type else clause.media_type
@@ -127,7 +120,7 @@ def _choose(
         pretty = clause.parameters.get("pretty", "0") not in ("0", "false", "")
         plain = Representation(media_type, pretty)
         wanted = clause.parameters.get("as", "")
-        if not wanted and not binary and media_type == dialect.protobuf_media_type:
+        if not wanted and not offer.binary and media_type == dialect.protobuf_media_type:
             continue
         if not wanted:
             return PLAIN_JSON if plain == PLAIN_JSON else plain
@@ -135,9 +128,9 @@ def _choose(
         if not transforms or clause.parameters.get("g") != dialect.meta_group:
             continue
         in_text = media_type in (JSON, YAML)
-        if wanted == "Table" and tables and version in _TABLE_VERSIONS and in_text:
+        if wanted == "Table" and offer.tables and version in _TABLE_VERSIONS and in_text:
             return replace(plain, transform=wanted, version=version)
-        if wanted == partial and partial and version in _TABLE_VERSIONS:
+        if wanted == offer.partial and transforms and version in _TABLE_VERSIONS:
             return replace(plain, transform=wanted, version=version)
     raise with_hint(dialect, accept, not_acceptable(media_types(dialect)))
 
@@ -160,7 +153,8 @@ def negotiate(
     `routed` that the path is found by media types, too, as those of built-in kinds are."""
     found = PLAIN_JSON
     if accept and accept not in (JSON, "*/*"):
-        found = _negotiate(dialect, accept, partial, streams, tables, binary, routed)
+        offer = _Offer(partial, streams, tables, binary, routed)
+        found = _negotiate(dialect, accept, offer)
     if pretty is None and user_agent[:4] not in ("curl", "Wget", "Mozi"):
         return found
     if pretty is None or pretty not in ("0", "false"):

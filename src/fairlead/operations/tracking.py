@@ -127,25 +127,14 @@ def tracked(
     options: WriteOptions,
 ) -> list[ManagedEntry]:
     """The entries after a write other than apply; both objects are in the stored version."""
-    if resource.is_scale and live is not None:
-        if api.dialect.scale_untracked or not owns_replicas(resource, live):
-            return entries_of(live)
-        return without_new_times(_tracked(api, resource, live, new, options), live)
-    return _tracked(api, resource, live, new, options)
-
-
-def _tracked(
-    api: Api,
-    resource: Resource,
-    live: Object | None,
-    new: Object,
-    options: WriteOptions,
-) -> list[ManagedEntry]:
+    scaled = live if resource.is_scale else None
+    if scaled is not None and (api.dialect.scale_untracked or not owns_replicas(resource, scaled)):
+        return entries_of(scaled)
     main = resource.main
     if not main.sends_stored_bytes:
         live = from_stored(main, copied(live)) if live is not None else None
         new = from_stored(main, copied(new))
-    return track_update(
+    entries = track_update(
         versions_of(api, main),
         live,
         new,
@@ -156,6 +145,7 @@ def _tracked(
         subresource=resource.subresource,
         ignored=ignored_fields(resource),
     )
+    return entries if scaled is None else without_new_times(entries, scaled)
 
 
 def replicas_path(resource: Resource) -> Path:
