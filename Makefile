@@ -18,7 +18,8 @@ QUICK := tests/schema/test_notation.py tests/schema/test_texts.py tests/schema/t
 	tests/server/test_health.py tests/server/test_banner.py tests/cli/test_kubectl.py
 # What is tried with compiled modules: what they do, and requests that go through all of them.
 ON_COMPILED := tests/test_compilation.py tests/schema tests/patching tests/serialization $(wildcard tests/kinds/test_pod_*.py) \
-	tests/storage tests/http tests/authentication tests/operations tests/fairness tests/server/test_inflight.py \
+	tests/storage tests/http tests/authentication tests/operations tests/fairness tests/admission tests/controllers/volumes \
+	tests/server/test_inflight.py \
 	tests/server/test_draining.py tests/server/test_request_deadlines.py tests/audit/test_every_request.py \
 	tests/endpoints/test_create.py tests/endpoints/test_update.py tests/endpoints/test_delete.py \
 	tests/endpoints/test_list_versions.py tests/endpoints/test_selectors.py \

@@ -68,7 +68,7 @@ admission/plugins: remembering runtime_class service_account
 admission/plugins/pod_security: plugin
 admission/plugins/resource_quota: __init__
 storage: audience backend change collection companion compaction cutting delivery embedded followers
-storage: format history indexes intake pending state store version watcher writer writes
+storage: history indexes intake pending state store version watcher writer writes
 server: app metrics
 fairness: configuration counts estimating gate queue_set turns
 controllers: pod_members replaying versions
