@@ -186,7 +186,7 @@ def _pod_security(dialect: Dialect, needs: Needs) -> Plugin:
     from fairlead.admission.plugins.pod_security.plugin import PodSecurity
     from fairlead.admission.plugins.pod_security.settings import settings_of
 
-    settings = settings_of(needs.configuration.of(PodSecurity.name))
+    settings = settings_of(needs.configuration.of("PodSecurity"))
     return PodSecurity(dialect, needs.namespace, needs.collection, settings)
 
 
