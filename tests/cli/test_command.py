@@ -12,7 +12,8 @@ import pytest
 
 from fairlead import __version__
 from fairlead.cli.parsing import Parser
-from fairlead.server.options import add_serve_flags, planned_flags
+from fairlead.server.option_checks import planned_flags
+from fairlead.server.options import add_serve_flags
 
 SPECIFIED = """
     --livez-grace-period --runtime-config --shutdown-delay-duration --anonymous-auth

@@ -12,7 +12,8 @@ from support.waiting import eventually
 
 from fairlead.cli.parsing import Parser
 from fairlead.server.issuing import make_authority
-from fairlead.server.options import FlagError, add_serve_flags, check_flags
+from fairlead.server.option_checks import FlagError, check_flags
+from fairlead.server.options import add_serve_flags
 
 # The embedded store has one server; what it does where there are others does not depend on that.
 SHARING = "from fairlead.server import controlling; controlling.shares_store = lambda api: True"

@@ -104,7 +104,7 @@ def _version() -> str:
 
 def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from fairlead.logs import last_words, set_up_logs
-    from fairlead.server.options import FlagError, check_flags
+    from fairlead.server.option_checks import FlagError, check_flags
 
     try:
         check_flags(options)

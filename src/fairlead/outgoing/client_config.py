@@ -32,6 +32,14 @@ class ClientConfigError(ValueError):
     """A client configuration that cannot be used; the text says why."""
 
 
+def without_place(error: OSError | ValueError, unsaid: str) -> str:
+    """What is wrong with a file, without where in the library that was found; `unsaid` where the
+    error does not tell."""
+    if isinstance(error, ssl.SSLError):
+        return error.reason.replace("_", " ").lower() if error.reason else unsaid
+    return error.strerror or str(error) if isinstance(error, OSError) else unsaid
+
+
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
     """One server as a client sees it. Certificates and keys are PEM, already read."""
@@ -54,7 +62,7 @@ class ClientConfig:
             try:
                 return self.token_file.read_text().strip()
             except (OSError, UnicodeDecodeError) as error:
-                why = getattr(error, "strerror", None) or "it is not UTF-8 text"
+                why = without_place(error, "it is not UTF-8 text")
                 raise ClientConfigError(f"cannot read {self.token_file}: {why}") from None
         return self.token
 
@@ -89,10 +97,9 @@ class ClientConfig:
         try:
             self.show_certificate(context)
         except (ssl.SSLError, ValueError) as error:
-            why = (getattr(error, "reason", None) or "").replace("_", " ").lower()
+            why = without_place(error, "they are no usable PEM")
             raise ClientConfigError(
-                f"{self.server}: the client certificate and its key cannot be used:"
-                f" {why or 'they are no usable PEM'}"
+                f"{self.server}: the client certificate and its key cannot be used: {why}"
             ) from None
         return context
 

@@ -7,6 +7,7 @@ import ssl
 from pathlib import Path
 
 from fairlead.outgoing.addresses import AddressPolicy, parse_allowed
+from fairlead.outgoing.client_config import without_place
 from fairlead.outgoing.reaching import Reach
 from fairlead.outgoing.webhooks import AddressMapError, Find, Webhooks, parse_address_map
 
@@ -82,19 +83,12 @@ def _agent_tls(options: argparse.Namespace) -> ssl.SSLContext | None:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
     except OSError as error:  # an SSLError is one
-        why = _without_place(error)
+        why = without_place(error, "holds nothing usable")
         raise ReachError(f"--kubelet-certificate-authority {authority}: {why}") from None
     if certificate is not None and key is not None:
         try:
             context.load_cert_chain(certificate, key)
         except OSError as error:
-            why = _without_place(error)
+            why = without_place(error, "holds nothing usable")
             raise ReachError(f"--kubelet-client-certificate {certificate}: {why}") from None
     return context
-
-
-def _without_place(error: OSError) -> str:
-    """What is wrong, without where in the library it was found."""
-    if isinstance(error, ssl.SSLError):
-        return (error.reason or "holds nothing usable").replace("_", " ").lower()
-    return error.strerror or str(error)

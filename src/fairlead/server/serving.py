@@ -34,7 +34,7 @@ from fairlead.server.client_trust import ClientTrust
 from fairlead.server.files import FileError, keep_private, prepare_directory
 from fairlead.server.giving_back import keep_giving_back
 from fairlead.server.listening import Acceptor, listen, shown_address
-from fairlead.server.options import planned_flags
+from fairlead.server.option_checks import planned_flags
 from fairlead.server.renewal import Renewal
 from fairlead.server.shown_certificates import ShownCertificates
 from fairlead.server.stores import check_dialect, embedded_log, etcd_log
