@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from hashlib import sha256
 from time import perf_counter
 
 from definitions_support import Kind, version
@@ -222,6 +224,16 @@ def test_many_definitions_that_come_at_once_are_all_served(space: Space) -> None
         kind.remove()
     gone = f"/apis/{kinds[0].group}"
     eventually(lambda: space.client.get(gone).status == 404, "the group is gone")
+
+
+def test_discovery_tells_in_which_version_objects_are_kept(space: Space) -> None:
+    kind = Kind(space)
+    assert kind.post().status == 201
+    kind.wait()
+    [found] = space.client.get(f"/apis/{kind.group}/v1").body["resources"]
+    digest = sha256(f"{kind.group}/v1/{found['kind']}".encode()).digest()
+    assert found["storageVersionHash"] == b64encode(digest[:8]).decode()
+    kind.remove()
 
 
 def test_a_definition_in_protobuf_keeps_the_schemas_of_lists_and_maps(space: Space) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +164,29 @@ def test_subresources_are_listed_with_the_type_of_their_body(
     assert token["group"] == any_server.dialect.group_name("authentication.@")
 
 
+@pytest.mark.parametrize(
+    ("group", "version", "name", "kept"),
+    [
+        ("", "v1", "pods", "/v1/Pod"),
+        ("apps", "v1", "deployments", "apps/v1/Deployment"),
+        ("autoscaling", "v1", "horizontalpodautoscalers", "autoscaling/v2/HorizontalPodAutoscaler"),
+        ("events.k8s.io", "v1", "events", "/v1/Event"),
+    ],
+)
+def test_a_resource_tells_in_which_version_it_is_kept(
+    client: Client, any_server: ServerProcess, group: str, version: str, name: str, kept: str
+) -> None:
+    found = resources(client, in_dialect(group, any_server), version)[name]
+    digest = sha256(kept.encode()).digest()
+    assert found["storageVersionHash"] == b64encode(digest[:8]).decode()
+
+
+def test_what_is_kept_nowhere_tells_no_version(client: Client) -> None:
+    found = resources(client, "", "v1")
+    assert "storageVersionHash" not in found["componentstatuses"]
+    assert "storageVersionHash" not in found["pods/status"]
+
+
 def test_every_listable_resource_can_be_listed(client: Client) -> None:
     """All types load and every collection answers."""
     served = [("", "v1")]
@@ -180,6 +206,8 @@ def test_the_version_is_that_of_the_interface(client: Client) -> None:
     assert (body["major"], body["minor"]) == ("1", "25")
     assert body["gitVersion"] == f"v1.25.9+fairlead.{__version__}"
     assert body["platform"] in ("linux/amd64", "linux/arm64")
+    assert re.fullmatch("[0-9a-f]{40}", body["gitCommit"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", body["buildDate"])
     assert set(body) == {
         "major",
         "minor",

@@ -6,8 +6,10 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
+import fairlead
 from fairlead import __version__
 from fairlead.kinds.resources import GroupVersion, Resource, Resources
+from fairlead.schema.times import format_time
 
 ADVERTISED = f"v1.25.9+fairlead.{__version__}"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
@@ -70,20 +72,22 @@ def _entry(resources: Resources, resource: Resource) -> dict[str, Any]:
         entry["shortNames"] = list(resource.short_names)
     if resource.categories:
         entry["categories"] = list(resource.categories)
-    if resource.parent is None and "list" in resource.verbs:
-        entry["storageVersionHash"] = _storage_hash(resource)
+    if resource.parent is None and "watch" in resource.verbs:  # what is kept nowhere has none
+        entry["storageVersionHash"] = _storage_hash(resources, resource)
     return entry
 
 
-def _storage_hash(resource: Resource) -> str:
-    """Changes when the stored version changes, and says nothing else."""
+def _storage_hash(resources: Resources, resource: Resource) -> str:
+    """Of the group, version and kind that objects are kept in: it changes when that does."""
     from base64 import b64encode
     from hashlib import sha256
 
-    stored, custom = resource.stored_version, resource.custom
-    if custom is not None:
-        stored = custom.definition.storage.api_version
-    identity = f"{resource.group}/{stored}/{resource.kind}"
+    if (custom := resource.custom) is not None:
+        kept = custom.definition.storage.api_version
+    else:
+        kept = resources.api_version_of(resource.stored_version)
+    group, _, version = kept.rpartition("/")
+    identity = f"{group}/{version}/{resource.kind}"
     return b64encode(sha256(identity.encode()).digest()[:8]).decode()
 
 
@@ -110,19 +114,25 @@ def api_versions(resources: Resources, address: str) -> dict[str, Any]:
 
 
 def version(advertised: str = ADVERTISED) -> dict[str, str]:
-    """The release that clients are told: the API's, and ours as the build of it."""
+    """The release that clients are told: the API's, and ours as the build of it. A client that
+    reads a commit wants its digits, so that a release has some of its own; it was built when its
+    files were written."""
     import platform
     import sys
+    from datetime import UTC, datetime
+    from hashlib import sha1
+    from pathlib import Path
 
     major, minor, *_ = advertised.removeprefix("v").split(".")
     machine = platform.machine().lower()
+    written = Path(fairlead.__file__ or "").stat().st_mtime
     return {
         "major": major,
         "minor": re.match(r"\d+", minor)[0],  # type: ignore[index]
         "gitVersion": advertised,
-        "gitCommit": "",
+        "gitCommit": sha1(f"fairlead {__version__}".encode(), usedforsecurity=False).hexdigest(),
         "gitTreeState": "clean",
-        "buildDate": "",
+        "buildDate": format_time(datetime.fromtimestamp(written, UTC)),
         "goVersion": f"python{sys.version_info.major}.{sys.version_info.minor}",
         "compiler": platform.python_implementation().lower(),
         "platform": f"{sys.platform}/{_ARCHITECTURES.get(machine, machine)}",
