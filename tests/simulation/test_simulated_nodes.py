@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from support.client import Object
 from support.process import MOVABLE_CLOCK, FreshServer
-from support.simulation import PREFIX, Pods, asking
+from support.simulation import PREFIX, Pods, asking, container
 from support.things import Space
 from support.waiting import eventually
 from support.workloads import replicated
@@ -171,6 +171,28 @@ def test_after_a_restart_changed_nodes_are_as_they_were_and_deleted_ones_are_bac
     nodes = Space(server, server.client()).everywhere("nodes")
     eventually(lambda: len(nodes.names()) == 2, "it registers again")
     assert nodes.read("simulated-0")["status"]["allocatable"]["cpu"] == "1k"
+
+
+def test_extended_resources_of_a_node_are_offered(fresh_server: FreshServer) -> None:
+    server = fresh_server("--simulate-nodes=1")
+    pods = Pods(Space(server, server.client()))
+    eventually(lambda: len(pods.nodes.names()) == 1, "it registers")
+    path = pods.nodes.item("simulated-0", "status")
+
+    def give(amount: str) -> None:
+        given = {"status": {"capacity": {"example.com/gpu": amount}}}
+        assert pods.space.client.patch(path, given).status == 200
+
+    def is_offered(amount: str) -> bool:
+        offered = pods.nodes.read("simulated-0")["status"]["allocatable"]
+        return offered.get("example.com/gpu") == amount
+
+    give("4")
+    eventually(lambda: is_offered("4"), "all of it is allocatable")
+    give("2")
+    eventually(lambda: is_offered("2"), "and what is left of it")
+    pods.create("p", container(resources={"limits": {"example.com/gpu": "2"}}))
+    pods.await_ready()
 
 
 def test_without_the_flag_there_are_neither_nodes_nor_a_scheduler(kubernetes: Space) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from uuid import NAMESPACE_DNS, uuid5
 
 from fairlead.dialect import Dialect
+from fairlead.kinds.core.pods.resources import is_extended
 from fairlead.operations.api import Object
 from fairlead.schema.times import now
 from fairlead.simulation.addresses import node_address, pod_network
@@ -86,6 +87,13 @@ _WELL = (
 )
 _UNWELL = ("KubeletNotReady", "the node simulates that it is not ready")
 OWN_CONDITIONS = tuple(kind for kind, _, _ in _WELL)
+
+
+def node_allocatable(status: Object, dialect: Dialect) -> dict[str, str]:
+    """What a node offers: all there is of the extended resources that somebody gave it."""
+    capacity = status.get("capacity") or {}
+    extended = {name: amount for name, amount in capacity.items() if is_extended(name, dialect)}
+    return {**(status.get("allocatable") or {}), **extended}
 
 
 def node_conditions(old: Sequence[Object] | None, state: str) -> list[Object]:

@@ -18,7 +18,12 @@ from fairlead.schema.times import format_micro_time, parse_time
 from fairlead.simulation.behaviour import READY, UNREACHABLE, BehaviourError, node_state
 from fairlead.simulation.fleet import Fleet
 from fairlead.simulation.names import LEASES, NODES
-from fairlead.simulation.node_objects import OWN_CONDITIONS, new_node, node_conditions
+from fairlead.simulation.node_objects import (
+    OWN_CONDITIONS,
+    new_node,
+    node_allocatable,
+    node_conditions,
+)
 from fairlead.storage.change import Change
 
 logger = logging.getLogger("fairlead.simulation")
@@ -118,17 +123,22 @@ class NodeKeeper:
         return state
 
     async def _report(self, client: Client, node: Object, state: str) -> float:
-        """Write the conditions if they are others or old; gives when they are due again."""
+        """Write the conditions if they are others or old, and what is allocatable if that is
+        another; gives when they are due again."""
         name = node["metadata"]["name"]
+
+        def offered(status: Object) -> Object:
+            return {**status, "allocatable": node_allocatable(status, self._dialect)}
 
         def reported(current: Object) -> Object:
             status = current["status"]
             conditions = node_conditions(status.get("conditions"), state)
-            return {**current, "status": {**status, "conditions": conditions}}
+            return {**current, "status": {**offered(status), "conditions": conditions}}
 
         old = node["status"].get("conditions") or []
         age = _age(old)
-        if age < _HEARTBEAT and _said(old) == _said(node_conditions(old, state)):
+        is_told = _said(old) == _said(node_conditions(old, state))
+        if age < _HEARTBEAT and is_told and offered(node["status"]) == node["status"]:
             return _HEARTBEAT - age
         await client.change(NODES, "", name, reported, "status", "patch")
         return _HEARTBEAT
