@@ -18,6 +18,10 @@ ZERO_TIME = "0001-01-01 00:00:00 +0000 UTC"
 
 _DECIMAL_POWERS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _DECIMAL_POWERS["E"] = 18
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 
 
 def go_struct(name: str, fields: Mapping[str, str]) -> GoValue:
@@ -32,10 +36,10 @@ def go_text_fields(name: str, value: Mapping[str, Any], fields: Mapping[str, str
 
 
 def go_quantity(text: str, *, printed: bool = False) -> GoValue:
-    """A quantity as messages print the struct behind it. `printed`: its text was made before, and
-    then the struct remembers it."""
-    amount, scale, form = _amount(text)
-    remembered = text if printed else ""
+    """A quantity as messages print the struct behind it. The struct remembers its text if that
+    came in its canonical form or, `printed`, was made before."""
+    amount, scale, form, canonical = _amount(text)
+    remembered = text if printed or canonical else ""
     return GoValue(
         f"resource.Quantity{{i:resource.int64Amount{{value:{amount}, scale:{scale}}},"
         " d:resource.infDecAmount{Dec:(*inf.Dec)(nil)},"
@@ -43,19 +47,20 @@ def go_quantity(text: str, *, printed: bool = False) -> GoValue:
     )
 
 
-def _amount(text: str) -> tuple[int, int, str]:
-    """Digits, power of ten and format of a canonical quantity."""
+def _amount(text: str) -> tuple[int, int, str, bool]:
+    """Digits, power of ten and format of a canonical quantity, and whether it was most likely
+    written like this."""
     if text.endswith("i"):
-        return int(quantity(text)), 0, "BinarySI"
+        return int(quantity(text)), 0, "BinarySI", True
     mantissa, exponent, power = text.partition("e")
     if exponent:
-        return int(mantissa), int(power), "DecimalExponent"
+        return int(mantissa), int(power), "DecimalExponent", True
     suffix = text.lstrip("+-0123456789")
     digits, scale = int(text[: len(text) - len(suffix)]), _DECIMAL_POWERS[suffix]
-    if scale < 0 and abs(digits) > 10**-scale:  # it was most likely written with a point
-        while digits % 10 == 0:
-            digits, scale = digits // 10, scale + 1
-    return digits, scale, "DecimalSI"
+    pointed = scale < 0 and abs(digits) > 10**-scale
+    while pointed and digits % 10 == 0:
+        digits, scale = digits // 10, scale + 1
+    return digits, scale, "DecimalSI", not pointed
 
 
 def go_quantities(values: Mapping[str, str] | None) -> GoValue:
@@ -72,6 +77,17 @@ def go_time(text: str | None) -> GoValue:
     moment = datetime.fromisoformat(text)
     fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
     return GoValue(f"{moment:%Y-%m-%d %H:%M:%S}{fraction} +0000 UTC")
+
+
+def go_date(text: str | None) -> GoValue:
+    """A moment as messages print it within a struct that points to it."""
+    if text is None:
+        return GoValue("<nil>")
+    moment = datetime.fromisoformat(text)
+    return GoValue(
+        f"time.Date({moment.year}, time.{_MONTHS[moment.month - 1]}, {moment.day}, {moment.hour},"
+        f" {moment.minute}, {moment.second}, {moment.microsecond * 1000}, time.Local)"
+    )
 
 
 def duplicate(path: str, value: GoValue, detail: str, causes: Causes) -> None:
