@@ -35,11 +35,15 @@ def go_text_fields(name: str, value: Mapping[str, Any], fields: Mapping[str, str
     return go_struct(name, {shown: quote(value.get(ours, "")) for ours, shown in fields.items()})
 
 
-def go_quantity(text: str, *, printed: bool = False) -> GoValue:
-    """A quantity as messages print the struct behind it. The struct remembers its text if that
-    came in its canonical form or, `printed`, was made before."""
-    amount, scale, form, canonical = _amount(text)
-    remembered = text if printed or canonical else ""
+def go_quantity(text: str, *, pointed: bool = False) -> GoValue:
+    """A quantity as messages print the struct behind it, which remembers its text if that came in
+    its canonical form. `pointed`: a fraction was most likely written with a point."""
+    amount, scale, form = _amount(text)
+    remembered = text
+    if pointed and scale < 0:
+        remembered = ""
+        while amount % 10 == 0:
+            amount, scale = amount // 10, scale + 1
     return GoValue(
         f"resource.Quantity{{i:resource.int64Amount{{value:{amount}, scale:{scale}}},"
         " d:resource.infDecAmount{Dec:(*inf.Dec)(nil)},"
@@ -47,20 +51,15 @@ def go_quantity(text: str, *, printed: bool = False) -> GoValue:
     )
 
 
-def _amount(text: str) -> tuple[int, int, str, bool]:
-    """Digits, power of ten and format of a canonical quantity, and whether it was most likely
-    written like this."""
+def _amount(text: str) -> tuple[int, int, str]:
+    """Digits, power of ten and format of a canonical quantity."""
     if text.endswith("i"):
-        return int(quantity(text)), 0, "BinarySI", True
+        return int(quantity(text)), 0, "BinarySI"
     mantissa, exponent, power = text.partition("e")
     if exponent:
-        return int(mantissa), int(power), "DecimalExponent", True
+        return int(mantissa), int(power), "DecimalExponent"
     suffix = text.lstrip("+-0123456789")
-    digits, scale = int(text[: len(text) - len(suffix)]), _DECIMAL_POWERS[suffix]
-    pointed = scale < 0 and abs(digits) > 10**-scale
-    while pointed and digits % 10 == 0:
-        digits, scale = digits // 10, scale + 1
-    return digits, scale, "DecimalSI", not pointed
+    return int(text[: len(text) - len(suffix)]), _DECIMAL_POWERS[suffix], "DecimalSI"
 
 
 def go_quantities(values: Mapping[str, str] | None) -> GoValue:
